@@ -1,0 +1,228 @@
+/*
+ * What isolation costs, measured where nothing else is in the way. The floor F is
+ * vfork + exec + stdout to its end + reap of a static hello; a warm box runs the
+ * same file from "go" until its evidence is read. Both alternate in one run, so
+ * that what disturbs one disturbs the other.
+ */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervise.h"
+
+enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64,
+	/* Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep them busy. */
+	SLOTS_PER_CPU = 3 };
+
+static void *program;
+static size_t program_size;
+
+static const struct shape shape = {16 << 20, 256, 16 << 20, 256};
+
+int bench_load(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	program_size = (size_t)st.st_size;
+	program = malloc(program_size);
+	ssize_t n = program ? read(fd, program, program_size) : -1;
+	close(fd);
+	return n == (ssize_t)program_size ? 0 : -1;
+}
+
+/* Whose groups have to go when a measurement fails; a worker leaves them to it. */
+static struct launcher *owner;
+static pid_t owner_pid;
+
+static _Noreturn void die(const struct failure *f)
+{
+	fprintf(stderr, "assay-launcher: bench: %s %s: %s\n", f->step, f->object, strerror(f->err));
+	if (owner && getpid() == owner_pid)
+		groups_close(&owner->groups, owner->instance);
+	exit(1);
+}
+
+static double run_bare(void)
+{
+	static char *const argv[] = {"./hello", NULL}, *const envp[] = {NULL};
+	char byte[64];
+	int ends[2];
+	uint64_t start = now_ns();
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	pid_t pid = vfork();
+	if (pid == 0) {
+		dup2(ends[1], 1);
+		execve("/box/hello", argv, envp);
+		_exit(127);
+	}
+	close(ends[1]);
+	while (read(ends[0], byte, sizeof byte) > 0)
+		continue;
+	close(ends[0]);
+	int status;
+	waitpid(pid, &status, 0);
+	return status == 0 ? (double)(now_ns() - start) / 1000 : -1;
+}
+
+static struct request request(void)
+{
+	static const char argument[] = "./hello";
+	struct request r = {.args = 1};
+	r.arg[0] = (struct bytes){(const uint8_t *)argument, sizeof argument - 1};
+	r.stdin_data.data = (const uint8_t *)"";
+	static const struct { enum key key; uint64_t value; } numbers[] = {
+		{KEY_WALL_MS, 10000}, {KEY_CPU_MS, 10000}, {KEY_MEMORY_BYTES, 256 << 20}, {KEY_PROCESSES, 10},
+		{KEY_FILE_BYTES, 1 << 20}, {KEY_OPEN_FILES, 32}, {KEY_ADDRESS_SPACE_BYTES, UINT64_MAX},
+		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_PROCESSES_RLIMIT, 64},
+		{KEY_STDOUT_BYTES, 65536}, {KEY_STDERR_BYTES, 65536},
+	};
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		r.number[numbers[i].key] = numbers[i].value;
+	return r;
+}
+
+static void park(struct slot *s, struct box *b)
+{
+	struct failure f = {0};
+	if (work_mount(s, &shape, &f) < 0 || work_write(s, "hello", program, program_size, &f) < 0 ||
+	    box_build(s, b, &shape, &f) < 0)
+		die(&f);
+}
+
+/* Returns the microseconds from go to evidence; `torn` gets those until the box is proven gone. */
+static double run_box(struct slot *s, struct box *b, const struct request *r, double *torn)
+{
+	static const int never;
+	static struct outcome o;
+	struct queue out = {0};
+	struct teardown t;
+	uint64_t start = now_ns();
+	supervise(s, b, r, &out, -1, &never, NULL, NULL, &o);
+	uint64_t end = now_ns();
+	box_destroy(s, b, &t);
+	*torn = (double)(now_ns() - start) / 1000;
+	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && b->missings == 0 &&
+		t.reaped && t.pids_left == 0 && t.lefts == 0 && t.mounts == 0;
+	queue_free(&out);
+	if (!right) {
+		struct failure f = {o.failure.step ? o.failure.step : "bench", "hello did not run as it should", o.failure.err};
+		die(&f);
+	}
+	return (double)(end - start) / 1000;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void print_spread(const char *name, double *us, unsigned n, const char *end)
+{
+	qsort(us, n, sizeof *us, ascending);
+	printf("\"%s\":{\"median\":%.1f,\"p99\":%.1f}%s", name, us[n / 2], us[n * 99 / 100], end);
+}
+
+struct tally {
+	uint64_t runs[WORKERS_MOST][SATURATED_SECONDS];
+};
+
+/* Runs in each second of `workers` processes, each with a slot of its own. Returns 0, or -1 when one failed. */
+static int saturate(const struct launcher *l, bool boxes, unsigned workers, double *per_second)
+{
+	struct tally *tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (unsigned i = 0; i < workers; i++) {
+		if (fork() != 0)
+			continue;
+		static struct slot s;
+		static struct box b;
+		struct failure f = {0};
+		struct request r = request();
+		double unused;
+		if (slot_prepare(&s, l, 8 + i, &f) < 0)
+			die(&f);
+		if (!boxes && (work_mount(&s, &shape, &f) < 0 || work_write(&s, "hello", program, program_size, &f) < 0))
+			die(&f);
+		uint64_t second, start = now_ns();
+		while ((second = (now_ns() - start) / 1000000000u) < SATURATED_SECONDS) {
+			if (boxes) {
+				park(&s, &b);
+				run_box(&s, &b, &r, &unused);
+			} else if (run_bare() < 0) {
+				_exit(1);
+			}
+			tally->runs[i][second]++;
+		}
+		_exit(0);
+	}
+	int status, failed = 0;
+	while (waitpid(-1, &status, 0) > 0)
+		failed |= status;
+	for (unsigned second = 0; second < SATURATED_SECONDS; second++) {
+		per_second[second] = 0;
+		for (unsigned i = 0; i < workers; i++)
+			per_second[second] += (double)tally->runs[i][second];
+	}
+	munmap(tally, sizeof *tally);
+	return failed ? -1 : 0;
+}
+
+static void print_rates(const char *name, const double *rates, const char *end)
+{
+	printf("\"%s\":[", name);
+	for (int i = 0; i < SATURATED_SECONDS; i++)
+		printf("%s%.0f", i ? "," : "", rates[i]);
+	printf("]%s", end);
+}
+
+int bench_print(struct launcher *l, unsigned runs)
+{
+	owner = l;
+	owner_pid = getpid();
+	static struct slot s;
+	static struct box b;
+	struct failure f = {0};
+	struct request r = request();
+	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *torn = calloc(runs, sizeof *torn);
+
+	signal(SIGCHLD, SIG_DFL);
+	if (!bare || !warm || !torn || slot_prepare(&s, l, 0, &f) < 0)
+		die(&f);
+	for (unsigned i = 0; i < runs; i++) {
+		park(&s, &b);
+		usleep(PAUSE_US);
+		bare[i] = run_bare();
+		usleep(PAUSE_US);
+		warm[i] = run_box(&s, &b, &r, &torn[i]);
+	}
+	if (work_unmount(&s, &f) < 0)
+		die(&f);
+	unsigned cpus = l->cpus > WORKERS_MOST / SLOTS_PER_CPU ? WORKERS_MOST / SLOTS_PER_CPU : (unsigned)l->cpus;
+	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
+	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
+	if (measured) {
+		printf("{\"runs\":%u,\"cpus\":%u,", runs, cpus);
+		print_spread("bare_us", bare, runs, ",");
+		print_spread("warm_us", warm, runs, ",");
+		print_spread("torn_us", torn, runs, ",");
+		print_rates("bare_per_second", bare_rates, ",");
+		print_rates("boxes_per_second", box_rates, "}\n");
+	}
+	free(bare);
+	free(warm);
+	free(torn);
+	return !measured;
+}

@@ -1,0 +1,142 @@
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "root.h"
+#include "seccomp.h"
+#include "signals.h"
+
+static void print(const char *check, bool works, const char *detail)
+{
+	printf("{\"check\":\"%s\",\"works\":%s,\"detail\":\"", check, works ? "true" : "false");
+	for (const char *p = detail; *p; p++)
+		putchar(*p == '"' || *p == '\\' || (unsigned char)*p < ' ' ? '\'' : *p);
+	printf("\"}\n");
+	fflush(stdout);
+}
+
+static void print_failure(const char *check, const struct failure *f)
+{
+	char text[256];
+	snprintf(text, sizeof text, "%s %s%s%s", f->step, f->object, f->err ? ": " : "", f->err ? strerror(f->err) : "");
+	print(check, false, text);
+}
+
+/* Runs `try` in a child; 0 is success, else an errno. */
+static int in_child(int (*try)(int), int argument)
+{
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(try(argument));
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
+static int try_namespace(int flag) { return unshare(flag) == 0 ? 0 : errno; }
+
+static int try_seccomp(int unused)
+{
+	(void)unused;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_enter() < 0)
+		return errno;
+	return unshare(CLONE_NEWUTS) == -1 && errno == EPERM ? 0 : ENOTSUP;
+}
+
+static void check_namespaces(void)
+{
+	static const struct { const char *name; int flag; } spaces[] = {
+		{"pid_namespace", CLONE_NEWPID}, {"mount_namespace", CLONE_NEWNS}, {"network_namespace", CLONE_NEWNET},
+		{"ipc_namespace", CLONE_NEWIPC}, {"uts_namespace", CLONE_NEWUTS}, {"cgroup_namespace", CLONE_NEWCGROUP},
+	};
+	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+		int err = in_child(try_namespace, spaces[i].flag);
+		print(spaces[i].name, err == 0, err ? strerror(err) : "created");
+	}
+}
+
+/* A whole box, and each control that the kernel confirms on its parked program. */
+static bool check_box(const struct launcher *l)
+{
+	static const struct shape shape = {1 << 20, 64, 1 << 20, 64};
+	static struct slot s;
+	static struct box b;
+	struct failure f = {0};
+	struct teardown t;
+	char text[160];
+
+	if (slot_prepare(&s, l, 0, &f) < 0 || work_mount(&s, &shape, &f) < 0 || box_build(&s, &b, &shape, &f) < 0) {
+		print_failure("box", &f);
+		return false;
+	}
+	print("own_image", s.own_image, s.own_image ? "an overlay for each slot" : "the kernel mounts no overlay");
+	leaf_limit(&l->groups, &b.leaf, 16 << 20, 10, &f);
+	uint64_t memory = 0, pids = 0, peak = 0;
+	leaf_read(&l->groups, &b.leaf, FACT_MEMORY_LIMIT, &memory);
+	leaf_read(&l->groups, &b.leaf, FACT_PIDS_LIMIT, &pids);
+	print("memory_limit", memory == 16 << 20, f.step ? f.object : "written and read back");
+	print("process_limit", pids == 10, f.step ? f.object : "written and read back");
+	bool has_peak = leaf_read(&l->groups, &b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
+	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel keeps none (v2 needs 5.19)");
+	for (unsigned i = 0; i < b.missings; i++)
+		print("box", false, b.missing[i]);
+	snprintf(text, sizeof text, "%u controls confirmed by the kernel", b.controls);
+	if (b.missings == 0)
+		print("box", true, text);
+	bool good = b.missings == 0;
+	box_destroy(&s, &b, &t);
+	work_unmount(&s, &f);
+	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.lefts && !t.errors;
+	print("teardown", clean, clean ? "no process, group or mount left" : t.lefts ? t.left[0] : "see the launcher's log");
+	return good && clean;
+}
+
+int check_print(struct launcher *l, const char *image)
+{
+	struct failure f = {0}, no_bpf = {0};
+	bool good = true;
+
+	print("root", geteuid() == 0, geteuid() == 0 ? "yes" : "needs root");
+	print("kernel", true, l->kernel);
+	check_namespaces();
+	if (seccomp_prepare(&f) < 0) {
+		print_failure("seccomp", &f);
+	} else {
+		int err = in_child(try_seccomp, 0);
+		print("seccomp", err == 0, err ? strerror(err) : "a denied call was denied");
+	}
+	if (groups_open(&l->groups, l->instance, &f) < 0) {
+		print_failure("cgroup", &f);
+		return 1;
+	}
+	print("cgroup", true, groups_backend(&l->groups));
+	print("pressure", l->groups.pressure, l->groups.pressure ? "kept per group" : "the kernel keeps none per group");
+	print("swap", !l->groups.swap, l->groups.swap ? "the host swaps: swap is limited with the memory" : "none");
+	l->signal_map = l->groups.home[TREE_UNIFIED] < 0 ? -1 : signals_open(&no_bpf);
+	if (l->signal_map >= 0)
+		print("bpf", true, "signal tracepoint attached");
+	else if (no_bpf.step)
+		print_failure("bpf", &no_bpf);
+	else
+		print("bpf", false, "needs a cgroup v2 mount beside v1");
+	if (root_enter(image, &f) < 0) {
+		print_failure("image", &f);
+		good = false;
+	} else {
+		print("image", true, "entered, read-only");
+		good = check_box(l);
+	}
+	if (groups_close(&l->groups, l->instance) > 0)
+		print("cgroup", good = false, "groups are left behind");
+	return !good;
+}

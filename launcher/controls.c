@@ -1,0 +1,170 @@
+/*
+ * Which controls hold, read back from the kernel's own account of the parked
+ * program (/proc/<pid>), never from what we asked for. Nothing the program does
+ * later can undo one of them: they are namespaces it cannot leave, an identity it
+ * cannot change, flags that cannot be cleared.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "box.h"
+
+void control_note(struct box *b, const char *name, const char *why_missing)
+{
+	if (why_missing && b->missings < CONTROLS_MOST)
+		snprintf(b->missing[b->missings++], sizeof b->missing[0], "%s: %s", name, why_missing);
+	else if (!why_missing && b->controls < CONTROLS_MOST)
+		snprintf(b->control[b->controls++], sizeof b->control[0], "%s", name);
+}
+
+static int read_proc(const struct slot *s, pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof path, "%d/%s", pid, file);
+	int fd = openat(s->launcher->proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t n = read(fd, text, size - 1);
+	close(fd);
+	if (n < 0)
+		return -1;
+	text[n] = 0;
+	return 0;
+}
+
+static const struct {
+	const char *link, *control;
+} spaces[NAMESPACES] = {
+	{"pid", "pid_namespace"}, {"mnt", "mount_namespace"}, {"net", "network_namespace"},
+	{"ipc", "ipc_namespace"}, {"uts", "uts_namespace"}, {"cgroup", "cgroup_namespace"},
+};
+
+/* 0 when it cannot be read: no namespace has that inode. */
+static uint64_t namespace_of(const struct slot *s, const char *process, const char *link)
+{
+	struct stat st;
+	char path[64];
+	snprintf(path, sizeof path, "%s/ns/%s", process, link);
+	return fstatat(s->launcher->proc, path, &st, 0) < 0 ? 0 : st.st_ino;
+}
+
+int controls_prepare(struct slot *s)
+{
+	for (int i = 0; i < NAMESPACES; i++)
+		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
+			return -1;
+	return 0;
+}
+
+static void read_namespaces(const struct slot *s, struct box *b)
+{
+	char process[16];
+	snprintf(process, sizeof process, "%d", b->program);
+	for (int i = 0; i < NAMESPACES; i++) {
+		uint64_t theirs = namespace_of(s, process, spaces[i].link);
+		control_note(b, spaces[i].control,
+			     theirs == 0 ? "cannot be read" : theirs == s->self_ns[i] ? "is the launcher's own" : NULL);
+	}
+}
+
+/* The value of a line of /proc/<pid>/status, blanks skipped. */
+static const char *line_of(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
+}
+
+static bool ids_are(const char *line, unsigned id)
+{
+	char expected[64];
+	snprintf(expected, sizeof expected, "%u\t%u\t%u\t%u\n", id, id, id, id);
+	return !strncmp(line, expected, strlen(expected));
+}
+
+static void read_status(const struct slot *s, struct box *b)
+{
+	char text[8192] = "\n";
+	if (read_proc(s, b->program, "status", text + 1, sizeof text - 1) < 0)
+		text[1] = 0;
+	bool user = ids_are(line_of(text, "\nUid:"), b->lane->uid) && ids_are(line_of(text, "\nGid:"), b->lane->uid) &&
+		line_of(text, "\nGroups:")[0] == '\n';
+	control_note(b, "unprivileged_user", user ? NULL : "identity is another");
+
+	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
+	bool none = true;
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+		const char *line = line_of(text, sets[i]);
+		none = none && *line && strspn(line, "0") == strcspn(line, "\n");
+	}
+	control_note(b, "no_capabilities", none ? NULL : "some are left");
+	control_note(b, "no_new_privileges", line_of(text, "\nNoNewPrivs:")[0] == '1' ? NULL : "is not set");
+	control_note(b, "seccomp_filter", line_of(text, "\nSeccomp:")[0] == '2' ? NULL : "is not set");
+}
+
+/* Is the program in our leaf, in every tree? Its limits are read back later, when they are written. */
+static void read_membership(const struct slot *s, struct box *b)
+{
+	char text[4096], end[64];
+	const struct groups *g = &s->launcher->groups;
+	int needed = 0, found = 0;
+	for (int t = 0; t < TREE_COUNT; t++)
+		needed += g->home[t] >= 0;
+	if (read_proc(s, b->program, "cgroup", text, sizeof text) < 0)
+		text[0] = 0;
+	int length = snprintf(end, sizeof end, "/%s\n", b->leaf.name);
+	for (const char *p = text; (p = strstr(p, end)); p += length)
+		found++;
+	control_note(b, "cgroup_membership", found == needed ? NULL : "is not in every group of its box");
+}
+
+static void read_root(const struct slot *s, struct box *b)
+{
+	char path[64];
+	struct statvfs root;
+	snprintf(path, sizeof path, "%d/root", b->program);
+	int fd = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int done = fd < 0 ? -1 : fstatvfs(fd, &root);
+	bool sealed = done == 0 && (root.f_flag & ST_RDONLY) && (root.f_flag & ST_NOSUID) && (root.f_flag & ST_NODEV);
+	control_note(b, "read_only_root", sealed ? NULL : "the image can be written, or allows set-uid or devices");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The mount of /proc as the program has it: nothing of the machine, no other user's processes, nothing to write. */
+static void read_proc_mount(const struct slot *s, struct box *b)
+{
+	static const char *const options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
+	char text[16384];
+	bool restricted = false;
+	if (read_proc(s, b->program, "mountinfo", text, sizeof text) < 0)
+		text[0] = 0;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		char at[256] = "", own[256] = "", type[16] = "", of_all[256] = "";
+		const char *dash = strstr(line, " - ");
+		sscanf(line, "%*s %*s %*s %*s %255s %255s", at, own);
+		if (!dash || strcmp(at, "/proc"))
+			continue;
+		sscanf(dash, " - %15s %*s %255s", type, of_all);
+		restricted = !strcmp(type, "proc"); /* the last one counts: it lies on top */
+		for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+			restricted = restricted && (has_word(own, options[i], ",") || has_word(of_all, options[i], ","));
+	}
+	control_note(b, "restricted_proc", restricted ? NULL : "/proc shows or allows more than it should");
+}
+
+void controls_read(const struct slot *s, struct box *b)
+{
+	b->controls = b->missings = 0;
+	read_namespaces(s, b);
+	read_status(s, b);
+	read_membership(s, b);
+	read_root(s, b);
+	read_proc_mount(s, b);
+}

@@ -1,0 +1,180 @@
+/*
+ * For tests alone, and in no other build: a kernel that lies. The linker leads the
+ * launcher's calls through here (build --faults), and the one that ASSAY_FAULT names
+ * is said to be done and is not, or fails. So the launcher's own source knows
+ * nothing of faults, and what is tested is how it finds out.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+int __real_setns(int fd, int flags);
+int __real_unshare(int flags);
+int __real_setresuid(uid_t real, uid_t effective, uid_t saved);
+int __real_prctl(int option, ...);
+int __real_mount(const char *what, const char *at, const char *type, unsigned long flags, const void *data);
+int __real_umount2(const char *at, int flags);
+int __real_openat(int dir, const char *name, int flags, ...);
+ssize_t __real_read(int fd, void *to, size_t size);
+ssize_t __real_write(int fd, const void *from, size_t size);
+ssize_t __real_pwrite(int fd, const void *from, size_t size, off_t at);
+long __real_syscall(long number, ...);
+
+static bool fault(const char *name)
+{
+	const char *chosen = getenv("ASSAY_FAULT");
+	return chosen && !strcmp(chosen, name);
+}
+
+/* A process whose parent is outside its pid namespace: the box's init is the first there, the program another one. */
+static bool in_program(void) { return getppid() == 0 && getpid() != 1; }
+static bool in_init(void) { return getppid() == 0 && getpid() == 1; }
+
+int __wrap_setns(int fd, int flags)
+{
+	if (in_program()) {
+		flags &= fault("mount_namespace") ? ~CLONE_NEWNS : ~0;
+		flags &= fault("ipc_namespace") ? ~CLONE_NEWIPC : ~0;
+		flags &= fault("uts_namespace") ? ~CLONE_NEWUTS : ~0;
+		flags &= fault("network_namespace") ? ~CLONE_NEWNET : ~0;
+	}
+	return flags ? __real_setns(fd, flags) : 0;
+}
+
+int __wrap_unshare(int flags) { return in_program() && fault("cgroup_namespace") ? 0 : __real_unshare(flags); }
+
+int __wrap_setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+	return fault("unprivileged_user") ? 0 : __real_setresuid(real, effective, saved);
+}
+
+int __wrap_prctl(int option, ...)
+{
+	va_list list;
+	unsigned long a[4];
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if ((option == PR_CAPBSET_DROP && fault("no_capabilities")) ||
+	    (option == PR_SET_NO_NEW_PRIVS && in_program() && fault("no_new_privileges")))
+		return 0;
+	return __real_prctl(option, a[0], a[1], a[2], a[3]);
+}
+
+int __wrap_mount(const char *what, const char *at, const char *type, unsigned long flags, const void *data)
+{
+	if (fault("read_only_root") && !(type && !strcmp(type, "proc")))
+		flags &= ~(unsigned long)MS_NOSUID;
+	if (fault("restricted_proc") && type && !strcmp(type, "proc"))
+		data = NULL;
+	return __real_mount(what, at, type, flags, data);
+}
+
+int __wrap_umount2(const char *at, int flags)
+{
+	return fault("umount") && !strcmp(at, "/box") ? 0 : __real_umount2(at, flags);
+}
+
+/* "unreadable:FILE": a descriptor that can be written, if that was asked for, and never read. */
+int __wrap_openat(int dir, const char *name, int flags, ...)
+{
+	/* What the start itself reads: the first time it may, or there would be nothing to compare with. */
+	static const char *const at_start[] = {"self/mountinfo", "cpu.pressure"};
+	static bool had[2];
+	char unreadable[128];
+	va_list list;
+	va_start(list, flags);
+	mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+	va_end(list);
+	snprintf(unreadable, sizeof unreadable, "unreadable:%s", name);
+	bool spoilt = fault(unreadable);
+	for (int i = 0; i < 2; i++)
+		if (!strcmp(name, at_start[i])) {
+			spoilt = spoilt && had[i];
+			had[i] = true;
+		}
+	if (spoilt && (flags & O_ACCMODE) == O_RDWR)
+		return __real_openat(dir, name, (flags & ~O_ACCMODE) | O_WRONLY);
+	if (spoilt)
+		return __real_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return __real_openat(dir, name, flags, mode);
+}
+
+/* "init_stays": the end of its life line does not end the init, and neither does a kill. */
+ssize_t __wrap_read(int fd, void *to, size_t size)
+{
+	ssize_t n = __real_read(fd, to, size);
+	while (n == 0 && in_init() && fault("init_stays"))
+		pause();
+	return n;
+}
+
+ssize_t __wrap_write(int fd, const void *from, size_t size)
+{
+	if (size == 1 && in_program() && fault("cgroup_membership"))
+		return 1;
+	return __real_write(fd, from, size);
+}
+
+/* Limits are written as numbers; the two are told apart by their size. */
+ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
+{
+	char text[24] = "";
+	unsigned long long value = size < sizeof text ? strtoull(memcpy(text, from, size), NULL, 10) : 0;
+	if (fault("memory_limit") && value >= 1 << 20)
+		value /= 2;
+	else if (fault("process_limit") && value && value < 1 << 20)
+		value++;
+	else
+		return __real_pwrite(fd, from, size, at);
+	int n = snprintf(text, sizeof text, "%llu", value);
+	return __real_pwrite(fd, text, (size_t)n, at) == n ? (ssize_t)size : -1;
+}
+
+long __wrap_syscall(long number, ...)
+{
+	va_list list;
+	long a[6];
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (number == __NR_clone3) {
+		struct clone_args *args = (struct clone_args *)a[0];
+		if (fault("pid_namespace"))
+			args->flags &= ~(uint64_t)CLONE_NEWPID;
+		if (fault("cgroup_membership"))
+			args->flags &= ~(uint64_t)CLONE_INTO_CGROUP;
+	}
+	if (number == __NR_seccomp && (fault("seccomp_filter") || fault("no_new_privileges")))
+		return 0;
+	if (number == __NR_pidfd_send_signal && fault("init_stays"))
+		return 0;
+	if (number == __NR_prlimit64 && a[2] && a[1] == RLIMIT_NOFILE && fault("resource_limits")) {
+		const struct rlimit *wanted = (const struct rlimit *)a[2];
+		struct rlimit other = {wanted->rlim_cur - 1, wanted->rlim_max};
+		return __real_syscall(number, a[0], a[1], &other, a[3], a[4]);
+	}
+	if (number == __NR_bpf && a[0] == BPF_MAP_LOOKUP_ELEM && fault("signal_counts")) {
+		errno = EIO;
+		return -1;
+	}
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

@@ -1,0 +1,241 @@
+/*
+ * A fuzzer that needs nothing but gcc: for the short run in every test. It mutates
+ * what it has, keeps what reaches new code (gcc reports each edge it passes), and
+ * starts from the same seed each time, so that a failure comes again. Long runs use
+ * libFuzzer over the same target (build --libfuzzer).
+ *
+ *   fuzz SECONDS CORPUS-DIRECTORY [SEED]      prints executions, inputs and edges
+ *   fuzz FILE                                 tries one input, such as a failed one
+ *
+ * The input being tried stands in ./failed-input when the target aborts, or takes
+ * longer than ten seconds.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+void __sanitizer_cov_trace_pc(void);
+void __asan_on_error(void);
+
+enum { PATIENCE_S = 10, INPUT_MOST = 256 * 1024, INPUTS_MOST = 4096, MAP = 1 << 13 };
+
+struct input {
+	uint8_t *data;
+	size_t size;
+};
+
+static struct input kept[INPUTS_MOST];
+static unsigned inputs;
+static uint8_t seen[MAP], hit[MAP];
+static uintptr_t previous;
+static uint64_t state;
+static uint8_t current[INPUT_MOST];
+static size_t current_size;
+
+/* Called by the instrumented code at every edge; this file itself is not instrumented. */
+void __sanitizer_cov_trace_pc(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_return_address(0);
+	hit[(here ^ previous) % MAP] = 1;
+	previous = here >> 1;
+}
+
+static uint64_t next(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static size_t below(size_t n) { return n ? (size_t)(next() % n) : 0; }
+
+static void save_current(void)
+{
+	int fd = open("failed-input", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd >= 0 && write(fd, current, current_size) >= 0)
+		close(fd);
+}
+
+static void aborted(int sig)
+{
+	static const char words[] = "fuzz: an input takes too long\n";
+	save_current();
+	if (sig == SIGALRM && write(2, words, sizeof words - 1) < 0)
+		_exit(2);
+	signal(SIGABRT, SIG_DFL);
+	raise(SIGABRT);
+}
+
+/* The sanitizers call this before they report and end the process. */
+void __asan_on_error(void) { save_current(); }
+
+/* Returns whether code was reached that nothing before had reached. */
+static bool try_current(void)
+{
+	bool fresh = false;
+	memset(hit, 0, sizeof hit);
+	previous = 0;
+	alarm(PATIENCE_S);
+	LLVMFuzzerTestOneInput(current, current_size);
+	for (size_t i = 0; i < MAP; i++)
+		if (hit[i] && !seen[i])
+			seen[i] = fresh = true;
+	return fresh;
+}
+
+static void keep_current(void)
+{
+	if (inputs == INPUTS_MOST)
+		return;
+	uint8_t *copy = malloc(current_size ? current_size : 1);
+	if (!copy)
+		abort();
+	memcpy(copy, current, current_size);
+	kept[inputs++] = (struct input){copy, current_size};
+}
+
+static void insert(size_t at, const uint8_t *data, size_t size)
+{
+	if (size > INPUT_MOST - current_size)
+		size = INPUT_MOST - current_size;
+	memmove(current + at + size, current + at, current_size - at);
+	memcpy(current + at, data, size);
+	current_size += size;
+}
+
+static void erase(size_t at, size_t size)
+{
+	if (size > current_size - at)
+		size = current_size - at;
+	memmove(current + at, current + at + size, current_size - at - size);
+	current_size -= size;
+}
+
+static void mutate(void)
+{
+	static const uint64_t edges[] = {0, 1, 2, 3, 4, 7, 8, 9, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 65535, 65536,
+		1 << 20, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, INT64_MAX, UINT64_MAX};
+	static uint8_t other[4096];
+	size_t at = below(current_size), length;
+	uint64_t value = edges[below(sizeof edges / sizeof *edges)];
+	const struct input *from;
+	switch (below(8)) {
+	case 0: /* a bit */
+		if (current_size)
+			current[at] ^= (uint8_t)(1u << below(8));
+		break;
+	case 1: /* a byte */
+		if (current_size)
+			current[at] = (uint8_t)next();
+		break;
+	case 2: /* a number that is often a border, in 1, 4 or 8 bytes */
+		length = (size_t[]){1, 4, 8}[below(3)];
+		for (size_t i = 0; i < length && at + i < current_size; i++)
+			current[at + i] = (uint8_t)(value >> (8 * i));
+		break;
+	case 3:
+		erase(at, 1 + below(below(4) ? 16 : 4096));
+		break;
+	case 4: /* an entry of a known or unknown key, of any length */
+		length = below(below(4) ? 32 : sizeof other - 5);
+		other[0] = (uint8_t)(below(4) ? 1 + below(24) : next());
+		other[1] = (uint8_t)length;
+		other[2] = (uint8_t)(length >> 8);
+		other[3] = other[4] = 0;
+		for (size_t i = 0; i < length; i++)
+			other[5 + i] = (uint8_t)(below(8) ? 'a' + below(26) : next());
+		insert(at, other, 5 + length);
+		break;
+	case 5: /* a piece of another input */
+		from = &kept[below(inputs)];
+		length = below(from->size);
+		insert(at, from->data + length, below(from->size - length + 1));
+		break;
+	case 6: /* a piece of itself once more */
+		length = below(current_size - at + (current_size == 0));
+		length = length < sizeof other ? length : sizeof other;
+		memcpy(other, current + at, length);
+		insert(below(current_size), other, length);
+		break;
+	default: /* the end torn off */
+		current_size = at;
+	}
+}
+
+static void load(const char *directory, const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, current, sizeof current);
+	if (n < 0) {
+		perror(path);
+		exit(2);
+	}
+	close(fd);
+	current_size = (size_t)n;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int is_file(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+int main(int argc, char **argv)
+{
+	signal(SIGABRT, aborted);
+	signal(SIGALRM, aborted);
+	if (argc == 2) {
+		load("", argv[1]);
+		try_current();
+		return 0;
+	}
+	if (argc < 3 || argc > 4) {
+		fputs("usage: fuzz SECONDS CORPUS-DIRECTORY [SEED] | fuzz FILE\n", stderr);
+		return 2;
+	}
+	state = argc == 4 ? strtoull(argv[3], NULL, 10) | 1 : 0x9e3779b97f4a7c15;
+
+	/* In the order of their names: the order of a directory differs from one machine to the next. */
+	struct dirent **list;
+	int found = scandir(argv[2], &list, is_file, by_name);
+	for (int i = 0; i < found; i++) {
+		load(argv[2], list[i]->d_name);
+		try_current();
+		keep_current();
+		free(list[i]);
+	}
+	if (found >= 0)
+		free(list);
+	if (inputs == 0) {
+		fprintf(stderr, "fuzz: no input in %s\n", argv[2]);
+		return 2;
+	}
+	time_t end = time(NULL) + atoi(argv[1]);
+	unsigned long executions = (unsigned long)found;
+	for (; (executions & 255) || time(NULL) < end; executions++) {
+		const struct input *from = &kept[below(inputs)];
+		memcpy(current, from->data, from->size);
+		current_size = from->size;
+		for (size_t n = 1 + below(6); n > 0; n--)
+			mutate();
+		if (try_current())
+			keep_current();
+	}
+	unsigned reached = 0;
+	for (size_t i = 0; i < MAP; i++)
+		reached += seen[i];
+	printf("{\"executions\":%lu,\"corpus\":%d,\"inputs\":%u,\"edges\":%u}\n", executions, found, inputs, reached);
+	for (unsigned i = 0; i < inputs; i++)
+		free(kept[i].data);
+	return 0;
+}

@@ -1,0 +1,270 @@
+/*
+ * What is tried on every input, by driver.c or by libFuzzer: that the bytes of a
+ * client can do nothing but be a correct STEP or be refused, and that what the
+ * launcher writes is read back as it was meant. A broken promise aborts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define PROMISE(held) \
+	do { \
+		if (!(held)) { \
+			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #held); \
+			abort(); \
+		} \
+	} while (0)
+
+enum type { INT, BYTES };
+enum count { ONE, OPT, MANY };
+
+/* A second reading of the list, so that wire.c is not its own witness. */
+static const struct row {
+	bool known, number;
+	enum frame frame;
+	enum count count;
+	uint64_t smallest, largest;
+} rows[KEY_COUNT] = {
+#define FRAME(...)
+#define KEY(no, name, type, frame, count, smallest, largest) \
+	[no] = {true, type == INT, FRAME_##frame, count, smallest, largest},
+#include "../protocol.def"
+#undef FRAME
+#undef KEY
+};
+
+/* ---- reading ---- */
+
+static void check_inside(struct bytes value, enum key key, const uint8_t *data, size_t size)
+{
+	PROMISE(value.size >= rows[key].smallest && value.size <= rows[key].largest);
+	PROMISE(value.data >= data && value.size <= size && (size_t)(value.data - data) <= size - value.size);
+}
+
+static void check_request(const struct request *r, const uint8_t *data, size_t size)
+{
+	PROMISE(r->args >= 1 && r->args <= ARGS_MOST && r->envs <= ENV_MOST && r->files <= FILES_MOST);
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
+			PROMISE(r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest);
+		else
+			PROMISE(r->number[k] == 0);
+	for (unsigned i = 0; i < r->args; i++) {
+		check_inside(r->arg[i], KEY_ARG, data, size);
+		PROMISE(!memchr(r->arg[i].data, 0, r->arg[i].size));
+	}
+	for (unsigned i = 0; i < r->envs; i++) {
+		check_inside(r->env[i], KEY_ENV, data, size);
+		PROMISE(!memchr(r->env[i].data, 0, r->env[i].size) && memchr(r->env[i].data, '=', r->env[i].size));
+	}
+	for (unsigned i = 0; i < r->files; i++) {
+		check_inside(r->file_name[i], KEY_FILE_NAME, data, size);
+		check_inside(r->file_data[i], KEY_FILE_DATA, data, size);
+		PROMISE(r->file_name[i].data[0] != '.');
+		PROMISE(!memchr(r->file_name[i].data, '/', r->file_name[i].size));
+		PROMISE(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
+	}
+	check_inside(r->stdin_data, KEY_STDIN, data, size);
+	PROMISE(!(r->number[KEY_KEEP_WORK] && r->files));
+}
+
+static bool same(struct bytes a, struct bytes b)
+{
+	return a.size == b.size && !memcmp(a.data, b.data, a.size);
+}
+
+/* Each key of an accepted body stands in it as often as the list says. */
+static void check_counts(const uint8_t *data, size_t size)
+{
+	unsigned times[KEY_COUNT] = {0};
+	for (size_t at = 0; at < size;) {
+		PROMISE(size - at >= 5);
+		size_t length = data[at + 1] | (size_t)data[at + 2] << 8 | (size_t)data[at + 3] << 16 | (size_t)data[at + 4] << 24;
+		PROMISE(length <= size - at - 5);
+		times[data[at]]++;
+		at += 5 + length;
+	}
+	for (int k = 0; k < KEY_COUNT; k++) {
+		PROMISE(times[k] == 0 || (rows[k].known && rows[k].frame == FRAME_STEP));
+		if (rows[k].known && rows[k].frame == FRAME_STEP && rows[k].count == ONE)
+			PROMISE(times[k] == 1);
+	}
+}
+
+/* A request that was accepted, written again by our own writer, is accepted and says the same. */
+static void check_again(const struct request *r)
+{
+	static struct request again;
+	struct queue q = {0};
+	struct refusal why = {0};
+	queue_frame(&q, FRAME_STEP);
+	for (unsigned i = 0; i < r->args; i++)
+		queue_bytes(&q, KEY_ARG, r->arg[i].data, r->arg[i].size);
+	for (unsigned i = 0; i < r->envs; i++)
+		queue_bytes(&q, KEY_ENV, r->env[i].data, r->env[i].size);
+	for (unsigned i = 0; i < r->files; i++) {
+		queue_bytes(&q, KEY_FILE_NAME, r->file_name[i].data, r->file_name[i].size);
+		queue_bytes(&q, KEY_FILE_DATA, r->file_data[i].data, r->file_data[i].size);
+	}
+	queue_bytes(&q, KEY_STDIN, r->stdin_data.data, r->stdin_data.size);
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
+			queue_int(&q, (enum key)k, r->number[k]);
+	queue_frame_end(&q);
+	PROMISE(request_parse(q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
+	PROMISE(!memcmp(again.number, r->number, sizeof r->number));
+	PROMISE(again.args == r->args && again.envs == r->envs && again.files == r->files);
+	for (unsigned i = 0; i < r->args; i++)
+		PROMISE(same(again.arg[i], r->arg[i]));
+	for (unsigned i = 0; i < r->envs; i++)
+		PROMISE(same(again.env[i], r->env[i]));
+	for (unsigned i = 0; i < r->files; i++)
+		PROMISE(same(again.file_name[i], r->file_name[i]) && same(again.file_data[i], r->file_data[i]));
+	PROMISE(same(again.stdin_data, r->stdin_data));
+	queue_free(&q);
+}
+
+static void try_reading(const uint8_t *data, size_t size)
+{
+	static struct request r;
+	struct refusal why = {0};
+	/* A buffer of exactly this size: the sanitizer sees the first byte too many. */
+	uint8_t *body = malloc(size ? size : 1);
+	PROMISE(body);
+	if (size)
+		memcpy(body, data, size);
+	if (request_parse(body, size, &r, &why) == 0) {
+		check_counts(body, size);
+		check_request(&r, body, size);
+		check_again(&r);
+	} else {
+		PROMISE(why.reason && *why.reason && why.object);
+	}
+	free(body);
+}
+
+/* ---- writing ---- */
+
+enum { STREAM_MOST = 1 << 20, PIECE_MOST = 1 << 17, OPERATIONS_MOST = 64 };
+
+static uint8_t stream[STREAM_MOST]; /* what the peer has to read, by our own encoding */
+static size_t written, complete, received;
+static int ends[2];
+
+static void expect(const void *data, size_t size)
+{
+	PROMISE(written + size <= sizeof stream);
+	if (size)
+		memcpy(stream + written, data, size);
+	written += size;
+}
+
+static void expect_length(size_t at, size_t length)
+{
+	for (int i = 0; i < 4; i++)
+		stream[at + (size_t)i] = (uint8_t)(length >> (8 * i));
+}
+
+/* Reads up to `most` bytes of what was sent: the right ones, and never of a frame that is not finished. */
+static void receive(size_t most)
+{
+	static uint8_t chunk[65536];
+	ssize_t n;
+	while (most && (n = recv(ends[1], chunk, most < sizeof chunk ? most : sizeof chunk, MSG_DONTWAIT)) > 0) {
+		PROMISE(received + (size_t)n <= complete);
+		PROMISE(!memcmp(stream + received, chunk, (size_t)n));
+		received += (size_t)n;
+		most -= (size_t)n;
+	}
+}
+
+/* The input is a program: frames, entries and raw bytes of many sizes, sent and read in between. */
+static void try_writing(const uint8_t *data, size_t size)
+{
+	static const enum frame kind[] = {FRAME_ENDED, FRAME_TORN, FRAME_STDOUT, FRAME_REFUSED};
+	static uint8_t piece[PIECE_MOST];
+	struct queue q = {0};
+	size_t frame = 0;
+	bool open = false;
+
+	if (!ends[0]) {
+		int small = 4096;
+		PROMISE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+		setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+		for (size_t i = 0; i < sizeof piece; i++)
+			piece[i] = (uint8_t)(i * 31);
+	}
+	written = complete = received = 0;
+	for (size_t i = 0; i + 3 < size && i < 4 * OPERATIONS_MOST; i += 4) {
+		unsigned operation = data[i] % 6;
+		enum key key = data[i + 1];
+		size_t length = ((size_t)data[i + 2] << 8 | data[i + 3]) << (data[i] >> 7); /* up to 128 KiB */
+		if (written + length + 64 > sizeof stream)
+			break;
+		if (!open) {
+			frame = written;
+			expect((uint8_t[]){0, 0, 0, 0, (uint8_t)kind[data[i + 1] % 4]}, FRAME_HEADER);
+			queue_frame(&q, kind[data[i + 1] % 4]);
+			open = true;
+		}
+		uint8_t head[5] = {(uint8_t)key};
+		switch (operation) {
+		case 0:
+			queue_int(&q, key, length);
+			head[1] = 8;
+			expect(head, 5);
+			expect((uint8_t[]){(uint8_t)length, (uint8_t)(length >> 8), (uint8_t)(length >> 16), 0, 0, 0, 0, 0}, 8);
+			break;
+		case 1: {
+			if (!rows[key].known || rows[key].number)
+				break;
+			size_t kept = length > rows[key].largest ? (size_t)rows[key].largest : length;
+			queue_bytes(&q, key, piece, length);
+			head[1] = (uint8_t)kept;
+			head[2] = (uint8_t)(kept >> 8);
+			head[3] = (uint8_t)(kept >> 16);
+			expect(head, 5);
+			expect(piece, kept);
+			break;
+		}
+		case 2:
+			queue_raw(&q, piece, length);
+			expect(piece, length);
+			break;
+		case 3:
+			queue_frame_end(&q);
+			expect_length(frame, written - frame - FRAME_HEADER);
+			complete = written;
+			open = false;
+			break;
+		case 4:
+			PROMISE(queue_flush(&q, ends[0]) == 0);
+			break;
+		default:
+			receive(length);
+		}
+	}
+	if (open) {
+		queue_frame_end(&q);
+		expect_length(frame, written - frame - FRAME_HEADER);
+		complete = written;
+	}
+	while (received < complete) {
+		PROMISE(queue_flush(&q, ends[0]) == 0);
+		receive(sizeof stream);
+	}
+	PROMISE(queue_empty(&q));
+	queue_free(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	try_reading(data, size);
+	try_writing(data, size);
+	return 0;
+}

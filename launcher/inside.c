@@ -1,0 +1,217 @@
+/*
+ * The life of the two processes of a box, from their birth as copies of the slot
+ * (root, every capability) to the exec of the program (nothing left).
+ *
+ * inside_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
+ *                 and waits; it exists so that the kernel kills and reaps whatever
+ *                 the program leaves behind when it ends. It runs no payload and
+ *                 reads nothing that a payload wrote.
+ * inside_program  Born in the box's groups, a child of the slot (so that the slot,
+ *                 and not the init, learns its status from the kernel). It is not
+ *                 pid 1, because pid 1 is shielded from default signal actions and
+ *                 SIG, FSE and TLE would be false. The order below is the point:
+ *                 what needs privilege comes before what takes it away.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <grp.h>
+
+#include "box.h"
+#include "seccomp.h"
+
+static struct hand *hand;
+static int ready_fd;
+
+/* Says which step failed, wakes the slot and ends. */
+static _Noreturn void give_up(const char *step, const char *object)
+{
+	hand->fail_errno = errno;
+	snprintf(hand->fail_object, sizeof hand->fail_object, "%s", object);
+	snprintf(hand->fail_step, sizeof hand->fail_step, "%s", step);
+	uint64_t one = 1;
+	if (write(ready_fd, &one, sizeof one) < 0)
+		_exit(126);
+	_exit(125);
+}
+
+static void must(long result, const char *step, const char *object)
+{
+	if (result < 0)
+		give_up(step, object);
+}
+
+static void tell_ready(void)
+{
+	uint64_t one = 1;
+	must(write(ready_fd, &one, sizeof one), "ready", "write");
+}
+
+static void forget_signals(void)
+{
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t none;
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &standard, NULL); /* KILL, STOP and the C library's own refuse: they are default */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0}};
+	must(syscall(__NR_capset, &header, none), "capabilities", "capset");
+}
+
+/* Closes every descriptor from `from` on, except those given, in ascending order. */
+static void close_others(unsigned from, const int *keep, int kept)
+{
+	for (int i = 0; i < kept; i++) {
+		if ((unsigned)keep[i] > from)
+			must(syscall(__NR_close_range, from, (unsigned)keep[i] - 1, 0), "descriptors", "close");
+		from = (unsigned)keep[i] + 1;
+	}
+	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
+}
+
+static void mount_tmpfs(const char *at, const struct shape *shape)
+{
+	char options[96];
+	snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=%llu",
+		 (unsigned long long)shape->tmp_bytes, (unsigned long long)shape->tmp_inodes);
+	must(mount("tmpfs", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options), "mount", at);
+}
+
+_Noreturn void inside_init(const struct inside *in)
+{
+	hand = in->hand;
+	ready_fd = in->ready;
+	int low = in->life < in->ready ? in->life : in->ready, high = in->life < in->ready ? in->ready : in->life;
+	close_others(0, (int[]){low, high}, 2);
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
+	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
+	must(setsid(), "init", "session");
+
+	mount_tmpfs("/tmp", in->shape);
+	mount_tmpfs("/dev/shm", in->shape);
+	/* Only the box's own processes, none of another user's, nothing of the machine, nothing to write. */
+	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=invisible,subset=pid"),
+	     "mount", "/proc");
+	must(sethostname("assay", 5), "host name", "assay");
+	must(setdomainname("", 0), "host name", "domain");
+
+	/* The kernel reaps orphans by itself for a parent that ignores their end. */
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	must(sigaction(SIGCHLD, &ignore, NULL), "init", "reaping");
+	drop_capabilities();
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "init", "no_new_privs");
+	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "init", "dumpable");
+	tell_ready();
+	close(in->ready);
+
+	char byte;
+	while (read(in->life, &byte, 1) < 0 && errno == EINTR)
+		continue;
+	_exit(0); /* the slot let go: the kernel now ends everything in this namespace */
+}
+
+static void arrange_descriptors(const struct inside *in)
+{
+	must(dup2(in->stdin_fd, 0), "descriptors", "stdin");
+	must(dup2(in->out_fd, 1), "descriptors", "stdout");
+	must(dup2(in->err_fd, 2), "descriptors", "stderr");
+	int low = in->go < in->ready ? in->go : in->ready, high = in->go < in->ready ? in->ready : in->go;
+	close_others(3, (int[]){low, high}, 2);
+	/* Both carry close-on-exec from their creation: nothing but 0, 1 and 2 reaches the program. */
+}
+
+static void enter_box(const struct inside *in)
+{
+	/* First of all, while still single-threaded and cheap to move: the groups. */
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (in->tasks[t] >= 0)
+			must(write(in->tasks[t], "0", 1), "cgroup", "enter");
+	must(setns(in->init_pidfd, CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS), "namespaces", "mount, ipc, uts");
+	must(setns(in->netns, CLONE_NEWNET), "namespaces", "network");
+	must(unshare(CLONE_NEWCGROUP), "namespaces", "cgroup");
+}
+
+static void become_nobody(uid_t uid)
+{
+	/* A session keyring of its own, or it would keep possessing the launcher's. */
+	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		give_up("keyring", "session");
+	must(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
+			   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED),
+	     "capabilities", "securebits");
+	must(setgroups(0, NULL), "identity", "groups");
+	must(setresgid(uid, uid, uid), "identity", "gid");
+	must(setresuid(uid, uid, uid), "identity", "uid");
+	drop_capabilities();
+	/* After the change of identity, which clears it. */
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
+}
+
+static void set_fixed_rlimits(void)
+{
+	/* Core: with 0 a core handler behind a pipe would still run, with 1 the kernel starts none and writes nothing. */
+	static const struct { int resource; rlim_t most; } fixed[] = {
+		{RLIMIT_CORE, 1}, {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0},
+		{RLIMIT_SIGPENDING, 1024},
+	};
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+		struct rlimit limit = {fixed[i].most, fixed[i].most};
+		must(setrlimit(fixed[i].resource, &limit), "rlimit", "fixed");
+	}
+}
+
+/* From here on only what an unprivileged, filtered process may do. */
+static void run(void)
+{
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		if (hand->set[r])
+			must(seccomp_set_rlimit(r, &hand->rlimit[r]), "rlimit", "of the request");
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		must(getrlimit(r, &hand->read[r]), "rlimit", "read back");
+	must(chdir("/box"), "chdir", "/box");
+	hand->exec_ns = now_ns();
+	execve(hand->argv[0], hand->argv, hand->envp);
+	give_up("exec", "program");
+}
+
+_Noreturn void inside_program(const struct inside *in)
+{
+	hand = in->hand;
+	ready_fd = in->ready;
+	forget_signals();
+	must(setsid(), "session", "new");
+	umask(022);
+	enter_box(in);
+	arrange_descriptors(in);
+	set_fixed_rlimits();
+	become_nobody(in->uid);
+	must(seccomp_enter(), "seccomp", "filter");
+	tell_ready();
+
+	uint64_t go;
+	ssize_t n;
+	while ((n = read(in->go, &go, sizeof go)) < 0 && errno == EINTR)
+		continue;
+	must(n, "go", "read");
+	run();
+	_exit(125);
+}

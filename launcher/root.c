@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "root.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static int make_devices(struct failure *f)
+{
+	static const struct { const char *path; unsigned minor; } devices[] = {
+		{"dev/null", 3}, {"dev/zero", 5}, {"dev/full", 7}, {"dev/random", 8}, {"dev/urandom", 9},
+	};
+	static const struct { const char *to, *path; } links[] = {
+		{"/proc/self/fd", "dev/fd"}, {"/proc/self/fd/0", "dev/stdin"},
+		{"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
+	};
+	if (mount("tmpfs", "dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
+		return fail(f, "mount", "/dev");
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (mknod(devices[i].path, S_IFCHR | 0666, makedev(1, devices[i].minor)) < 0 ||
+		    chmod(devices[i].path, 0666) < 0)
+			return fail(f, "device", "%s", devices[i].path);
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+		if (symlink(links[i].to, links[i].path) < 0)
+			return fail(f, "device", "%s", links[i].path);
+	if (mkdir("dev/shm", 0755) < 0)
+		return fail(f, "device", "dev/shm");
+	if (mount(NULL, "dev", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL) < 0)
+		return fail(f, "mount", "/dev read-only");
+	return 0;
+}
+
+int root_enter(const char *image, struct failure *f)
+{
+	static const char *const places[] = {"box", "tmp", "proc", "dev"};
+	struct stat st;
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return fail(f, "namespaces", "mount namespace of the launcher");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return fail(f, "mount", "private");
+	if (mount(image, image, NULL, MS_BIND, NULL) < 0)
+		return fail(f, "mount", "image %s", image);
+	if (mount(NULL, image, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+		return fail(f, "mount", "image read-only");
+	if (chdir(image) < 0)
+		return fail(f, "chdir", "%s", image);
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (lstat(places[i], &st) < 0 || !S_ISDIR(st.st_mode))
+			return fail_with(f, ENOTDIR, "image", "has no directory /%s", places[i]);
+	if (make_devices(f) < 0)
+		return -1;
+	/* The old root is stacked under the new one and then let go: no path leads to it. */
+	if (syscall(__NR_pivot_root, ".", ".") < 0)
+		return fail(f, "pivot", "image");
+	if (umount2(".", MNT_DETACH) < 0)
+		return fail(f, "mount", "detach the old root");
+	if (chdir("/") < 0)
+		return fail(f, "chdir", "/");
+	return 0;
+}
+
+int root_own(struct failure *f)
+{
+	/* Of the two layers the empty one is above: statfs is answered from there, and not from the host's disk. */
+	if (mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") < 0)
+		return 1;
+	if (mount("/dev", "/tmp/dev", NULL, MS_MOVE, NULL) < 0)
+		return fail(f, "mount", "/dev of the slot");
+	if (chdir("/tmp") < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+		return fail(f, "pivot", "own image");
+	if (umount2(".", MNT_DETACH) < 0)
+		return fail(f, "mount", "detach the shared image");
+	if (chdir("/") < 0)
+		return fail(f, "chdir", "/");
+	return 0;
+}

@@ -1,0 +1,301 @@
+/*
+ * Reading is the only place where bytes of the (unprivileged) service are taken
+ * apart by root. So: one loop, one table, every length checked against what is
+ * left before it is used, no recursion, no allocation, nothing interpreted.
+ */
+#include "wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { QUEUE_KEPT = 4 * 1024 * 1024 };
+
+enum type { INT, BYTES };
+enum count { ONE, OPT, MANY };
+
+static struct key_row {
+	const char *name;
+	enum type type;
+	enum frame frame;
+	enum count count;
+	uint64_t smallest, largest;
+} keys[KEY_COUNT] = {
+#define FRAME(...)
+#define KEY(number, name, type, frame, count, smallest, largest) \
+	[number] = {#name, type, FRAME_##frame, count, smallest, largest},
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+};
+
+int wire_lower(const char *name, uint64_t most)
+{
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (keys[k].name && !strcmp(keys[k].name, name) && keys[k].frame == FRAME_STEP && keys[k].type == INT &&
+		    most >= keys[k].smallest && most <= keys[k].largest) {
+			keys[k].largest = most;
+			return 0;
+		}
+	return -1;
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	return (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32;
+}
+
+static void store32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> (8 * i));
+}
+
+static int refuse(struct refusal *why, const char *reason, const char *object)
+{
+	why->reason = reason;
+	why->object = object;
+	return -1;
+}
+
+/* A file name is one plain component: it can name nothing but itself in the work directory. */
+static bool plain_name(struct bytes name)
+{
+	for (size_t i = 0; i < name.size; i++) {
+		uint8_t c = name.data[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			c == '.' || c == '_' || c == '-' || c == '+';
+		if (!plain)
+			return false;
+	}
+	return name.size > 0 && name.data[0] != '.';
+}
+
+static int append(struct bytes *list, unsigned *used, unsigned most, struct bytes value)
+{
+	if (*used == most)
+		return -1;
+	list[(*used)++] = value;
+	return 0;
+}
+
+static int take_bytes(struct request *r, enum key key, struct bytes value, unsigned *datas)
+{
+	switch (key) {
+	case KEY_ARG:
+		return append(r->arg, &r->args, ARGS_MOST, value);
+	case KEY_ENV:
+		return append(r->env, &r->envs, ENV_MOST, value);
+	case KEY_FILE_NAME:
+		/* A name only after the data of the one before it, so that they pair up. */
+		return r->files == *datas ? append(r->file_name, &r->files, FILES_MOST, value) : -1;
+	case KEY_FILE_DATA:
+		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MOST, value) : -1;
+	default:
+		r->stdin_data = value;
+		return 0;
+	}
+}
+
+static int check_whole(const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
+{
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (keys[k].name && keys[k].frame == FRAME_STEP && keys[k].count == ONE && !seen[k])
+			return refuse(why, "missing key", keys[k].name);
+	if (r->args == 0)
+		return refuse(why, "missing key", "ARG");
+	if (datas != r->files)
+		return refuse(why, "file without data", "FILE_DATA");
+	for (unsigned i = 0; i < r->args; i++)
+		if (memchr(r->arg[i].data, 0, r->arg[i].size))
+			return refuse(why, "contains NUL", "ARG");
+	for (unsigned i = 0; i < r->envs; i++)
+		if (memchr(r->env[i].data, 0, r->env[i].size) || !memchr(r->env[i].data, '=', r->env[i].size))
+			return refuse(why, "is not NAME=VALUE", "ENV");
+	for (unsigned i = 0; i < r->files; i++) {
+		if (!plain_name(r->file_name[i]))
+			return refuse(why, "is not a plain file name", "FILE_NAME");
+		for (unsigned j = 0; j < i; j++)
+			if (r->file_name[i].size == r->file_name[j].size &&
+			    !memcmp(r->file_name[i].data, r->file_name[j].data, r->file_name[i].size))
+				return refuse(why, "twice the same name", "FILE_NAME");
+	}
+	/* The host never writes into a directory that a payload has had. */
+	if (r->number[KEY_KEEP_WORK] && r->files)
+		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
+	return 0;
+}
+
+int request_parse(const uint8_t *body, size_t size, struct request *out, struct refusal *why)
+{
+	bool seen[KEY_COUNT] = {false};
+	unsigned datas = 0;
+
+	memset(out, 0, sizeof *out);
+	while (size > 0) {
+		if (size < 5)
+			return refuse(why, "torn entry", "");
+		enum key key = body[0];
+		size_t length = load32(body + 1);
+		body += 5;
+		size -= 5;
+		const struct key_row *row = &keys[key];
+		if (!row->name || row->frame != FRAME_STEP)
+			return refuse(why, "unknown key", "");
+		if (length > size)
+			return refuse(why, "longer than its frame", row->name);
+		if (row->count != MANY && seen[key])
+			return refuse(why, "twice", row->name);
+		seen[key] = true;
+
+		uint64_t measure = length;
+		if (row->type == INT) {
+			if (length != 8)
+				return refuse(why, "is not 8 bytes", row->name);
+			measure = load64(body);
+		}
+		if (measure < row->smallest || measure > row->largest)
+			return refuse(why, "out of range", row->name);
+		if (row->type == INT)
+			out->number[key] = measure;
+		else if (take_bytes(out, key, (struct bytes){body, length}, &datas) < 0)
+			return refuse(why, "too many, or out of order", row->name);
+		body += length;
+		size -= length;
+	}
+	return check_whole(out, seen, datas, why);
+}
+
+/* Memory for what we send is bounded by the capture limits; running out of it ends the slot. */
+static uint8_t *queue_room(struct queue *q, size_t more)
+{
+	if (q->sent && q->sent == q->size && q->frame == q->size)
+		q->size = q->sent = q->frame = 0;
+	if (q->size + more > q->capacity) {
+		size_t capacity = q->capacity ? q->capacity : 64 * 1024;
+		while (capacity < q->size + more)
+			capacity *= 2;
+		uint8_t *data = realloc(q->data, capacity);
+		if (!data)
+			abort();
+		q->data = data;
+		q->capacity = capacity;
+	}
+	uint8_t *room = q->data + q->size;
+	q->size += more;
+	return room;
+}
+
+void queue_frame(struct queue *q, enum frame type)
+{
+	uint8_t *header = queue_room(q, FRAME_HEADER);
+	q->frame = (size_t)(header - q->data);
+	header[4] = (uint8_t)type;
+}
+
+void queue_raw(struct queue *q, const void *data, size_t size)
+{
+	if (size)
+		memcpy(queue_room(q, size), data, size);
+}
+
+void queue_bytes(struct queue *q, enum key key, const void *data, size_t size)
+{
+	uint8_t head[5] = {(uint8_t)key};
+	if (keys[key].type == BYTES && size > keys[key].largest)
+		size = (size_t)keys[key].largest;
+	store32(head + 1, (uint32_t)size);
+	queue_raw(q, head, sizeof head);
+	queue_raw(q, data, size);
+}
+
+void queue_text(struct queue *q, enum key key, const char *text)
+{
+	queue_bytes(q, key, text, strlen(text));
+}
+
+void queue_int(struct queue *q, enum key key, uint64_t value)
+{
+	uint8_t bytes[8];
+	store32(bytes, (uint32_t)value);
+	store32(bytes + 4, (uint32_t)(value >> 32));
+	queue_bytes(q, key, bytes, sizeof bytes);
+}
+
+void queue_frame_end(struct queue *q)
+{
+	store32(q->data + q->frame, (uint32_t)(q->size - q->frame - FRAME_HEADER));
+	q->frame = q->size;
+}
+
+int queue_flush(struct queue *q, int fd)
+{
+	while (q->sent < q->frame) {
+		ssize_t n = send(fd, q->data + q->sent, q->frame - q->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -1;
+		q->sent += (size_t)n;
+	}
+	return 0;
+}
+
+void queue_shrink(struct queue *q)
+{
+	if (queue_empty(q) && q->capacity > QUEUE_KEPT)
+		queue_free(q);
+}
+
+void queue_free(struct queue *q)
+{
+	free(q->data);
+	*q = (struct queue){0};
+}
+
+static const char *frame_name(enum frame frame)
+{
+	switch (frame) {
+#define FRAME(number, name, direction) \
+	case FRAME_##name: \
+		return #name;
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	}
+	return "";
+}
+
+void wire_describe(const char *build)
+{
+	static const char *type_name[] = {"int", "bytes"}, *count_name[] = {"one", "optional", "many"};
+	printf("{\"protocol\":%d,\"build\":\"%s\",\"frames\":{", PROTOCOL_VERSION, build);
+	const char *comma = "";
+#define FRAME(number, name, direction) \
+	printf("%s\"%s\":{\"number\":%d,\"direction\":\"%s\"}", comma, #name, number, #direction); \
+	comma = ",";
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	printf("},\"keys\":{");
+	comma = "";
+	for (int k = 0; k < KEY_COUNT; k++) {
+		const struct key_row *row = &keys[k];
+		if (!row->name)
+			continue;
+		printf("%s\"%s\":{\"number\":%d,\"type\":\"%s\",\"frame\":\"%s\",\"count\":\"%s\",\"smallest\":\"%llu\","
+		       "\"largest\":\"%llu\"}", comma, row->name, k, type_name[row->type], frame_name(row->frame),
+		       count_name[row->count], (unsigned long long)row->smallest, (unsigned long long)row->largest);
+		comma = ",";
+	}
+	printf("}}\n");
+}

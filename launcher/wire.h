@@ -1,0 +1,93 @@
+#ifndef ASSAY_WIRE_H
+#define ASSAY_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The protocol on the socket: PROTOCOL.md explains it, protocol.def lists it.
+ * A frame is a 4-byte little-endian body length, a type byte and the body. The
+ * body of STDOUT and STDERR is raw; every other body is a run of entries: key
+ * byte, 4-byte little-endian length, value.
+ */
+enum {
+	PROTOCOL_VERSION = 1,
+	FRAME_HEADER = 5,
+	FRAME_LARGEST = 9 * 1024 * 1024,
+	ARGS_MOST = 128,
+	ENV_MOST = 64,
+	FILES_MOST = 16,
+};
+
+enum frame {
+#define FRAME(number, name, direction) FRAME_##name = number,
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+};
+
+enum key {
+#define FRAME(...)
+#define KEY(number, name, ...) KEY_##name = number,
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	KEY_COUNT = 256,
+};
+
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* A checked STEP. The bytes point into the frame it was read from. */
+struct request {
+	uint64_t number[KEY_COUNT]; /* value of each INT key */
+	struct bytes arg[ARGS_MOST];
+	struct bytes env[ENV_MOST];
+	struct bytes file_name[FILES_MOST], file_data[FILES_MOST];
+	struct bytes stdin_data;
+	unsigned args, envs, files;
+};
+
+struct refusal {
+	const char *reason; /* static text */
+	const char *object; /* static text: the key's name, or "" */
+};
+
+/* Reads a STEP body. Returns 0, or -1 with the refusal filled in. */
+int request_parse(const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+
+/*
+ * Lowers the largest value of an INT key of STEP for the life of the process: a
+ * ceiling that root sets and no client can pass. -1 when there is no such key, or it
+ * would not be lowered.
+ */
+int wire_lower(const char *name, uint64_t most);
+
+/* A growing buffer of outgoing bytes; `sent` of them have left. */
+struct queue {
+	uint8_t *data;
+	size_t size, capacity, sent;
+	size_t frame; /* where the frame being written begins */
+};
+
+void queue_frame(struct queue *q, enum frame type);
+void queue_int(struct queue *q, enum key key, uint64_t value);
+void queue_bytes(struct queue *q, enum key key, const void *data, size_t size);
+void queue_text(struct queue *q, enum key key, const char *text);
+void queue_raw(struct queue *q, const void *data, size_t size);
+void queue_frame_end(struct queue *q);
+/* Writes what the socket takes without blocking. Returns -1 when the peer is gone. */
+int queue_flush(struct queue *q, int fd);
+static inline bool queue_empty(const struct queue *q) { return q->sent == q->size; }
+/* Gives back what an unusually large output took. Only when all has left. */
+void queue_shrink(struct queue *q);
+void queue_free(struct queue *q);
+
+/* Prints version, frames and keys as JSON. */
+void wire_describe(const char *build);
+
+#endif
