@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { styleText } from "node:util";
+import { Command, Option } from "commander";
+import { z } from "zod";
+import { Prover } from "../worker/readiness.ts";
+import { type EngineFlags, ourLanguages } from "./engine.ts";
+import { MEANINGS } from "./remedies.ts";
+
+interface Finding {
+  readonly name: string;
+  readonly works: boolean;
+  readonly needed: boolean;
+  readonly detail: string;
+  /** What it means and what to do; only where something does not work. */
+  readonly means?: string;
+  readonly remedy?: string;
+}
+
+const checkSchema = z.object({ check: z.string(), works: z.boolean(), detail: z.string() });
+
+/** `assay doctor`: tries every control and every language for real. Exit status 0 when all that is needed works. */
+export function doctorCommand(): Command {
+  return new Command("doctor")
+    .description("try every control and every language on this machine, and say what to do where one is missing")
+    .option("--json", "as JSON")
+    .option("--data <directory>", "data directory")
+    .addOption(new Option("--launcher <path>").hideHelp().makeOptionMandatory())
+    .addOption(new Option("--image <directory>").hideHelp().makeOptionMandatory())
+    .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
+    .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
+    .action(doctor);
+}
+
+async function doctor(flags: EngineFlags & { json?: boolean }): Promise<void> {
+  const findings: Finding[] = [];
+  const note = (finding: Finding) => {
+    findings.push(finding);
+    if (!flags.json) process.stdout.write(`${line(finding)}\n`);
+  };
+  const ready = await checkControls(flags, note);
+  if (ready) await checkLanguages(flags, note);
+  const ok = findings.every(({ works, needed }) => works || !needed) && findings.some(isWorkingLanguage);
+  if (flags.json) process.stdout.write(`${JSON.stringify({ ok, checks: findings }, null, 2)}\n`);
+  else process.stdout.write(`\n${ok ? "ready to run programs with full isolation" : "NOT ready: nothing is run"}\n`);
+  process.exitCode = ok ? 0 : 1;
+}
+
+/** The launcher's own checks, line by line as it tries them. @returns whether it can build boxes. */
+async function checkControls(flags: EngineFlags, note: (finding: Finding) => void): Promise<boolean> {
+  const child = spawn(flags.launcher, ["--check", ...engineArguments(flags)], { stdio: ["ignore", "pipe", "pipe"] });
+  const ended = endOf(child);
+  const words: string[] = [];
+  child.stderr.setEncoding("utf8").on("data", (text: string) => words.push(text));
+  let missing = false;
+  for await (const text of createInterface(child.stdout)) {
+    const { check, works, detail } = checkSchema.parse(JSON.parse(text));
+    note(finding(check, works, detail, check));
+    missing ||= !works && (MEANINGS[check]?.needed ?? true);
+  }
+  const { well, how } = await ended;
+  const said = words.join("").trim();
+  if (!well && (said !== "" || !missing)) note(finding("launcher", false, said || how, "launcher"));
+  return well;
+}
+
+/** Each language's hello, in real boxes of a launcher of our own. */
+async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => void): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "assay-doctor-"));
+  const socket = join(directory, "launcher.sock");
+  const serving = ["--socket", socket, "--client-uid", "0", "--slots", "1"];
+  const child = spawn(flags.launcher, [...engineArguments(flags), ...serving], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const ended = endOf(child);
+  try {
+    for (let end: End | null = null; !existsSync(socket); end = await Promise.race([ended, sleep(10, null)])) {
+      if (end) return note(finding("launcher", false, `it did not listen: ${end.how}`, "launcher"));
+    }
+    const prover = new Prover(socket, ourLanguages());
+    for (const { name, ok, detail } of await prover.proveAll())
+      note(finding(`language ${name}`, ok, detail, "language"));
+    prover.close();
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(directory, { recursive: true });
+  }
+}
+
+interface End {
+  readonly well: boolean;
+  readonly how: string;
+}
+
+/** Resolves when the process has ended and all that it wrote is here, or could not be started. Never rejects. */
+function endOf(child: ChildProcess): Promise<End> {
+  return new Promise((resolve) => {
+    child.once("error", ({ message }) => resolve({ well: false, how: `it cannot be started: ${message}` }));
+    child.once("close", (code, signal) => resolve({ well: code === 0, how: `it ended with ${code ?? signal}` }));
+  });
+}
+
+function engineArguments({ image, instance, uidBase }: EngineFlags): string[] {
+  return ["--image", join(image, "rootfs"), "--instance", instance, "--uid-base", uidBase];
+}
+
+function finding(name: string, works: boolean, detail: string, kind: string): Finding {
+  const { needed, means, remedy } = MEANINGS[kind] ?? { needed: true, means: "", remedy: "" };
+  return works ? { name, works, needed, detail } : { name, works, needed, detail, means, remedy };
+}
+
+function isWorkingLanguage({ name, works }: Finding): boolean {
+  return works && name.startsWith("language ");
+}
+
+function line({ name, works, needed, detail, means, remedy }: Finding): string {
+  const mark = works
+    ? styleText("green", "works  ")
+    : needed
+      ? styleText("red", "MISSING")
+      : styleText("yellow", "without");
+  const first = `${mark}  ${name.padEnd(22)}${detail}`;
+  return works ? first : `${first}\n         means:  ${means}\n         remedy: ${remedy}`;
+}

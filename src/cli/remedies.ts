@@ -1,0 +1,106 @@
+/** What a check of the launcher means when it fails. `needed`: without it nothing is run. */
+export interface Meaning {
+  readonly needed: boolean;
+  readonly means: string;
+  readonly remedy: string;
+}
+
+const namespace = (what: string): Meaning => ({
+  needed: true,
+  means: `a program would see ${what} of the host`,
+  remedy: "use a kernel with all namespaces enabled, and run as root outside an unprivileged container",
+});
+
+/** One row per check that `assay-launcher --check` prints, and two of the doctor's own. */
+export const MEANINGS: Readonly<Record<string, Meaning>> = {
+  root: {
+    needed: true,
+    means: "boxes cannot be built without root; the service itself never runs as root",
+    remedy: "run it with sudo",
+  },
+  kernel: {
+    needed: true,
+    means: "the kernel lacks calls that every box uses",
+    remedy: "use Linux 5.9 or newer",
+  },
+  pid_namespace: namespace("the processes"),
+  mount_namespace: namespace("the file systems"),
+  network_namespace: namespace("the network"),
+  ipc_namespace: namespace("shared memory and message queues"),
+  uts_namespace: namespace("the host name"),
+  cgroup_namespace: namespace("the control groups"),
+  seccomp: {
+    needed: true,
+    means: "dangerous system calls could not be refused",
+    remedy: "use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow the seccomp call",
+  },
+  cgroup: {
+    needed: true,
+    means: "memory and processes cannot be limited, so MLE and PLE could not be told",
+    remedy:
+      "mount the memory and pids controllers (v1 or v2) writable; on v2 start from a group of its own: systemd-run --scope -p Delegate=yes",
+  },
+  memory_limit: {
+    needed: true,
+    means: "the memory limit does not read back as written",
+    remedy: "free the memory controller from whoever else manages this group",
+  },
+  process_limit: {
+    needed: true,
+    means: "the process limit does not read back as written",
+    remedy: "free the pids controller from whoever else manages this group",
+  },
+  memory_peak: {
+    needed: true,
+    means: "the peak memory of a run cannot be told",
+    remedy: "on cgroup v2 use Linux 5.19 or newer",
+  },
+  pressure: {
+    needed: false,
+    means: "interference by the host (divergence host_interference_suspected) is not recognised",
+    remedy: "boot with psi=1 and mount cgroup v2",
+  },
+  swap: {
+    needed: false,
+    means: "the host swaps; boxes are kept from swapping by a limit of their own",
+    remedy: "nothing has to be done; without swap, memory limits act sooner and timings are steadier",
+  },
+  bpf: {
+    needed: false,
+    means:
+      "a broken file-size limit is proven by SIGXFSZ and a file at the limit; runtimes that ignore the signal get RE, not FSE",
+    remedy: "allow BPF raw tracepoints (CAP_BPF and CAP_PERFMON) and mount cgroup v2 beside v1",
+  },
+  image: {
+    needed: true,
+    means: "there is no root file system for the boxes",
+    remedy: "remove the directory image/ in the data directory and start assay again: it builds a new one",
+  },
+  own_image: {
+    needed: false,
+    means:
+      "a program sees in its mount list where the image lies; programs that run at the same time can watch and lock the same files of the image",
+    remedy:
+      "load the kernel module overlay, and keep the data directory on a file system that may lie below an overlay",
+  },
+  box: {
+    needed: true,
+    means: "a control could not be confirmed by the kernel on a parked program",
+    remedy: "the detail says which; nothing is run without all of them",
+  },
+  teardown: {
+    needed: true,
+    means: "a box could not be proven gone",
+    remedy: "look for processes that cannot be killed (state D) and for other managers of our control groups",
+  },
+  language: {
+    needed: false,
+    means: "the language is not offered",
+    remedy: "see its detail; if the image is damaged, remove image/ in the data directory and start assay again",
+  },
+  launcher: {
+    needed: true,
+    means: "the launcher does not run here",
+    remedy: "its own words are in the detail",
+  },
+};

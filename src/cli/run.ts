@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import { Command, Option } from "commander";
+import { ConfigError } from "../config.ts";
+import type { Language } from "../domain/language.ts";
+import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import { type SubmissionRecord, toRecord } from "../domain/record.ts";
+import { newSubmission, type Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { conclude } from "../verdict/conclude.ts";
+import { plan } from "../worker/plan.ts";
+import { run } from "../worker/run.ts";
+import { ourLanguages } from "./engine.ts";
+import { describe } from "./verdict-text.ts";
+
+interface RunFlags {
+  readonly language?: string;
+  readonly stdin?: string;
+  readonly profile: ProfileName;
+  readonly json?: boolean;
+  readonly launcherSocket: string;
+}
+
+/** Nobody asks over the network here; a record has no field for it. */
+const NOBODY = {
+  keyId: "",
+  accountId: "",
+  projectId: null,
+  requestsPerMinute: 0,
+  concurrency: 1,
+  profiles: PROFILE_NAMES,
+  defaultProfile: PROFILE_NAMES[0],
+};
+
+/** `assay run FILE`: one program through the real engine. Exit status 0 only for AC. */
+export function runCommand(): Command {
+  return new Command("run")
+    .description("run one program and show its verdict and evidence; exit status 0 only for AC")
+    .argument("<file>", "source code")
+    .option("--language <name>", "its language, when the file's ending does not tell")
+    .option("--stdin <file>", "what the program reads; - for this command's own input")
+    .addOption(new Option("--profile <name>", "limits").choices(PROFILE_NAMES).default("judge"))
+    .option("--json", "print the record, as the service would return it")
+    .option("--data <directory>", "data directory")
+    .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
+    .action(runFile);
+}
+
+async function runFile(file: string, flags: RunFlags): Promise<void> {
+  const languages = ourLanguages();
+  const language = languageOf(file, flags.language, languages);
+  const program = { code: await readFile(file), stdin: await readInput(flags.stdin) };
+  const record = await runProgram(program, language, flags.profile, languages, flags.launcherSocket);
+  process.stdout.write(flags.json ? `${JSON.stringify(record, null, 2)}\n` : describe(record));
+  process.exitCode = record.result.verdict === "AC" ? 0 : 1;
+}
+
+async function runProgram(
+  program: Program,
+  language: Language,
+  profile: ProfileName,
+  languages: Languages,
+  socket: string,
+): Promise<SubmissionRecord> {
+  const request = { language: language.name, profile, code: "", stdin: "" };
+  const submission = newSubmission(request, NOBODY, Date.now());
+  const slot = await Slot.open(socket);
+  const startedAtMs = Date.now();
+  let outcome: Outcome;
+  try {
+    outcome = conclude(await run(slot, plan(language, languages.limitsFor(language, profile), program)));
+  } finally {
+    slot.close();
+  }
+  const ended = { status: outcome.status, attempts: 1, startedAtMs, completedAtMs: Date.now(), outcome };
+  return toRecord({ ...submission, ...ended });
+}
+
+function languageOf(file: string, named: string | undefined, languages: Languages): Language {
+  const known = languages.list().map(({ name }) => name);
+  if (named !== undefined) {
+    const language = languages.resolve(named);
+    if (!language) throw new ConfigError(`unknown language ${named}; there are ${known.join(", ")}`);
+    return language;
+  }
+  const ending = extname(file);
+  const language = languages.list().find(({ source }) => extname(source) === ending);
+  const other = languages.resolve(ending.slice(1));
+  if (language ?? other) return (language ?? other) as Language;
+  throw new ConfigError(`the ending of ${file} names no language; use --language with one of ${known.join(", ")}`);
+}
+
+async function readInput(from: string | undefined): Promise<Buffer> {
+  if (from === undefined) return Buffer.alloc(0);
+  if (from !== "-") return readFile(from);
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

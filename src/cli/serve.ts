@@ -1,0 +1,36 @@
+import { Command } from "commander";
+import { ConfigError, type Flags, loadConfig } from "../config.ts";
+import { becomeOwner } from "./owner.ts";
+import { startService } from "./service.ts";
+
+/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. */
+export function serveCommand(): Command {
+  return new Command("serve")
+    .description("run the service; the launcher must already listen")
+    .option("--data <directory>", "data directory (ASSAY_DATA)")
+    .option("--listen <host:port>", "where clients connect (ASSAY_LISTEN)")
+    .option("--workers <number>", "submissions that run at once (ASSAY_WORKERS)")
+    .option("--launcher-socket <path>", "the launcher's socket (ASSAY_LAUNCHER_SOCKET)")
+    .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
+    .option("--plain-http", "HTTP without TLS, on a loopback address only")
+    .action(serve);
+}
+
+async function serve(flags: Flags): Promise<void> {
+  const config = loadConfig(flags);
+  if (becomeOwner(config.databasePath) === 0) {
+    throw new ConfigError(
+      `the service does not run as root: start it with 'assay serve', or give ${config.dataDir}/db to its user`,
+    );
+  }
+  const service = await startService(config);
+  await signalled();
+  await service.stop();
+}
+
+/** Resolves at the first signal to stop; the second one ends the process at once. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  });
+}

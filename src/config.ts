@@ -1,0 +1,172 @@
+import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import type { Address, Transport } from "./domain/transport.ts";
+
+/**
+ * All settings, read once at start. The only file that reads the environment; every setting
+ * is `ASSAY_*` and a flag of the same meaning wins over it.
+ */
+export interface Config {
+  readonly dataDir: string;
+  readonly databasePath: string;
+  readonly listen: Address;
+  readonly transport: Transport;
+  /** Liveness and readiness without a key, for the machine's own operator; null for none. */
+  readonly operatorListen: Address | null;
+  /** Submissions that this process runs at once. */
+  readonly workers: number;
+  readonly launcherSocket: string;
+  /** Pending submissions that the queue holds before it answers 503. */
+  readonly maxPending: number;
+  /** How long a worker may be silent before its work is given to another. */
+  readonly leaseMs: number;
+  /** How long running submissions may go on after SIGTERM before they are given back. */
+  readonly drainMs: number;
+  readonly logLevel: LogLevel;
+  /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
+  readonly unknownSettings: readonly string[];
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** What the command line may set; undefined means "not given". */
+export interface Flags {
+  readonly data?: string | undefined;
+  readonly listen?: string | undefined;
+  readonly workers?: string | undefined;
+  readonly launcherSocket?: string | undefined;
+  readonly operatorListen?: string | undefined;
+  readonly plainHttp?: boolean | undefined;
+}
+
+/** A setting that cannot be used; the message is for the person who made it. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+const wholeNumber = (least: number, most: number) =>
+  z.string().regex(/^\d+$/, "must be a whole number").transform(Number).pipe(z.number().min(least).max(most));
+
+const address = z.string().transform((text, context): Address => {
+  const parsed = parseAddress(text);
+  if (parsed) return parsed;
+  context.addIssue({ code: "custom", message: "must be HOST:PORT, [IPV6]:PORT or unix:/PATH" });
+  return z.NEVER;
+});
+
+const list = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+
+/** Addresses or CIDR blocks. A name would be looked up by nobody, and so would trust nobody. */
+const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
+
+const settingsSchema = z.object({
+  ASSAY_DATA: z.string().startsWith("/", "must be an absolute path").default("/var/lib/assay"),
+  ASSAY_LISTEN: address.prefault("127.0.0.1:8443"),
+  ASSAY_OPERATOR_LISTEN: address.optional(),
+  ASSAY_TLS_CERT: z.string().optional(),
+  ASSAY_TLS_KEY: z.string().optional(),
+  ASSAY_PLAIN_HTTP: z.enum(["yes", "no"]).default("no"),
+  ASSAY_TRUSTED_PROXY: proxies.prefault(""),
+  ASSAY_WORKERS: wholeNumber(1, 1024).prefault(String(availableParallelism())),
+  ASSAY_LAUNCHER_SOCKET: z.string().optional(),
+  ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("1000"),
+  ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
+  ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
+  ASSAY_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
+});
+
+/** @throws ConfigError naming the setting. */
+export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = process.env): Config {
+  const given = { ...ourSettings(environment), ...fromFlags(flags) };
+  const parsed = settingsSchema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new ConfigError(`${issue?.path.join(".")}: ${issue?.message}`);
+  }
+  const settings = parsed.data;
+  const dataDir = settings.ASSAY_DATA;
+  return {
+    dataDir,
+    databasePath: join(dataDir, "db", "assay.sqlite"),
+    listen: settings.ASSAY_LISTEN,
+    transport: transportOf(settings),
+    operatorListen: operatorAddress(settings.ASSAY_OPERATOR_LISTEN),
+    workers: settings.ASSAY_WORKERS,
+    launcherSocket: settings.ASSAY_LAUNCHER_SOCKET ?? join(dataDir, "run", "serve", "launcher.sock"),
+    maxPending: settings.ASSAY_MAX_PENDING,
+    leaseMs: settings.ASSAY_LEASE_MS,
+    drainMs: settings.ASSAY_DRAIN_MS,
+    logLevel: settings.ASSAY_LOG_LEVEL,
+    unknownSettings: Object.keys(given).filter((name) => !(name in settingsSchema.shape)),
+  };
+}
+
+function ourSettings(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith("ASSAY_")));
+}
+
+function fromFlags(flags: Flags): Record<string, string> {
+  const named = {
+    ASSAY_DATA: flags.data,
+    ASSAY_LISTEN: flags.listen,
+    ASSAY_WORKERS: flags.workers,
+    ASSAY_LAUNCHER_SOCKET: flags.launcherSocket,
+    ASSAY_OPERATOR_LISTEN: flags.operatorListen,
+    ASSAY_PLAIN_HTTP: flags.plainHttp ? "yes" : undefined,
+  };
+  return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function transportOf(settings: z.output<typeof settingsSchema>): Transport {
+  const { ASSAY_TLS_CERT: cert, ASSAY_TLS_KEY: key, ASSAY_TRUSTED_PROXY: proxies, ASSAY_LISTEN: listen } = settings;
+  if (proxies.length > 0) return { kind: "proxied", proxies };
+  if (settings.ASSAY_PLAIN_HTTP === "yes") {
+    if (isLoopback(listen)) return { kind: "loopback" };
+    throw new ConfigError("plain HTTP is only for loopback addresses; name a trusted proxy, or use HTTPS");
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new ConfigError("ASSAY_TLS_CERT and ASSAY_TLS_KEY belong together: give both or none");
+  }
+  const directory = join(settings.ASSAY_DATA, "tls");
+  return {
+    kind: "https",
+    certPath: cert ?? join(directory, "server.pem"),
+    keyPath: key ?? join(directory, "server.key"),
+  };
+}
+
+function operatorAddress(listen: Address | undefined): Address | null {
+  if (listen && !isLoopback(listen)) {
+    throw new ConfigError("ASSAY_OPERATOR_LISTEN: has no keys, so it must be a loopback address or unix:/PATH");
+  }
+  return listen ?? null;
+}
+
+function parseAddress(text: string): Address | undefined {
+  if (text.startsWith("unix:/")) return { path: text.slice("unix:".length) };
+  const match = /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
+  const port = Number(match?.groups?.port);
+  const host = match?.groups?.six ?? match?.groups?.host;
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+}
+
+function isBlock(text: string): boolean {
+  const [address = "", prefix, ...more] = text.split("/");
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}
+
+/** Only numbers and the one name that is loopback by definition: nothing is looked up. */
+function isLoopback(listen: Address): boolean {
+  if ("path" in listen) return true;
+  return listen.host === "localhost" || listen.host === "::1" || /^127(\.\d{1,3}){3}$/.test(listen.host);
+}

@@ -1,0 +1,116 @@
+import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "./submission.ts";
+
+/**
+ * Every error that a client can receive: status and text, in one list. Texts name what the
+ * client sent and what is allowed, never a path, a stack or an internal name.
+ */
+const list = {
+  malformedJson: row(400, () => "request body is not valid JSON"),
+  bodyNotObject: row(400, () => "request body must be a JSON object"),
+  fieldMissing: row(400, (field: string) => `${field} is required`),
+  fieldNotString: row(400, (field: string) => `${field} must be a string`),
+  notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has half of a surrogate pair`),
+  unknownFields: row(400, (fields: string) => `unknown field: ${fields}`),
+  webhookField: row(
+    400,
+    (field: string) =>
+      `${field}: webhooks cannot be given per request; they are configured on the project of the API key`,
+  ),
+  codeEmpty: row(400, () => "code must not be empty"),
+  codeTooLarge: row(400, (bytes: number) => `code must be at most ${MAX_CODE_BYTES} bytes of UTF-8, got ${bytes}`),
+  stdinTooLarge: row(400, (bytes: number) => `stdin must be at most ${MAX_STDIN_BYTES} bytes of UTF-8, got ${bytes}`),
+  unsupportedLanguage: row(
+    400,
+    (name: string, available: readonly string[]) =>
+      `unsupported language: ${name}; available languages: ${available.join(", ") || "none yet"}`,
+  ),
+  unknownProfile: row(400, (name: string) => `profile must be judge or agent, got ${name}`),
+  badWait: row(400, (value: string) => `wait must be true or false, got ${value}`),
+  unknownQuery: row(400, (names: string) => `unknown query parameter: ${names}`),
+  badIdempotencyKey: row(400, () => "Idempotency-Key must be a UUID"),
+  badRequest: row(400, () => "malformed request"),
+  unauthorized: row(401, () => "unauthorized", "Missing or invalid API key"),
+  profileForbidden: row(403, (name: string) => `this API key may not use the profile ${name}`),
+  httpsRequired: row(403, () => "HTTPS is required"),
+  submissionNotFound: row(404, () => "submission not found"),
+  routeNotFound: row(404, () => "no such endpoint"),
+  methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
+  notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
+  requestTimeout: row(408, () => "the request did not arrive in time"),
+  bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
+  notJson: row(415, () => "Content-Type must be application/json"),
+  expectationFailed: row(417, () => "this Expect header is not supported"),
+  idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
+  quotaExceeded: row(429, () => "API key quota exceeded"),
+  tooManyFailures: row(429, () => "too many failed authentications from this address"),
+  headersTooLarge: row(431, () => "request headers are too large"),
+  internal: row(500, () => "internal error"),
+  queueFull: row(503, () => "queue full, try again later"),
+  shuttingDown: row(503, () => "the service is shutting down, try again later"),
+  languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),
+  notReady: row(503, () => "not ready: full isolation is not proven"),
+} as const;
+
+interface Row<Args extends readonly unknown[]> {
+  readonly status: number;
+  readonly error: (...args: Args) => string;
+  readonly message?: string;
+}
+
+function row<Args extends readonly unknown[]>(
+  status: number,
+  error: (...args: Args) => string,
+  message?: string,
+): Row<Args> {
+  return message === undefined ? { status, error } : { status, error, message };
+}
+
+export const ERRORS: typeof list = list;
+export type ErrorCode = keyof typeof list;
+
+/** Client text in an error is cut to this, so that an error never echoes a whole request. */
+const MAX_ECHO = 64;
+
+/** A text of the client, fit to be repeated in an error: printable, quoted and short. */
+export function echo(text: string): string {
+  const short = text.length > MAX_ECHO ? `${text.slice(0, MAX_ECHO)}…` : text;
+  return JSON.stringify(short);
+}
+
+/** An error of the list, on its way to the client. */
+export class ClientError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly body: { error: string; message?: string; [field: string]: unknown };
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    error: string,
+    headers: Readonly<Record<string, string>>,
+    fields: Readonly<Record<string, unknown>>,
+  ) {
+    super(error);
+    this.name = "ClientError";
+    const { status, message } = ERRORS[code] as Row<never>;
+    this.code = code;
+    this.status = status;
+    this.body = { error, ...(message !== undefined && { message }), ...fields };
+    this.headers = headers;
+  }
+}
+
+type ArgsOf<Code extends ErrorCode> = Parameters<(typeof list)[Code]["error"]>;
+
+/**
+ * Makes an error of the list.
+ * @param extra response headers and further body fields, such as Retry-After or the id of a 408.
+ */
+export function clientError<Code extends ErrorCode>(
+  code: Code,
+  args: ArgsOf<Code>,
+  extra: { headers?: Readonly<Record<string, string>>; fields?: Readonly<Record<string, unknown>> } = {},
+): ClientError {
+  const text = (ERRORS[code].error as (...args: ArgsOf<Code>) => string)(...args);
+  return new ClientError(code, text, extra.headers ?? {}, extra.fields ?? {});
+}

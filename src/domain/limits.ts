@@ -1,0 +1,48 @@
+/** Names of the execution profiles, in the order in which they are shown. */
+export const PROFILE_NAMES = ["judge", "agent"] as const;
+
+export type ProfileName = (typeof PROFILE_NAMES)[number];
+
+export function isProfileName(text: string): text is ProfileName {
+  return (PROFILE_NAMES as readonly string[]).includes(text);
+}
+
+/**
+ * What one step may use. All values are integers; the unit is in the name.
+ * Only `addressSpaceBytes` may be null (no RLIMIT_AS): runtimes that reserve
+ * far more address space than they touch cannot live under one.
+ */
+export interface Limits {
+  /** Monotonic time from exec to exit. */
+  readonly wallMs: number;
+  /** CPU time of the whole cgroup, children included. */
+  readonly cpuMs: number;
+  /** cgroup memory limit; the page cache of the box's tmpfs counts. */
+  readonly memoryBytes: number;
+  /** pids.max: processes and threads together. */
+  readonly processes: number;
+  /** RLIMIT_FSIZE: the largest single file. */
+  readonly fileBytes: number;
+  /** RLIMIT_NOFILE. */
+  readonly openFiles: number;
+  /** RLIMIT_AS per process, or null for none. */
+  readonly addressSpaceBytes: number | null;
+  /** RLIMIT_STACK per process. */
+  readonly stackBytes: number;
+  /** Size of the tmpfs at /box. */
+  readonly workBytes: number;
+  /** Files and directories that /box can hold. */
+  readonly workInodes: number;
+  /** Size of the tmpfs at /tmp, and of the one at /dev/shm. */
+  readonly tmpBytes: number;
+  /** Captured bytes of standard output; the rest is read and thrown away. */
+  readonly stdoutBytes: number;
+  /** Captured bytes of standard error. */
+  readonly stderrBytes: number;
+}
+
+/** Limits of the two steps. `compile` is absent where a language has no compile step. */
+export interface StepLimits {
+  readonly compile?: Limits;
+  readonly execute: Limits;
+}

@@ -1,0 +1,125 @@
+import type { CgroupBackend, Rlimits } from "./report.ts";
+
+export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** Causes that mean a limit ended the step; a compile step puts `compile_` in front. */
+export const LIMIT_CAUSES = ["oom_kill", "wall_timeout", "cpu_timeout", "pids_limit", "file_size_limit"] as const;
+export type LimitCause = (typeof LIMIT_CAUSES)[number];
+
+export type Cause =
+  | "normal_exit"
+  | "nonzero_exit"
+  | "fatal_signal"
+  | "compile_error"
+  | "internal_error"
+  | LimitCause
+  | `compile_${LimitCause}`;
+
+/** Who ended the run: the program itself, the kernel, or our supervisor. */
+export type Actor = "runtime" | "kernel" | "judge";
+
+export type Integrity = "complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error";
+
+export type Divergence = "cpu_bound" | "sleep_or_block_bound" | "host_interference_suspected";
+
+export interface Judgement {
+  readonly verdict: Verdict;
+  readonly cause: Cause;
+  readonly actor: Actor;
+  /** Null when a signal ended the program; never 128+n. */
+  readonly exitCode: number | null;
+  readonly signal: number | null;
+  /** For people; null on success. Never contains a host path. */
+  readonly errorMessage: string | null;
+}
+
+/** Captured bytes, as they were written; the record decodes them. */
+export interface Output {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly integrity: Integrity;
+}
+
+/** The execute step alone. */
+export interface Metrics {
+  readonly cpuUsec: number;
+  readonly wallNs: number;
+  readonly memoryPeakBytes: number;
+  readonly divergence: Divergence | null;
+}
+
+export interface JudgeAction {
+  readonly type: "forced_kill" | "descendant_kill";
+  readonly details: string;
+}
+
+export interface Evidence {
+  readonly isolation: {
+    /** `strict`: every control was read back. `incomplete`: one is missing, and the verdict is IE. */
+    readonly mode: "strict" | "incomplete";
+    readonly controlsApplied: readonly string[];
+    readonly controlsMissing: readonly string[];
+    readonly procPolicy: "hardened" | "none";
+    readonly sysPolicy: "builtin-deny" | "custom" | "disabled";
+    readonly pidfdMode: "native" | "fallback";
+    readonly reason: string;
+  };
+  readonly limits: {
+    readonly rlimits: Rlimits;
+    readonly cgroupBackend: CgroupBackend;
+    readonly memoryLimitBytes: number;
+    readonly memoryPeakBytes: number;
+    readonly oomEvents: number;
+    readonly oomKills: number;
+    readonly cpuUsec: number;
+    readonly processCount: number;
+    readonly processLimit: number;
+  };
+  readonly teardown: {
+    readonly reapStatus: "clean" | "incomplete";
+    readonly descendantContainment: "ok" | "leaked";
+    readonly zombieCount: number;
+    readonly cleanupVerified: boolean;
+    readonly residualMounts: readonly string[];
+    readonly collectionErrors: readonly string[];
+    /** Empty when the supervisor did not intervene. */
+    readonly judgeActions: readonly JudgeAction[];
+  };
+}
+
+/**
+ * How a submission ended. `error` is the platform's failure: it always carries IE
+ * and never output or metrics, because a run that cannot be trusted must not be
+ * readable as a result.
+ */
+export interface Outcome {
+  readonly status: "completed" | "error";
+  readonly judgement: Judgement;
+  readonly output: Output | null;
+  /** Null when there was no execute step. */
+  readonly metrics: Metrics | null;
+  /** Null when no report came back. */
+  readonly evidence: Evidence | null;
+}
+
+/**
+ * The outcome of a submission that the platform could not run.
+ * @param errorMessage shown to the client: say what happened, never where.
+ */
+export function internalError(errorMessage: string, evidence: Evidence | null = null): Outcome {
+  return {
+    status: "error",
+    judgement: {
+      verdict: "IE",
+      cause: "internal_error",
+      actor: "judge",
+      exitCode: null,
+      signal: null,
+      errorMessage,
+    },
+    output: null,
+    metrics: null,
+    evidence,
+  };
+}

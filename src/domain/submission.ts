@@ -1,0 +1,93 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { ProfileName } from "./limits.ts";
+import type { Outcome } from "./outcome.ts";
+
+/** Contract limits of a request, in UTF-8 bytes. */
+export const MAX_CODE_BYTES = 65_536;
+export const MAX_STDIN_BYTES = 262_144;
+
+/** Attempts at running one submission before it becomes `error`. */
+export const MAX_ATTEMPTS = 3;
+
+/** A request that passed every check: canonical language, sizes within limits. */
+export interface SubmitRequest {
+  readonly language: string;
+  readonly profile: ProfileName;
+  readonly code: string;
+  readonly stdin: string;
+}
+
+/** Who asks: one valid key, with what it may do. */
+export interface Caller {
+  readonly keyId: string;
+  readonly accountId: string;
+  /** Its webhooks receive the results; null for a key of the account alone. */
+  readonly projectId: string | null;
+  readonly requestsPerMinute: number;
+  /** Submissions of this key that may execute at once. */
+  readonly concurrency: number;
+  readonly profiles: readonly ProfileName[];
+  readonly defaultProfile: ProfileName;
+}
+
+export type Status = "pending" | "running" | "completed" | "error";
+
+/** What is run, as UTF-8 bytes; opaque to everything but the box. Written once, never changed. */
+export interface Program {
+  readonly code: Buffer;
+  readonly stdin: Buffer;
+}
+
+/** All times are milliseconds since the epoch, UTC. */
+export interface Submission {
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly projectId: string | null;
+  readonly language: string;
+  readonly profile: ProfileName;
+  readonly status: Status;
+  /** How often it was claimed and not given back. */
+  readonly attempts: number;
+  readonly createdAtMs: number;
+  readonly startedAtMs: number | null;
+  readonly completedAtMs: number | null;
+  /** Present exactly when the status is terminal. */
+  readonly outcome: Outcome | null;
+}
+
+export function isTerminal(status: Status): boolean {
+  return status === "completed" || status === "error";
+}
+
+/** A new submission of this caller: `pending`, with a fresh id. */
+export function newSubmission(request: SubmitRequest, caller: Caller, nowMs: number): Submission {
+  return {
+    id: randomUUID(),
+    accountId: caller.accountId,
+    keyId: caller.keyId,
+    projectId: caller.projectId,
+    language: request.language,
+    profile: request.profile,
+    status: "pending",
+    attempts: 0,
+    createdAtMs: nowMs,
+    startedAtMs: null,
+    completedAtMs: null,
+    outcome: null,
+  };
+}
+
+export function programOf(request: SubmitRequest): Program {
+  return { code: Buffer.from(request.code, "utf8"), stdin: Buffer.from(request.stdin, "utf8") };
+}
+
+/**
+ * What "the same body" means for an idempotency key: the meaning of the request,
+ * so an alias of the language or a different order of fields is still the same.
+ * @returns SHA-256, hexadecimal.
+ */
+export function requestHash(request: SubmitRequest): string {
+  const canonical = JSON.stringify([request.language, request.profile, request.code, request.stdin]);
+  return createHash("sha256").update(canonical, "utf8").digest("hex");
+}

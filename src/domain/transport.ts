@@ -1,0 +1,10 @@
+/** Where a server listens. */
+export type Address = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** How clients reach the service. There is no way to offer plain HTTP to a network by accident. */
+export type Transport =
+  | { readonly kind: "https"; readonly certPath: string; readonly keyPath: string }
+  /** Plain HTTP, only on a loopback address. */
+  | { readonly kind: "loopback" }
+  /** Plain HTTP behind these proxies (addresses or CIDR), which say what the client used. */
+  | { readonly kind: "proxied"; readonly proxies: readonly string[] };

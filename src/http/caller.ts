@@ -1,0 +1,19 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Caller } from "../domain/submission.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set once the key is known to be valid. */
+    caller: Caller | null;
+  }
+}
+
+export function decorateCaller(server: FastifyInstance): void {
+  server.decorateRequest("caller", null);
+}
+
+/** @throws when the request did not pass authentication: a mistake of ours, not of the client. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error("a handler ran before authentication");
+  return request.caller;
+}

@@ -1,0 +1,35 @@
+import type { FastifyInstance } from "fastify";
+import { clientError } from "../domain/error.ts";
+import type { Readiness } from "../domain/readiness.ts";
+import type { Dependencies } from "./dependencies.ts";
+
+/** GET /api/health and /api/health/ready. `strict` and `ready` are said only of what was just proven. */
+export function healthRoutes(server: FastifyInstance, { store, engine }: Dependencies): void {
+  server.get("/api/health", async () => {
+    const [readiness, depth] = await Promise.all([engine.readiness(), store.submissions.depth()]);
+    return {
+      status: readiness.ready ? "ok" : "degraded",
+      enforcement_mode: enforcementMode(readiness),
+      workers: engine.workers(),
+      queue_depth: depth,
+    };
+  });
+
+  server.get("/api/health/ready", async () => readinessBody(await engine.readiness()));
+}
+
+/** The body of a ready service. @throws ClientError notReady, with the checks, when it is not. */
+export function readinessBody(readiness: Readiness) {
+  const checks = readiness.checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
+  if (!readiness.ready) throw clientError("notReady", [], { fields: { status: "not_ready", checks } });
+  return {
+    status: "ready",
+    enforcement_mode: enforcementMode(readiness),
+    cgroup_backend: readiness.cgroupBackend,
+    checks,
+  };
+}
+
+function enforcementMode({ ready }: Readiness): "strict" | "none" {
+  return ready ? "strict" : "none";
+}

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { clientError, echo } from "../domain/error.ts";
+import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
+import type { Dependencies } from "./dependencies.ts";
+
+/** The body of POST /api/submit. Sizes are checked below, because they are bytes and not characters. */
+export const submitBody = z.strictObject({
+  language: z.string(),
+  code: z.string(),
+  stdin: z.string().optional(),
+  profile: z.enum(PROFILE_NAMES).optional(),
+});
+
+const WEBHOOK_LIKE = /webhook|callback/i;
+/** Unknown fields that are named in the error; more of them would only make it long. */
+const MAX_NAMED = 5;
+/** Trying all languages takes a few seconds after the start. */
+const UNPROVEN_RETRY_SECS = 2;
+
+/**
+ * Parsed JSON → SubmitRequest: known fields, sizes, canonical language, allowed profile.
+ * @throws ClientError for the first thing that is wrong, in the order of this function.
+ */
+export function toSubmitRequest(
+  body: unknown,
+  caller: Caller,
+  { canonicalLanguage, engine }: Pick<Dependencies, "canonicalLanguage" | "engine">,
+): SubmitRequest {
+  const fields = checkShape(body);
+  const code = checkText("code", fields.code);
+  const stdin = checkText("stdin", fields.stdin ?? "");
+  if (code === "") throw clientError("codeEmpty", []);
+  const codeBytes = Buffer.byteLength(code, "utf8");
+  if (codeBytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [codeBytes]);
+  const stdinBytes = Buffer.byteLength(stdin, "utf8");
+  if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
+  const language = canonicalLanguage(fields.language);
+  const available = engine.languages();
+  if (language !== undefined && available.length === 0) {
+    throw clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
+  }
+  if (language === undefined || !available.includes(language)) {
+    throw clientError("unsupportedLanguage", [echo(fields.language), available]);
+  }
+  return { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
+}
+
+function checkShape(body: unknown): z.output<typeof submitBody> {
+  const parsed = submitBody.safeParse(body);
+  if (parsed.success) return parsed.data;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) throw clientError("bodyNotObject", []);
+  checkNames(Object.keys(body));
+  const field = String(parsed.error.issues[0]?.path[0]);
+  const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
+  if (value === undefined) throw clientError("fieldMissing", [field]);
+  if (typeof value !== "string") throw clientError("fieldNotString", [field]);
+  throw clientError("unknownProfile", [echo(value)]);
+}
+
+function checkNames(names: readonly string[]): void {
+  const unknown = names.filter((name) => !Object.hasOwn(submitBody.shape, name));
+  const webhook = unknown.find((name) => WEBHOOK_LIKE.test(name));
+  if (webhook !== undefined) throw clientError("webhookField", [echo(webhook)]);
+  if (unknown.length > 0) throw clientError("unknownFields", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
+}
+
+/** JSON can carry half of a surrogate pair; UTF-8 cannot, and nothing is changed silently. */
+function checkText(field: string, text: string): string {
+  if (!text.isWellFormed()) throw clientError("notUnicode", [field]);
+  return text;
+}
+
+function chooseProfile(asked: string | undefined, caller: Caller): ProfileName {
+  if (asked === undefined) return caller.defaultProfile;
+  if (!isProfileName(asked)) throw clientError("unknownProfile", [echo(asked)]);
+  if (!caller.profiles.includes(asked)) throw clientError("profileForbidden", [asked]);
+  return asked;
+}

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { z } from "zod";
+import type { Command, Language, LimitOverrides } from "../domain/language.ts";
+import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
+import { brokenRules } from "./rules.ts";
+import { languageSchema, type Profiles, profilesSchema } from "./schema.ts";
+
+const PROFILES_FILE = "profiles.json";
+
+/** A data file in languages/ that cannot be used; the message names the file and what is wrong with it. */
+export class LanguageFileError extends Error {
+  override readonly name = "LanguageFileError";
+}
+
+/** All languages that the project knows, whether or not they work on this machine. */
+export interface Languages {
+  /** By canonical name or alias; names are lower-case. */
+  resolve(nameOrAlias: string): Language | undefined;
+  /** In the order of their names. */
+  list(): readonly Language[];
+  /** `compile` is absent where the language has no compile step. */
+  limitsFor(language: Language, profile: ProfileName): StepLimits;
+}
+
+/**
+ * Reads languages/*.json and languages/profiles.json. Throws LanguageFileError at the first file that is
+ * not as it should be: a service with wrong limits must not start. The base environment of the profiles
+ * is merged into every command, so callers pass `env` on as it is.
+ */
+export function loadLanguages(directory: string): Languages {
+  const profiles = read(join(directory, PROFILES_FILE), profilesSchema);
+  const byName = new Map<string, Language>();
+  const list: Language[] = [];
+
+  for (const file of readdirSync(directory).sort()) {
+    if (!file.endsWith(".json") || file === PROFILES_FILE) continue;
+    const path = join(directory, file);
+    const language = withBaseEnvironment(read(path, languageSchema), profiles);
+    if (language.name !== basename(file, ".json")) fail(path, `its name is ${language.name}`);
+    for (const name of [language.name, ...language.aliases]) {
+      const other = byName.get(name);
+      if (other) fail(path, `the name ${name} belongs to ${other.name} already`);
+      byName.set(name, language);
+    }
+    checkLimits(path, language, profiles);
+    list.push(language);
+  }
+  if (list.length === 0) fail(directory, "there is no language in it");
+
+  return {
+    resolve: (nameOrAlias) => byName.get(nameOrAlias),
+    list: () => list,
+    limitsFor: (language, profile) => limitsOf(language, profile, profiles),
+  };
+}
+
+function checkLimits(path: string, language: Language, profiles: Profiles): void {
+  for (const profile of PROFILE_NAMES) {
+    if (!language.compile && language.limits[profile]?.compile) {
+      fail(path, `${profile} has limits for a compile step, but there is none`);
+    }
+    const [broken] = brokenRules(limitsOf(language, profile, profiles));
+    if (broken) fail(path, `${profile}, ${broken}`);
+  }
+}
+
+function limitsOf(language: Language, profile: ProfileName, profiles: Profiles): StepLimits {
+  const changes = language.limits[profile] ?? {};
+  const execute = changed(profiles[profile].execute, changes.execute);
+  if (!language.compile) return { execute };
+  return { compile: changed(profiles[profile].compile, changes.compile), execute };
+}
+
+function changed(base: Limits, overrides: LimitOverrides = {}): Limits {
+  const values = Object.entries(overrides).map(([name, override]) => [name, override.value]);
+  return { ...base, ...Object.fromEntries(values) };
+}
+
+function withBaseEnvironment(language: Language, profiles: Profiles): Language {
+  const merged = (command: Command): Command => ({ ...command, env: { ...profiles.env, ...command.env } });
+  return { ...language, compile: language.compile && merged(language.compile), execute: merged(language.execute) };
+}
+
+function read<T>(path: string, schema: z.ZodType<T>): T {
+  let data: unknown;
+  try {
+    data = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    fail(path, error instanceof Error ? error.message : String(error));
+  }
+  const parsed = schema.safeParse(data);
+  if (!parsed.success) fail(path, z.prettifyError(parsed.error));
+  return parsed.data;
+}
+
+function fail(path: string, problem: string): never {
+  throw new LanguageFileError(`${path}: ${problem}`);
+}

@@ -1,0 +1,48 @@
+import { Command } from "commander";
+import { AdminError } from "./admin/keys.ts";
+import { benchCommand } from "./cli/bench.ts";
+import { doctorCommand } from "./cli/doctor.ts";
+import { keysCommand } from "./cli/keys.ts";
+import { runCommand } from "./cli/run.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { ConfigError } from "./config.ts";
+import { LanguageFileError } from "./languages/load.ts";
+import { SandboxError } from "./sandbox/slot.ts";
+import { ProtocolError } from "./sandbox/wire.ts";
+
+const OLDEST_NODE = 24;
+
+/** Errors whose message is written for whoever typed the command. */
+const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, SandboxError];
+
+/** One command per file of cli/. */
+const program = new Command("assay")
+  .description("sandboxed code execution with kernel evidence")
+  .addCommand(serveCommand())
+  .addCommand(keysCommand())
+  .addCommand(runCommand())
+  .addCommand(doctorCommand())
+  .addCommand(benchCommand());
+
+try {
+  requireNode();
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`assay: ${explain(error)}\n`);
+  process.exitCode = 1;
+}
+
+/** Older ones crash inside the database driver, without a word about why. */
+function requireNode(): void {
+  if (Number(process.versions.node.split(".")[0]) < OLDEST_NODE) {
+    throw new ConfigError(`needs Node ${OLDEST_NODE}, but this is ${process.versions.node}; start it with ./assay`);
+  }
+}
+
+/** A mistake of the operator is one sentence; anything else is ours and shows where. */
+function explain(error: unknown): string {
+  if (SENTENCES.some((kind) => error instanceof kind)) return (error as Error).message;
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof Error && code !== undefined) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,117 @@
+import type { CgroupBackend, KillReason, Rlimits, SetupFailure, StepReport, TeardownReport } from "../domain/report.ts";
+import { type KeyName, UNLIMITED } from "./protocol.ts";
+import { type Entries, ProtocolError } from "./wire.ts";
+
+/** What a slot said of itself when it came up. */
+export interface Hello {
+  readonly build: string;
+  readonly slot: number;
+  readonly backend: CgroupBackend;
+  readonly signalSource: "bpf" | "none";
+  readonly pressure: boolean;
+  readonly seccompPolicy: StepReport["seccompPolicy"];
+  readonly pidfdMode: StepReport["pidfdMode"];
+  readonly kernel: string;
+}
+
+export function decodeHello(entries: Entries): Hello {
+  return {
+    build: entries.text("BUILD"),
+    slot: entries.int("SLOT"),
+    backend: oneOf(entries, "BACKEND", ["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]),
+    signalSource: oneOf(entries, "SIGNAL_SOURCE", ["bpf", "none"]),
+    pressure: entries.int("PRESSURE") === 1,
+    seccompPolicy: oneOf(entries, "SECCOMP_POLICY", ["builtin-deny", "custom", "disabled"]),
+    pidfdMode: oneOf(entries, "PIDFD_MODE", ["native", "fallback"]),
+    kernel: entries.text("KERNEL"),
+  };
+}
+
+/** The facts of a step out of its last two frames and the output between. Pure; nothing is judged here. */
+export function decodeReport(
+  hello: Hello,
+  ended: Entries,
+  torn: Entries,
+  output: { readonly stdout: Buffer; readonly stderr: Buffer },
+): StepReport {
+  const failure = decodeFailure(ended);
+  return {
+    ...(failure ? { failure } : {}),
+    exitCode: ended.optionalInt("EXIT_CODE"),
+    signal: ended.optionalInt("SIGNAL"),
+    killReason: oneOf<KillReason>(ended, "KILL_REASON", ["none", "wall", "cpu", "oom", "client"]),
+    wallNs: ended.int("WALL_NS"),
+    cpuUsec: ended.int("CPU_USEC"),
+    memoryPeakBytes: ended.int("MEMORY_PEAK"),
+    memoryLimitBytes: ended.int("MEMORY_LIMIT"),
+    oomEvents: ended.int("OOM_EVENTS"),
+    oomKills: ended.int("OOM_KILLS"),
+    memoryLimitHits: ended.int("MEMORY_HITS"),
+    pidsRefused: ended.int("PIDS_REFUSED"),
+    pidsCurrent: ended.int("PIDS_CURRENT"),
+    pidsPeak: ended.optionalInt("PIDS_PEAK"),
+    pidsLimit: ended.int("PIDS_LIMIT"),
+    fsizeSignals: ended.int("FSIZE_SIGNALS"),
+    cpuRlimitSignals: ended.int("CPU_RLIMIT_SIGNALS"),
+    signalSource: hello.signalSource,
+    fileAtLimit: ended.int("FILE_AT_LIMIT") === 1,
+    psiFullUsec: ended.optionalInt("PRESSURE_FULL_USEC"),
+    psiSomeUsec: ended.optionalInt("PRESSURE_SOME_USEC"),
+    stdoutSeen: ended.int("STDOUT_SEEN"),
+    stderrSeen: ended.int("STDERR_SEEN"),
+    stdoutKept: output.stdout.length,
+    stderrKept: output.stderr.length,
+    outputAgeUsec: ended.optionalInt("OUTPUT_AGE_USEC"),
+    writeError: ended.int("WRITE_ERROR") === 1,
+    survivors: ended.int("SURVIVORS"),
+    controls: ended.texts("CONTROL"),
+    controlsMissing: ended.texts("CONTROL_MISSING"),
+    rlimits: decodeRlimits(ended),
+    backend: hello.backend,
+    pidfdMode: hello.pidfdMode,
+    seccompPolicy: hello.seccompPolicy,
+    teardown: decodeTeardown(ended, torn),
+    stdout: output.stdout,
+    stderr: output.stderr,
+  };
+}
+
+function decodeFailure(ended: Entries): SetupFailure | undefined {
+  const step = ended.optionalText("FAIL_STEP");
+  if (step === null) return undefined;
+  return { step, object: ended.text("FAIL_OBJECT"), errno: ended.int("FAIL_ERRNO") };
+}
+
+/** The rlimits that the contract names; an unlimited one is absent. */
+function decodeRlimits(ended: Entries): Rlimits {
+  const names: readonly [string, KeyName, KeyName][] = [
+    ["cpu_secs", "RLIMIT_CPU_SOFT", "RLIMIT_CPU_HARD"],
+    ["as_bytes", "RLIMIT_AS_SOFT", "RLIMIT_AS_HARD"],
+    ["nofile", "RLIMIT_NOFILE_SOFT", "RLIMIT_NOFILE_HARD"],
+    ["nproc", "RLIMIT_NPROC_SOFT", "RLIMIT_NPROC_HARD"],
+  ];
+  const limited = names.filter(([, soft]) => ended.big(soft) !== UNLIMITED);
+  return Object.fromEntries(
+    limited.map(([name, soft, hard]) => [name, { soft: ended.int(soft), hard: ended.int(hard) }]),
+  );
+}
+
+function decodeTeardown(ended: Entries, torn: Entries): TeardownReport {
+  const populated = torn.optionalInt("POPULATED");
+  return {
+    reaped: torn.int("REAPED") === 1,
+    populated: populated === null ? null : populated === 1,
+    pidsLeft: torn.int("PIDS_LEFT"),
+    zombies: torn.int("ZOMBIES"),
+    residualMounts: torn.texts("RESIDUAL_MOUNT"),
+    groupsLeft: torn.texts("GROUP_LEFT"),
+    collectionErrors: [...ended.texts("EVIDENCE_ERROR"), ...torn.texts("COLLECTION_ERROR")],
+  };
+}
+
+function oneOf<T extends string>(entries: Entries, key: KeyName, values: readonly T[]): T {
+  const text = entries.text(key);
+  const value = values.find((candidate) => candidate === text);
+  if (value === undefined) throw new ProtocolError(`${key} is "${text}"`);
+  return value;
+}

@@ -1,0 +1,175 @@
+import { connect, type Socket } from "node:net";
+import type { StepReport } from "../domain/report.ts";
+import { Captured } from "./captured.ts";
+import { PROTOCOL_VERSION } from "./protocol.ts";
+import { decodeHello, decodeReport, type Hello } from "./report.ts";
+import { encodeStep, type Step } from "./step.ts";
+import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
+
+/** The launcher or one of its slots is gone, refused, or could not build a box: the platform's failure. */
+export class SandboxError extends Error {
+  override readonly name = "SandboxError";
+}
+
+/** How long a slot may take beyond the wall limit: building, evidence and teardown have their own deadlines. */
+const SILENCE_MS = 30_000;
+
+interface Running {
+  readonly stdout: Captured;
+  readonly stderr: Captured;
+  ended: Entries | null;
+  readonly resolve: (report: StepReport) => void;
+  readonly reject: (error: Error) => void;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * One slot of the launcher: a connection that runs one step at a time. The launcher forks a
+ * process for it and keeps a box ready. Closing the connection kills what runs.
+ */
+export class Slot {
+  readonly hello: Hello;
+  readonly #socket: Socket;
+  #running: Running | null = null;
+  #lost: Error | null = null;
+  #onLost: () => void = () => {};
+
+  private constructor(socket: Socket, hello: Hello) {
+    this.#socket = socket;
+    this.hello = hello;
+  }
+
+  /** Resolves when the slot has a box with every control parked. @throws SandboxError when it cannot. */
+  static open(socketPath: string): Promise<Slot> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(socketPath);
+      const reader = new FrameReader();
+      let slot: Slot | null = null;
+      const lose = (error: Error) => {
+        clearTimeout(timer);
+        socket.destroy();
+        if (slot) slot.#lose(error);
+        reject(error);
+      };
+      const timer = setTimeout(() => lose(new SandboxError("the launcher did not answer")), SILENCE_MS);
+      socket.on("data", (chunk: Buffer) => {
+        try {
+          for (const frame of reader.push(chunk)) {
+            if (slot) {
+              slot.#take(frame);
+            } else {
+              slot = new Slot(socket, greet(frame));
+              clearTimeout(timer);
+              resolve(slot);
+            }
+          }
+        } catch (error) {
+          lose(error as Error);
+        }
+      });
+      socket.on("error", (error) => lose(new SandboxError(`the launcher cannot be reached: ${error.message}`)));
+      socket.on("close", () => lose(new SandboxError("the slot closed its connection")));
+    });
+  }
+
+  /** False once the slot is gone or closed; open another. */
+  get alive(): boolean {
+    return this.#lost === null && !this.#socket.destroyed;
+  }
+
+  /**
+   * Runs one step. The program's failures are in the report.
+   * @throws SandboxError or ProtocolError when there is no report; the slot is gone then.
+   */
+  run(step: Step): Promise<StepReport> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost) return reject(this.#lost);
+      if (this.#running) return reject(new SandboxError("the slot is running another step"));
+      const frame = encodeStep(step); // throws for what cannot be a limit; nothing has begun then
+      const timer = setTimeout(() => {
+        this.#lose(new SandboxError("the slot was silent too long"));
+      }, step.limits.wallMs + SILENCE_MS);
+      this.#running = { stdout: new Captured(), stderr: new Captured(), ended: null, resolve, reject, timer };
+      this.#socket.write(frame);
+    });
+  }
+
+  /** Calls back once when the slot is gone, for whatever reason; soon, when it is gone already. */
+  onLost(listener: () => void): void {
+    if (this.#lost) queueMicrotask(listener);
+    else this.#onLost = listener;
+  }
+
+  /** Ends the slot, and with it whatever it runs. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #take(frame: Frame): void {
+    const running = this.#running;
+    if (!running) {
+      if (frame.name === "FAILED" || frame.name === "REFUSED") throw refusal(frame);
+      throw new ProtocolError(`${frame.name} while nothing runs`);
+    }
+    switch (frame.name) {
+      case "STDOUT":
+        running.stdout.push(frame.body);
+        break;
+      case "STDERR":
+        running.stderr.push(frame.body);
+        break;
+      case "ENDED":
+        running.ended = new Entries(frame);
+        break;
+      case "TORN":
+        this.#finish(running, new Entries(frame));
+        break;
+      default:
+        throw refusal(frame);
+    }
+  }
+
+  #finish(running: Running, torn: Entries): void {
+    if (!running.ended) throw new ProtocolError("TORN before ENDED");
+    const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
+    const report = decodeReport(this.hello, running.ended, torn, output);
+    this.#running = null;
+    clearTimeout(running.timer);
+    running.resolve(report);
+  }
+
+  #lose(error: Error): void {
+    if (this.#lost) return;
+    this.#lost = error;
+    this.#socket.destroy();
+    const running = this.#running;
+    this.#running = null;
+    if (running) {
+      clearTimeout(running.timer);
+      running.reject(error);
+    }
+    this.#onLost();
+  }
+}
+
+function greet(frame: Frame): Hello {
+  if (frame.name !== "HELLO") throw refusal(frame);
+  const entries = new Entries(frame);
+  if (entries.int("PROTOCOL") !== PROTOCOL_VERSION) {
+    throw new ProtocolError(`the launcher speaks protocol ${entries.int("PROTOCOL")}, not ${PROTOCOL_VERSION}`);
+  }
+  return decodeHello(entries);
+}
+
+function refusal(frame: Frame): Error {
+  if (frame.name === "FAILED") {
+    const entries = new Entries(frame);
+    const what = `${entries.text("STEP_NAME")} ${entries.text("STEP_OBJECT")}`;
+    return new SandboxError(`no box: ${what} (errno ${entries.int("STEP_ERRNO")})`);
+  }
+  if (frame.name === "REFUSED") {
+    const entries = new Entries(frame);
+    return new SandboxError(`the launcher refused the request: ${entries.text("OBJECT")} ${entries.text("REASON")}`);
+  }
+  return new ProtocolError(`unexpected ${frame.name}`);
+}

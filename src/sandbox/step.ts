@@ -1,0 +1,58 @@
+import type { Command } from "../domain/language.ts";
+import type { Limits } from "../domain/limits.ts";
+import { UNLIMITED } from "./protocol.ts";
+import { FrameWriter } from "./wire.ts";
+
+/** One step of a submission: what to run, on what, within which limits. */
+export interface Step {
+  readonly command: Command;
+  /** Written into the fresh work directory before the program starts; none when the work is kept. */
+  readonly files: readonly { readonly name: string; readonly data: Buffer }[];
+  readonly stdin: Buffer;
+  readonly limits: Limits;
+  /** `keep`: the work directory that the step before left. */
+  readonly work: "fresh" | "keep";
+  /** Another step will keep this one's work directory. */
+  readonly more: boolean;
+}
+
+/**
+ * The kernel refuses a fork by RLIMIT_NPROC before it asks the group, and then the group's
+ * counter, our only evidence, stays at zero. So the rlimit stands well above it, as a backstop.
+ */
+const PROCESS_RLIMIT_ABOVE = 64;
+
+/** The CPU budget of the whole box ends first; the rlimit of one process is the backstop. */
+const CPU_RLIMIT_ABOVE_SECS = 1;
+
+/** One inode per this many bytes of /tmp, as many as the work directory has at most. */
+const BYTES_PER_TMP_INODE = 4096;
+
+/** The STEP frame of a step. */
+export function encodeStep({ command, files, stdin, limits, work, more }: Step): Buffer {
+  const frame = new FrameWriter("STEP");
+  for (const arg of command.command) frame.bytes("ARG", arg);
+  for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
+  for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
+  return frame
+    .bytes("STDIN", stdin)
+    .int("KEEP_WORK", work === "keep" ? 1 : 0)
+    .int("MORE", more ? 1 : 0)
+    .int("WALL_MS", limits.wallMs)
+    .int("CPU_MS", limits.cpuMs)
+    .int("MEMORY_BYTES", limits.memoryBytes)
+    .int("PROCESSES", limits.processes)
+    .int("FILE_BYTES", limits.fileBytes)
+    .int("OPEN_FILES", limits.openFiles)
+    .int("ADDRESS_SPACE_BYTES", limits.addressSpaceBytes ?? UNLIMITED)
+    .int("STACK_BYTES", limits.stackBytes)
+    .int("CPU_RLIMIT_SECS", Math.ceil(limits.cpuMs / 1000) + CPU_RLIMIT_ABOVE_SECS)
+    .int("PROCESSES_RLIMIT", limits.processes + PROCESS_RLIMIT_ABOVE)
+    .int("WORK_BYTES", limits.workBytes)
+    .int("WORK_INODES", limits.workInodes)
+    .int("TMP_BYTES", limits.tmpBytes)
+    .int("TMP_INODES", Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE))))
+    .int("STDOUT_BYTES", limits.stdoutBytes)
+    .int("STDERR_BYTES", limits.stderrBytes)
+    .end();
+}

@@ -1,0 +1,132 @@
+import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
+
+const HEADER_BYTES = 5;
+const LARGEST_FRAME = 16 * 1024 * 1024;
+
+/** The launcher, or whatever answers in its place, broke the protocol. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+}
+
+/** Builds one frame out of entries. */
+export class FrameWriter {
+  readonly #frame: FrameName;
+  readonly #parts: Buffer[] = [];
+
+  constructor(frame: FrameName) {
+    this.#frame = frame;
+  }
+
+  int(key: KeyName, value: number | bigint): this {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64LE(BigInt(value));
+    return this.bytes(key, bytes);
+  }
+
+  bytes(key: KeyName, value: Buffer | string): this {
+    const data = typeof value === "string" ? Buffer.from(value, "utf8") : value;
+    const head = Buffer.alloc(HEADER_BYTES);
+    head[0] = KEYS[key].number;
+    head.writeUInt32LE(data.length, 1);
+    this.#parts.push(head, data);
+    return this;
+  }
+
+  /** Header and body. */
+  end(): Buffer {
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.writeUInt32LE(
+      this.#parts.reduce((sum, part) => sum + part.length, 0),
+      0,
+    );
+    header[4] = FRAMES[this.#frame];
+    return Buffer.concat([header, ...this.#parts]);
+  }
+}
+
+export interface Frame {
+  readonly name: FrameName;
+  readonly body: Buffer;
+}
+
+const frameNames = new Map(Object.entries(FRAMES).map(([name, number]) => [number as number, name as FrameName]));
+
+/** Cuts a byte stream into frames. */
+export class FrameReader {
+  #waiting: Buffer[] = [];
+  #size = 0;
+
+  /** @throws ProtocolError at the first impossible frame. */
+  *push(chunk: Buffer): Generator<Frame> {
+    this.#waiting.push(chunk);
+    this.#size += chunk.length;
+    while (this.#size >= HEADER_BYTES) {
+      const all = this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting);
+      this.#waiting = [all];
+      const length = all.readUInt32LE(0);
+      const name = frameNames.get(all[4] as number);
+      if (name === undefined) throw new ProtocolError(`unknown frame ${all[4]}`);
+      if (length > LARGEST_FRAME) throw new ProtocolError(`a ${name} frame of ${length} bytes`);
+      const end = HEADER_BYTES + length;
+      if (all.length < end) return;
+      this.#waiting = [all.subarray(end)];
+      this.#size = all.length - end;
+      yield { name, body: all.subarray(HEADER_BYTES, end) };
+    }
+  }
+}
+
+const keyNames = new Map(Object.entries(KEYS).map(([name, key]) => [key.number as number, name as KeyName]));
+
+/** The entries of a frame, checked against the table: each key known, in its frame, as often as it may be. */
+export class Entries {
+  readonly #values = new Map<KeyName, Buffer[]>();
+
+  /** @throws ProtocolError when the frame is not as the protocol has it. */
+  constructor({ name: frame, body }: Frame) {
+    for (let at = 0; at < body.length; ) {
+      if (body.length - at < HEADER_BYTES) throw new ProtocolError(`torn entry in ${frame}`);
+      const name = keyNames.get(body[at] as number);
+      const end = at + HEADER_BYTES + body.readUInt32LE(at + 1);
+      if (name === undefined || KEYS[name].frame !== frame) throw new ProtocolError(`key ${body[at]} in ${frame}`);
+      if (end > body.length) throw new ProtocolError(`${name} is longer than its frame`);
+      const value = body.subarray(at + HEADER_BYTES, end);
+      if (KEYS[name].type === "int" && value.length !== 8) throw new ProtocolError(`${name} is not 8 bytes`);
+      const values = this.#values.get(name) ?? [];
+      if (values.length > 0 && KEYS[name].count !== "many") throw new ProtocolError(`${name} twice in ${frame}`);
+      this.#values.set(name, [...values, value]);
+      at = end;
+    }
+    for (const [name, key] of Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]) {
+      if (key.frame === frame && key.count === "one" && !this.#values.has(name)) {
+        throw new ProtocolError(`${frame} without ${name}`);
+      }
+    }
+  }
+
+  big(key: KeyName): bigint | null {
+    return this.#values.get(key)?.[0]?.readBigUInt64LE() ?? null;
+  }
+
+  /** Null when an optional key is absent. Beyond 2^53 a counter loses its last digits, which no limit reaches. */
+  optionalInt(key: KeyName): number | null {
+    const value = this.big(key);
+    return value === null ? null : Number(value);
+  }
+
+  int(key: KeyName): number {
+    return this.optionalInt(key) ?? 0;
+  }
+
+  optionalText(key: KeyName): string | null {
+    return this.#values.get(key)?.[0]?.toString("utf8") ?? null;
+  }
+
+  text(key: KeyName): string {
+    return this.optionalText(key) ?? "";
+  }
+
+  texts(key: KeyName): string[] {
+    return (this.#values.get(key) ?? []).map((value) => value.toString("utf8"));
+  }
+}

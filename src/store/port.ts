@@ -1,0 +1,170 @@
+import type { ProfileName } from "../domain/limits.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import type { Caller, Program, Submission } from "../domain/submission.ts";
+
+/**
+ * What the rest of the service may ask of the store. One port, several engines:
+ * what an engine can or cannot do is a named ability (abilities.ts), never its name.
+ *
+ * The submission row is the job: there is no second queue. Every method is one
+ * transaction, and none of them waits for another process while it is open.
+ */
+export interface Store {
+  readonly submissions: SubmissionStore;
+  readonly accounts: AccountStore;
+
+  /**
+   * Calls back when work may be available: a submission was accepted or given back,
+   * a running one ended (its key may run another now), or a lease was taken back.
+   * A wake-up carries no data and may be spurious: claim, and go back to sleep on [].
+   * Called in a later turn of the event loop, at most once per turn.
+   * @returns a function that ends the subscription.
+   */
+  onWork(listener: () => void): () => void;
+
+  /** Resolves once the database answers. @throws when it does not. */
+  ping(): Promise<void>;
+
+  /** Wakes every waiter, then closes the database. Nothing may be called afterwards. */
+  close(): Promise<void>;
+}
+
+/** A claimed submission and the proof that it is ours. */
+export interface Claim {
+  readonly submission: Submission;
+  readonly program: Program;
+  readonly lease: Lease;
+}
+
+/**
+ * The right to finish one attempt. It is a fence: once the lease was taken back,
+ * whoever still holds this object can change nothing.
+ */
+export interface Lease {
+  readonly submissionId: string;
+  readonly workerId: string;
+  /** Differs in every claim of the submission. */
+  readonly fence: number;
+  /** 1 for the first run. */
+  readonly attempt: number;
+}
+
+export interface Enqueue {
+  readonly submission: Submission;
+  readonly program: Program;
+  /** Null: never a duplicate. */
+  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  /** Pending submissions of all keys that the queue may hold. */
+  readonly maxPending: number;
+}
+
+export type Enqueued =
+  /** `queueDepth`: pending submissions, this one included. */
+  | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
+  /** The idempotency key is known with the same request: the submission as it stands now. */
+  | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
+  /** The idempotency key is known with another request. */
+  | { readonly kind: "conflict" }
+  | { readonly kind: "full"; readonly queueDepth: number };
+
+export interface Swept {
+  /** Given back to the queue. */
+  readonly requeued: readonly string[];
+  /** Ended as `error`: out of attempts, or not repeatable. */
+  readonly failed: readonly string[];
+}
+
+export interface SubmissionStore {
+  enqueue(request: Enqueue): Promise<Enqueued>;
+
+  /**
+   * Takes up to `max` pending submissions: status `running`, `startedAtMs` set, leased.
+   * Fair between keys (the key with the fewest running goes first, then the one that was
+   * served longest ago), oldest first within a key, never more than a key's concurrency.
+   * @param leaseMs how long the lease holds unless renewed.
+   * @returns [] when there is nothing that may run now.
+   */
+  claim(workerId: string, leaseMs: number, max?: number): Promise<Claim[]>;
+
+  /**
+   * Extends the lease to now + leaseMs.
+   * @returns false when the lease is no longer ours: stop the run and forget it.
+   */
+  renew(lease: Lease, leaseMs: number): Promise<boolean>;
+
+  /**
+   * Records how it ended, and wakes whoever waits for it.
+   * @returns false, and changes nothing, when the lease is no longer ours.
+   */
+  finish(lease: Lease, outcome: Outcome): Promise<boolean>;
+
+  /**
+   * Gives it back when draining: `pending` again, and the attempt is not counted. An agent
+   * run that had begun may have had outside effects; it becomes `error` instead.
+   * @param begun whether any of the program's code may have run.
+   * @returns false, and changes nothing, when the lease is no longer ours.
+   */
+  release(lease: Lease, begun: boolean): Promise<boolean>;
+
+  /**
+   * Takes back what expired leases hold. A judge run is repeated until its attempts are
+   * used up, because it has no outside effect; an agent run, which may have had some, is
+   * never repeated. Both end as `error` then.
+   */
+  sweep(): Promise<Swept>;
+
+  /** @returns the time at which the earliest lease expires, or null: when to sweep next. */
+  nextExpiryMs(): Promise<number | null>;
+
+  /** @returns undefined for an unknown id and for another account's submission alike. */
+  get(id: string, accountId: string): Promise<Submission | undefined>;
+
+  /**
+   * Resolves with the submission once it is terminal, woken by `finish`, without polling;
+   * or with it as it stands when `signal` aborts or the store closes.
+   */
+  whenTerminal(id: string, accountId: string, signal: AbortSignal): Promise<Submission | undefined>;
+
+  /** @returns pending submissions of all keys. */
+  depth(): Promise<number>;
+}
+
+/** A key as an operator sees it; the key itself is never stored. */
+export interface ApiKeyRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly projectId: string | null;
+  readonly name: string;
+  /** First characters of the key, so that a person can recognise it. */
+  readonly prefix: string;
+  /** SHA-256 of the key, hexadecimal. */
+  readonly hash: string;
+  /** Null: the tier's value. */
+  readonly requestsPerMinute: number | null;
+  readonly concurrency: number | null;
+  readonly profiles: readonly ProfileName[];
+  readonly defaultProfile: ProfileName;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
+  readonly lastUsedAtMs: number | null;
+}
+
+export interface AccountStore {
+  /** @returns the account of that name, made with the tier if there is none. */
+  ensureAccount(name: string, tier: string): Promise<{ readonly id: string; readonly name: string }>;
+
+  addKey(key: Omit<ApiKeyRow, "accountName" | "revokedAtMs" | "lastUsedAtMs">): Promise<void>;
+
+  /** All keys, oldest first, revoked ones included. */
+  listKeys(): Promise<ApiKeyRow[]>;
+
+  /** @returns false when there is no such live key. */
+  revokeKey(id: string): Promise<boolean>;
+
+  /** The caller behind a key's hash, and that hash as stored; undefined when unknown or revoked. */
+  findCaller(hash: string): Promise<{ readonly caller: Caller; readonly hash: string } | undefined>;
+
+  /** Notes that the key was used now. Written at most once a minute per key. */
+  touchKey(keyId: string): Promise<void>;
+}

@@ -1,0 +1,78 @@
+import Database from "better-sqlite3";
+import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver } from "kysely";
+import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
+
+/** How long a statement waits for another process that writes (the key commands, a backup). */
+const BUSY_MS = 5_000;
+/** Prepared statements kept; their texts are few, so reaching this means that one varies. */
+const MAX_STATEMENTS = 500;
+
+/**
+ * The embedded engine: one file, one connection, durable at every commit.
+ * WAL lets the key commands read and write while the service runs; synchronous=FULL makes a
+ * commit survive a power cut, not only a crash of the process.
+ * @throws when the file cannot be opened; its directory must exist.
+ */
+export function openSqlite(path: string): Engine {
+  const database = new Database(path, { timeout: BUSY_MS });
+  database.pragma("journal_mode = WAL");
+  database.pragma("synchronous = FULL");
+  database.pragma("foreign_keys = ON");
+  const config = { database: withStatementCache(database) };
+  return {
+    db: new Kysely<Schema>({ dialect: new ImmediateDialect(config) }),
+    abilities: {
+      oneWriter: true,
+      columns: {
+        bytes: "blob",
+        sequenceType: "integer",
+        sequence: (column) => column.primaryKey().autoIncrement(),
+      },
+    },
+  };
+}
+
+type SqliteConfig = ConstructorParameters<typeof SqliteDriver>[0];
+type SqliteDatabase = Exclude<SqliteConfig["database"], (...args: never) => unknown>;
+
+/** Kysely prepares a statement each time it runs; preparing costs more than running a small one. */
+function withStatementCache(database: Database.Database): SqliteDatabase {
+  const statements = new Map<string, ReturnType<SqliteDatabase["prepare"]>>();
+  return {
+    close: () => {
+      database.close();
+    },
+    prepare: (text) => {
+      const known = statements.get(text);
+      if (known) return known;
+      if (statements.size >= MAX_STATEMENTS) statements.clear();
+      const statement = database.prepare(text) as ReturnType<SqliteDatabase["prepare"]>;
+      statements.set(text, statement);
+      return statement;
+    },
+  };
+}
+
+/**
+ * Transactions take the write lock when they begin. A plain `begin` takes it at the first
+ * write, and then fails at once, without waiting, if another process wrote in between.
+ */
+class ImmediateDriver extends SqliteDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("begin immediate"));
+  }
+}
+
+class ImmediateDialect extends SqliteDialect {
+  readonly #config: SqliteConfig;
+
+  constructor(config: SqliteConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): ImmediateDriver {
+    return new ImmediateDriver(this.#config);
+  }
+}

@@ -1,0 +1,95 @@
+import { basename } from "node:path";
+import type { Evidence, JudgeAction } from "../domain/outcome.ts";
+import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
+
+/**
+ * The evidence block of a submission, from the facts of its steps. Pure.
+ * Accounting and limits are those of the step that decided: the execute step, or the
+ * compile step when there was no other. Isolation and teardown cover every step: a control
+ * missing or a mount left behind in the compile step counts as much.
+ * @returns null when no step got as far as having facts.
+ */
+export function evidence({ compile, execute }: StepReports): Evidence | null {
+  const steps = [compile, execute].filter((step) => step !== undefined);
+  const decided = execute ?? compile;
+  if (!decided || steps.some((step) => step.failure)) return null;
+  const missing = [...new Set(steps.flatMap((step) => step.controlsMissing))];
+  return {
+    isolation: isolation(decided, missing),
+    limits: {
+      rlimits: decided.rlimits,
+      cgroupBackend: decided.backend,
+      memoryLimitBytes: decided.memoryLimitBytes,
+      memoryPeakBytes: decided.memoryPeakBytes,
+      oomEvents: decided.oomEvents,
+      oomKills: decided.oomKills,
+      cpuUsec: decided.cpuUsec,
+      processCount: decided.pidsCurrent,
+      processLimit: decided.pidsLimit,
+    },
+    teardown: teardown(steps, [
+      ...(compile ? judgeActions(compile, "compile step: ") : []),
+      ...(execute ? judgeActions(execute, "") : []),
+    ]),
+  };
+}
+
+function isolation(report: StepReport, controlsMissing: readonly string[]): Evidence["isolation"] {
+  const strict = controlsMissing.length === 0;
+  return {
+    mode: strict ? "strict" : "incomplete",
+    controlsApplied: report.controls,
+    controlsMissing,
+    procPolicy: report.controls.includes("restricted_proc") ? "hardened" : "none",
+    sysPolicy: report.controls.includes("seccomp_filter") ? report.seccompPolicy : "disabled",
+    pidfdMode: report.pidfdMode,
+    reason: strict
+      ? `all controls applied and read back from the kernel (${report.backend})`
+      : "strict isolation is required, but not every control could be read back",
+  };
+}
+
+function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeAction[]): Evidence["teardown"] {
+  const parts = steps.map((step) => step.teardown);
+  const reaped = parts.every((part) => part.reaped);
+  const contained = parts.every((part) => part.populated !== true && part.pidsLeft === 0);
+  const zombieCount = parts.reduce((sum, part) => sum + part.zombies, 0);
+  const residualMounts = parts.flatMap((part) => part.residualMounts);
+  // The contract has no field for groups, so one that stayed is an error of the collection.
+  const collectionErrors = parts.flatMap((part) => [
+    ...part.collectionErrors,
+    ...part.groupsLeft.map((group) => `cgroup not removed: ${basename(group)}`),
+  ]);
+  return {
+    reapStatus: reaped && zombieCount === 0 ? "clean" : "incomplete",
+    descendantContainment: contained ? "ok" : "leaked",
+    zombieCount,
+    cleanupVerified:
+      reaped && contained && zombieCount === 0 && residualMounts.length === 0 && collectionErrors.length === 0,
+    residualMounts,
+    collectionErrors,
+    judgeActions,
+  };
+}
+
+const KILL_DETAILS: Readonly<Record<Exclude<KillReason, "none">, string>> = {
+  wall: "SIGKILL to every process of the box: wall time limit",
+  cpu: "SIGKILL to every process of the box: CPU time limit",
+  oom: "SIGKILL to every process of the box: the OOM killer had killed one of them",
+  client: "SIGKILL to every process of the box: the run was stopped by the service",
+};
+
+function judgeActions(report: StepReport, prefix: string): JudgeAction[] {
+  const actions: JudgeAction[] = [];
+  if (report.killReason !== "none") {
+    actions.push({ type: "forced_kill", details: prefix + KILL_DETAILS[report.killReason] });
+  }
+  if (report.survivors > 0) {
+    const who = report.survivors === 1 ? "1 process" : `${report.survivors} processes`;
+    actions.push({
+      type: "descendant_kill",
+      details: `${prefix}SIGKILL to ${who} still alive when the program had ended`,
+    });
+  }
+  return actions;
+}

@@ -1,0 +1,37 @@
+import type { Integrity, Output } from "../domain/outcome.ts";
+import type { StepReport } from "../domain/report.ts";
+
+const SIGKILL = 9;
+/** Output this recent at the moment of a kill was still coming. */
+const STILL_WRITING_USEC = 20_000;
+
+/** What the execute step wrote. */
+export function executeOutput(report: StepReport): Output {
+  return { stdout: report.stdout, stderr: report.stderr, integrity: integrity(report) };
+}
+
+/**
+ * What a failed compile step wrote, all of it as stderr: some compilers (tsc) print their
+ * diagnostics on standard output, and the program itself has written nothing.
+ */
+export function compileOutput(report: StepReport): Output {
+  return {
+    stdout: Buffer.alloc(0),
+    stderr: Buffer.concat([report.stdout, report.stderr]),
+    integrity: integrity(report),
+  };
+}
+
+export function integrity(report: StepReport): Integrity {
+  if (report.stdoutSeen > report.stdoutKept || report.stderrSeen > report.stderrKept) {
+    return "truncated_by_judge_limit";
+  }
+  if (report.writeError) return "write_error";
+  const { outputAgeUsec } = report;
+  if (wasKilled(report) && outputAgeUsec !== null && outputAgeUsec <= STILL_WRITING_USEC) return "crash_mid_write";
+  return "complete";
+}
+
+function wasKilled(report: StepReport): boolean {
+  return report.killReason !== "none" || (report.oomKills > 0 && report.signal === SIGKILL);
+}

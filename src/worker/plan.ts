@@ -1,0 +1,25 @@
+import type { Language } from "../domain/language.ts";
+import type { StepLimits } from "../domain/limits.ts";
+import type { Program } from "../domain/submission.ts";
+import type { Step } from "../sandbox/step.ts";
+
+/** The steps of one submission. `compile` is absent where the language has none. */
+export interface Plan {
+  readonly compile?: Step;
+  readonly execute: Step;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** What to run for a program: pure. The source is written once, into the first step's fresh work directory. */
+export function plan(language: Language, limits: StepLimits, { code, stdin }: Program): Plan {
+  const files = [{ name: language.source, data: code }];
+  const { compile, execute } = language;
+  if (!compile || !limits.compile) {
+    return { execute: { command: execute, files, stdin, limits: limits.execute, work: "fresh", more: false } };
+  }
+  return {
+    compile: { command: compile, files, stdin: NOTHING, limits: limits.compile, work: "fresh", more: true },
+    execute: { command: execute, files: [], stdin, limits: limits.execute, work: "keep", more: false },
+  };
+}

@@ -1,0 +1,32 @@
+import type { Language } from "../domain/language.ts";
+import type { Check } from "../domain/readiness.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Slot } from "../sandbox/slot.ts";
+import { conclude } from "../verdict/conclude.ts";
+import { plan } from "./plan.ts";
+import { run } from "./run.ts";
+
+/**
+ * Runs a language's hello in a real box, as a client's submission would run.
+ * @returns ok only for AC with exactly the expected output, every control confirmed and the box proven gone.
+ */
+export async function proveLanguage(slot: Pick<Slot, "run">, languages: Languages, language: Language): Promise<Check> {
+  const name = language.name;
+  try {
+    const program = { code: Buffer.from(language.hello.code, "utf8"), stdin: Buffer.alloc(0) };
+    const outcome = conclude(await run(slot, plan(language, languages.limitsFor(language, "judge"), program)));
+    const { judgement, output, evidence } = outcome;
+    const ok =
+      judgement.verdict === "AC" &&
+      output?.stdout.toString("utf8") === language.hello.stdout &&
+      evidence?.isolation.mode === "strict" &&
+      evidence.teardown.cleanupVerified;
+    return { name, ok, detail: ok ? language.label : failed(judgement.verdict, judgement.errorMessage) };
+  } catch (error) {
+    return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function failed(verdict: string, message: string | null): string {
+  return `its hello was ${verdict}${message ? `: ${message}` : ", but not as expected"}`;
+}

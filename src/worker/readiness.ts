@@ -1,0 +1,133 @@
+import type { Language } from "../domain/language.ts";
+import { type Check, notReady, type Readiness } from "../domain/readiness.ts";
+import type { Languages } from "../languages/load.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { proveLanguage } from "./proof.ts";
+
+/** How old a proof may be. Each one is a whole run, so clients cannot ask for more than one in this time. */
+const PROOF_HOLDS_MS = 5_000;
+
+const STOPPING = "the service is stopping";
+
+/**
+ * Whether submissions can be run with full isolation: proven by a run on a slot of its own, so
+ * that neither a busy service looks broken nor a broken one healthy.
+ */
+export class Prover {
+  readonly #socketPath: string;
+  readonly #languages: Languages;
+  #slot: Slot | null = null;
+  #newest: { readonly atMs: number; readonly readiness: Readiness } | null = null;
+  #underWay: Promise<Readiness> | null = null;
+  #proven: readonly Check[] = [];
+  #interrupted = false;
+  #closed = false;
+
+  constructor(socketPath: string, languages: Languages) {
+    this.#socketPath = socketPath;
+    this.#languages = languages;
+  }
+
+  /** Runs every language's hello, one after another. Languages that fail are not offered. */
+  async proveAll(): Promise<readonly Check[]> {
+    const checks: Check[] = [];
+    this.#interrupted = false;
+    for (const language of this.#languages.list()) checks.push(await this.#prove(language));
+    this.#proven = checks;
+    return checks;
+  }
+
+  /** Whether a slot was lost in the newest round of `proveAll`: what failed may work. */
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  /** Names of the languages whose hello was AC. */
+  working(): readonly string[] {
+    return this.#proven.filter(({ ok }) => ok).map(({ name }) => name);
+  }
+
+  /** Never rejects. */
+  readiness(): Promise<Readiness> {
+    if (this.#newest && Date.now() - this.#newest.atMs < PROOF_HOLDS_MS) return Promise.resolve(this.#newest.readiness);
+    this.#underWay ??= this.#renew().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#slot?.close();
+  }
+
+  /** What could not be tried at all is not kept: the next one who asks may find more. */
+  async #renew(): Promise<Readiness> {
+    if (this.#proven.length === 0) return notReady("the languages are still being tried");
+    const probe = this.#quickest();
+    if (!probe) return { ready: false, cgroupBackend: null, checks: this.#proven };
+    const readiness = await this.#proveBy(probe);
+    this.#newest = { atMs: Date.now(), readiness };
+    return readiness;
+  }
+
+  /** The quickest working language stands for the controls, which are the same for all. */
+  #quickest(): Language | undefined {
+    const working = this.#languages.list().filter(({ name }) => this.working().includes(name));
+    return working.find(({ compile }) => compile === null) ?? working[0];
+  }
+
+  async #proveBy(probe: Language): Promise<Readiness> {
+    const run = await this.#prove(probe);
+    const sandbox = {
+      name: "sandbox",
+      ok: run.ok,
+      detail: run.ok ? "every control held in a run just now" : run.detail,
+    };
+    const backend = this.#slot?.hello.backend ?? null;
+    const checks = [sandbox, ...hostChecks(this.#slot), ...this.#proven];
+    return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
+  }
+
+  async #prove(language: Language): Promise<Check> {
+    try {
+      const slot = await this.#connected();
+      const check = await proveLanguage(slot, this.#languages, language);
+      if (!slot.alive) this.#interrupted = true;
+      return check;
+    } catch (error) {
+      this.#interrupted = true;
+      return { name: language.name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  async #connected(): Promise<Slot> {
+    if (this.#closed) throw new Error(STOPPING);
+    if (this.#slot?.alive) return this.#slot;
+    const slot = await Slot.open(this.#socketPath);
+    if (this.#closed) {
+      slot.close(); // or it would keep the process
+      throw new Error(STOPPING);
+    }
+    this.#slot = slot;
+    return slot;
+  }
+}
+
+/** Which sources of evidence this host has. Each is either there or has a documented fallback. */
+function hostChecks(slot: Slot | null): Check[] {
+  if (!slot) return [];
+  const { signalSource, pressure } = slot.hello;
+  return [
+    {
+      name: "file_size_evidence",
+      ok: true,
+      detail: signalSource === "bpf" ? "kernel tracepoint" : "fallback: the signal and a file at the limit",
+    },
+    {
+      name: "pressure_evidence",
+      ok: true,
+      detail: pressure ? "pressure of the box itself" : "none: host interference is not recognised",
+    },
+  ];
+}

@@ -1,0 +1,97 @@
+import type { Logger } from "pino";
+import { Slot } from "../sandbox/slot.ts";
+
+const RETRY_MS = 1_000;
+
+/** Keeps a number of slots of the launcher open, and opens another for each that is lost. */
+export class Slots {
+  readonly #socketPath: string;
+  readonly #log: Logger;
+  readonly #onFree: () => void;
+  readonly #free: Slot[] = [];
+  readonly #all = new Set<Slot>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #closed = false;
+
+  /** @param onFree called when a slot can be taken. */
+  constructor(socketPath: string, log: Logger, onFree: () => void) {
+    this.#socketPath = socketPath;
+    this.#log = log;
+    this.#onFree = onFree;
+  }
+
+  /** Resolves when each of the first attempts has succeeded or failed; those that failed go on in the background. */
+  async open(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.#openOne()));
+  }
+
+  /** Slots that are alive, running or not. */
+  get alive(): number {
+    return [...this.#all].filter((slot) => slot.alive).length;
+  }
+
+  get free(): number {
+    return this.#free.length;
+  }
+
+  take(): Slot | undefined {
+    for (let slot = this.#free.shift(); slot; slot = this.#free.shift()) {
+      if (slot.alive) return slot;
+      this.#replace(slot);
+    }
+    return undefined;
+  }
+
+  /** Gives a taken slot back; a lost one is replaced. */
+  give(slot: Slot): void {
+    if (this.#closed) {
+      slot.close();
+    } else if (slot.alive) {
+      this.#free.push(slot);
+      this.#onFree();
+    } else {
+      this.#replace(slot);
+    }
+  }
+
+  /** Ends every slot, and what it runs. */
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const slot of this.#all) slot.close();
+  }
+
+  #replace(slot: Slot): void {
+    this.#all.delete(slot);
+    this.#later();
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void this.#openOne();
+    }, RETRY_MS);
+    this.#timers.add(timer);
+  }
+
+  async #openOne(): Promise<void> {
+    try {
+      const slot = await Slot.open(this.#socketPath);
+      this.#all.add(slot);
+      slot.onLost(() => this.#dropFree(slot));
+      this.give(slot);
+    } catch (error) {
+      this.#log.warn({ err: error }, "no slot; trying again");
+      this.#later();
+    }
+  }
+
+  /** A slot that is lost while nobody uses it is replaced at once. */
+  #dropFree(slot: Slot): void {
+    const at = this.#free.indexOf(slot);
+    if (at < 0 || this.#closed) return;
+    this.#free.splice(at, 1);
+    this.#replace(slot);
+  }
+}

@@ -1,0 +1,235 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { internalError, type Outcome } from "../domain/outcome.ts";
+import type { Engine } from "../domain/readiness.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Slot } from "../sandbox/slot.ts";
+import type { Claim, Store } from "../store/port.ts";
+import { conclude } from "../verdict/conclude.ts";
+import { plan } from "./plan.ts";
+import { Prover } from "./readiness.ts";
+import { run } from "./run.ts";
+import { Slots } from "./slots.ts";
+
+export interface WorkerOptions {
+  readonly store: Store;
+  readonly languages: Languages;
+  readonly launcherSocket: string;
+  /** Submissions that run at once; the launcher needs one slot more, for proofs. */
+  readonly workers: number;
+  readonly leaseMs: number;
+  /** How long running submissions may go on once stopping. */
+  readonly drainMs: number;
+  readonly log: Logger;
+}
+
+/** Renewals within one lease: two may fail before it is lost. */
+const RENEWALS_PER_LEASE = 3;
+
+/** A launcher that is restarted meanwhile must not cost languages; one whose hello loses its slot each time must not cost all. */
+const ROUNDS_OF_PROOF = 3;
+
+/** A submission that runs here. */
+interface Active {
+  readonly claim: Claim;
+  readonly slot: Slot;
+  /** Set when the slot was closed on purpose and somebody else decides what becomes of the submission. */
+  abandoned: boolean;
+  /** Set when the run is over: from then on the slot may be another submission's, and a lease that is gone is finished. */
+  ended: boolean;
+}
+
+/**
+ * Claims submissions and runs them: one at a time on each slot. Woken by the store and by
+ * slots that become free; it never polls for work.
+ */
+export class Worker implements Engine {
+  readonly #options: WorkerOptions;
+  readonly #id = randomUUID();
+  readonly #slots: Slots;
+  readonly #prover: Prover;
+  readonly #active = new Set<Active>();
+  readonly #unsubscribe: () => void;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #claiming: Promise<void> | null = null;
+  #claimAgain = false;
+  #stopping = false;
+  #onIdle: () => void = () => {};
+  /** Resolves once the languages are proven and the slots are open. */
+  readonly begun: Promise<void>;
+
+  private constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#slots = new Slots(options.launcherSocket, options.log, () => this.#wake());
+    this.#prover = new Prover(options.launcherSocket, options.languages);
+    this.#unsubscribe = options.store.onWork(() => this.#wake());
+    this.#timers = [
+      setInterval(() => void this.#renewAll(), options.leaseMs / RENEWALS_PER_LEASE),
+      setInterval(() => void this.#sweep(), options.leaseMs),
+    ];
+    this.begun = this.#begin();
+  }
+
+  /** Starts in the background: languages are proven first, then work is taken. */
+  static start(options: WorkerOptions): Worker {
+    return new Worker(options);
+  }
+
+  workers(): number {
+    return Math.min(this.#slots.alive, this.#options.workers);
+  }
+
+  languages(): readonly string[] {
+    return this.#prover.working();
+  }
+
+  readiness() {
+    return this.#prover.readiness();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#unsubscribe();
+    this.#prover.close();
+    await this.#claiming;
+    if (this.#active.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, this.#options.drainMs);
+        this.#onIdle = () => {
+          clearTimeout(timer); // or it would keep the process
+          resolve();
+        };
+      });
+    }
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([...this.#active].map((active) => this.#giveBack(active)));
+    this.#slots.close();
+  }
+
+  async #begin(): Promise<void> {
+    const { log, workers } = this.#options;
+    try {
+      for (let round = 1; !this.#stopping; round++) {
+        const checks = await this.#prover.proveAll();
+        for (const { name, ok, detail } of checks) if (!ok) log.error({ language: name, detail }, "not offered");
+        const again = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
+        if (checks.some(({ ok }) => ok) && !again) break;
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+      if (this.#stopping) return;
+      log.info({ languages: this.languages() }, "languages proven");
+      await this.#sweep();
+      await this.#slots.open(workers);
+    } catch (error) {
+      log.error({ err: error }, "the worker could not start");
+    }
+  }
+
+  /** At most one claim at a time; what woke us meanwhile is looked at after it. */
+  #wake(): void {
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => {
+      this.#claiming = null;
+      if (this.#claimAgain && !this.#stopping) this.#wake(); // it came between the last look and here
+    });
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#claimAgain && !this.#stopping) {
+      this.#claimAgain = false;
+      const slots = this.#takeSlots();
+      if (slots.length === 0) return;
+      let claims: Claim[] = [];
+      try {
+        claims = await this.#options.store.submissions.claim(this.#id, this.#options.leaseMs, slots.length);
+      } catch (error) {
+        this.#options.log.error({ err: error }, "claim failed");
+      }
+      for (const slot of slots) {
+        const claim = claims.shift();
+        if (claim) void this.#serve({ claim, slot, abandoned: false, ended: false });
+        else this.#putBack(slot);
+      }
+    }
+  }
+
+  #takeSlots(): Slot[] {
+    const slots: Slot[] = [];
+    for (let slot = this.#slots.take(); slot; slot = this.#slots.take()) slots.push(slot);
+    return slots;
+  }
+
+  /** Unlike a slot that ran something, one that found no work is no reason to look again. */
+  #putBack(slot: Slot): void {
+    const again = this.#claimAgain;
+    this.#slots.give(slot);
+    this.#claimAgain = again;
+  }
+
+  async #serve(active: Active): Promise<void> {
+    const { claim, slot } = active;
+    this.#active.add(active);
+    try {
+      const outcome = await this.#outcome(claim, slot);
+      active.ended = true;
+      if (!active.abandoned) await this.#options.store.submissions.finish(claim.lease, outcome);
+    } catch (error) {
+      // The lease runs out by itself, and the sweep decides what becomes of it.
+      this.#options.log.error({ err: error, id: claim.submission.id }, "the result could not be stored");
+    } finally {
+      this.#active.delete(active);
+      this.#slots.give(slot);
+      if (this.#active.size === 0) this.#onIdle();
+    }
+  }
+
+  /** The one place where a throw becomes an internal error of this submission. */
+  async #outcome({ submission, program }: Claim, slot: Slot): Promise<Outcome> {
+    const { languages, log } = this.#options;
+    try {
+      const language = languages.resolve(submission.language);
+      if (!language) return internalError(`the language ${submission.language} is not available any more`);
+      const outcome = conclude(
+        await run(slot, plan(language, languages.limitsFor(language, submission.profile), program)),
+      );
+      if (outcome.status === "error") log.error({ id: submission.id, reason: outcome.judgement.errorMessage }, "IE");
+      return outcome;
+    } catch (error) {
+      log.error({ err: error, id: submission.id }, "the sandbox was lost");
+      return internalError("the sandbox was lost before the run ended");
+    }
+  }
+
+  async #renewAll(): Promise<void> {
+    const { store, leaseMs, log } = this.#options;
+    for (const active of this.#active) {
+      try {
+        if (active.ended || (await store.submissions.renew(active.claim.lease, leaseMs)) || active.ended) continue;
+        active.abandoned = true;
+        active.slot.close();
+      } catch (error) {
+        log.error({ err: error, id: active.claim.submission.id }, "the lease could not be renewed");
+      }
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      const { requeued, failed } = await store.submissions.sweep();
+      if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "leases had expired");
+    } catch (error) {
+      log.error({ err: error }, "sweep failed");
+    }
+  }
+
+  async #giveBack(active: Active): Promise<void> {
+    active.abandoned = true;
+    active.slot.close();
+    try {
+      await this.#options.store.submissions.release(active.claim.lease, true);
+    } catch (error) {
+      this.#options.log.error({ err: error, id: active.claim.submission.id }, "could not be given back");
+    }
+  }
+}
