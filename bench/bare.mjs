@@ -1,0 +1,28 @@
+// Runs inside the image, without any box: each language's plain commands with default flags, compile and run, on
+// sources that lie in the current directory. Reads the plan as JSON on stdin, prints the times in ms as JSON.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+
+const { runs, languages } = JSON.parse(readFileSync(0, "utf8"));
+const times = {};
+for (const { name, commands } of languages) {
+  times[name] = [];
+  for (let i = -1; i < runs; i++) {
+    const start = performance.now();
+    for (const [program, ...args] of commands) await run(program, args);
+    if (i >= 0) times[name].push(performance.now() - start);
+  }
+}
+process.stdout.write(JSON.stringify(times));
+
+async function run(program, args) {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let words = "";
+  child.stdout.resume();
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    words += text;
+  });
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")}: ${words}`);
+}

@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { createKey } from "../src/admin/keys.ts";
+import { type EngineFlags, ourLanguages } from "../src/cli/engine.ts";
+import { startService } from "../src/cli/service.ts";
+import { loadConfig } from "../src/config.ts";
+import type { Languages } from "../src/languages/load.ts";
+import { openStore } from "../src/store/open.ts";
+import { quantile, type Row, timesRow } from "./row.ts";
+import { timed } from "./service.ts";
+
+/** What a person would type, with the compiler's default flags. The sources have the names of the language files. */
+const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  c: [["gcc", "-O2", "-o", "main-c", "main.c"], ["./main-c"]],
+  cpp: [["g++", "-O2", "-o", "main-cpp", "main.cpp"], ["./main-cpp"]],
+  go: [
+    [
+      ...["/opt/assay/go/tool/compile", "-p", "main", "-complete", "-pack"],
+      ...["-importcfg", "/opt/assay/go/compile.cfg", "-o", "main.a", "main.go"],
+    ],
+    ["/opt/assay/go/tool/link", "-importcfg", "/opt/assay/go/link.cfg", "-o", "main-go", "main.a"],
+    ["./main-go"],
+  ],
+  java: [
+    ["javac", "Main.java"],
+    ["java", "Main"],
+  ],
+  javascript: [["node", "main.js"]],
+  python: [["python3", "-I", "main.py"]],
+  rust: [["rustc", "-O", "-o", "main-rs", "main.rs"], ["./main-rs"]],
+  typescript: [
+    [
+      "/opt/assay/typescript/lib/tsc",
+      ...["--ignoreConfig", "--skipLibCheck", "--module", "commonjs", "--moduleDetection", "force", "--outDir", "out"],
+      ...["--types", "node", "--typeRoots", "/opt/assay/typescript/node_modules/@types", "main.ts"],
+    ],
+    ["node", "out/main.js"],
+  ],
+};
+
+/**
+ * Hello of every language from POST to record, against compiling and running it bare in the
+ * same image. The service is a real one with durable storage, over plain HTTP on loopback.
+ */
+export async function languageRows(flags: EngineFlags, socket: string, runs: number): Promise<Row[]> {
+  const languages = ourLanguages();
+  const floors = await bareTimes(flags, languages, runs);
+  const data = mkdtempSync(join(tmpdir(), "assay-bench-"));
+  const rows: Row[] = [];
+  try {
+    const { submit, stop } = await startedService(data, socket);
+    for (const { name, hello } of languages.list()) {
+      const times: number[] = [];
+      for (let i = -2; i < runs; i++) {
+        const ms = await timed(() => submit(name, hello.code));
+        if (i >= 0) times.push(ms);
+      }
+      rows.push(timesRow(`hello_${name}`, "ms", times, quantile(floors[name] ?? [], 0.5)));
+    }
+    await stop();
+  } finally {
+    rmSync(data, { recursive: true });
+  }
+  return rows;
+}
+
+async function bareTimes(flags: EngineFlags, languages: Languages, runs: number): Promise<Record<string, number[]>> {
+  const directory = mkdtempSync(join(tmpdir(), "assay-bare-"));
+  const sources = join(directory, "sources");
+  mkdirSync(sources);
+  for (const { source, hello } of languages.list()) writeFileSync(join(sources, source), hello.code);
+  const plan = { runs, languages: languages.list().map(({ name }) => ({ name, commands: PLAIN[name] })) };
+  writeFileSync(join(directory, "plan.json"), JSON.stringify(plan));
+  const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+  try {
+    const { stdout } = await promisify(execFile)(here("bare.sh"), [
+      join(flags.image, "rootfs"),
+      join(directory, "plan.json"),
+      sources,
+      here("bare.mjs"),
+    ]);
+    return z.record(z.string(), z.array(z.number())).parse(JSON.parse(stdout));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function startedService(data: string, socket: string) {
+  mkdirSync(join(data, "db"));
+  const config = loadConfig(
+    { data, listen: "127.0.0.1:0", workers: "1", launcherSocket: socket, plainHttp: true },
+    { ASSAY_LOG_LEVEL: "silent" },
+  );
+  const store = await openStore({ path: config.databasePath });
+  const { key } = await createKey(
+    store,
+    { name: "bench", requestsPerMinute: 1_000_000, profiles: ["judge"] },
+    Date.now(),
+  );
+  await store.close();
+  const service = await startService(config);
+  await service.ready();
+  const submit = (language: string, code: string) => post(service.port, key, JSON.stringify({ language, code }));
+  return { submit, stop: () => service.stop() };
+}
+
+function post(port: number, key: string, body: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const sent = request(
+      { port, host: "127.0.0.1", path: "/api/submit?wait=true", method: "POST", headers },
+      (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+        });
+        answer.on("end", () => {
+          if (JSON.parse(text).result?.verdict === "AC") resolve();
+          else reject(new Error(`not AC: ${text}`));
+        });
+      },
+    );
+    sent.on("error", reject).end(body);
+  });
+}

@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { z } from "zod";
+import type { EngineFlags } from "../src/cli/engine.ts";
+import { finished, type Row, ratesRow } from "./row.ts";
+
+const spread = z.object({ median: z.number(), p99: z.number() });
+const resultSchema = z.object({
+  bare_us: spread,
+  warm_us: spread,
+  torn_us: spread,
+  bare_per_second: z.array(z.number()),
+  boxes_per_second: z.array(z.number()),
+});
+
+/** The static program that both sides of these rows run; built beside the launcher. */
+export function helloProgram(flags: EngineFlags): string {
+  return join(dirname(flags.launcher), "bench-hello");
+}
+
+/** Rows measured inside the launcher, where no socket and no service is in the way. */
+export async function launcherRows(flags: EngineFlags, runs: number): Promise<Row[]> {
+  const { stdout } = await promisify(execFile)(flags.launcher, [
+    "--bench",
+    String(runs),
+    "--program",
+    helloProgram(flags),
+    "--image",
+    join(flags.image, "rootfs"),
+    "--instance",
+    `${flags.instance}-bench`,
+    "--uid-base",
+    flags.uidBase,
+  ]);
+  const { bare_us: bare, warm_us: warm, torn_us: torn, ...rates } = resultSchema.parse(JSON.parse(stdout));
+  return [
+    finished({ name: "launcher_warm_box", unit: "us", ...warm, floor: bare.median }),
+    finished({ name: "launcher_warm_box_until_torn", unit: "us", ...torn, floor: bare.median }),
+    ratesRow("saturated_boxes", rates.boxes_per_second, rates.bare_per_second),
+  ];
+}

@@ -1,0 +1,60 @@
+/** One row of the benchmark: what was measured, beside its floor in the same run. */
+export interface Row {
+  readonly name: string;
+  readonly unit: "us" | "ms" | "1/s";
+  readonly median: number;
+  /** The slow end: of times the 99th percentile, of rates the worst second. */
+  readonly p99: number;
+  readonly floor: number;
+  /** median / floor. */
+  readonly ratio: number;
+}
+
+/** A row of times. `floor` is the median of the bare runs. */
+export function timesRow(name: string, unit: Row["unit"], times: readonly number[], floor: number): Row {
+  return finished({ name, unit, median: quantile(times, 0.5), p99: quantile(times, 0.99), floor });
+}
+
+export function ratesRow(name: string, rates: readonly number[], floors: readonly number[]): Row {
+  return finished({
+    name,
+    unit: "1/s",
+    median: quantile(rates, 0.5),
+    p99: Math.min(...rates),
+    floor: quantile(floors, 0.5),
+  });
+}
+
+export function finished({ name, unit, median, p99, floor }: Omit<Row, "ratio">): Row {
+  return { name, unit, median: round(median), p99: round(p99), floor: round(floor), ratio: round(median / floor) };
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+  if (value === undefined) throw new Error("nothing was measured");
+  return value;
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}
+
+export function table(rows: readonly Row[]): string {
+  const cells = rows.map(({ name, unit, median, p99, floor, ratio }) => [
+    name,
+    `${median} ${unit}`,
+    `${p99} ${unit}`,
+    `${floor} ${unit}`,
+    ratio.toFixed(2),
+  ]);
+  const all = [["row", "median", "p99", "floor", "ratio"], ...cells];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...all.map((line) => line[column]?.length ?? 0)));
+  return all
+    .map((line) =>
+      line
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+        .join("  "),
+    )
+    .join("\n");
+}

@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineFlags } from "../src/cli/engine.ts";
+import type { Limits } from "../src/domain/limits.ts";
+import { Slot } from "../src/sandbox/slot.ts";
+import { helloProgram } from "./launcher.ts";
+import { quantile, type Row, timesRow } from "./row.ts";
+
+/** Between two runs, so that the slot has its next box parked, as it has in a service that is not saturated. */
+const PAUSE_MS = 5;
+
+const MIB = 1_048_576;
+const LIMITS: Limits = {
+  wallMs: 10_000,
+  cpuMs: 10_000,
+  memoryBytes: 256 * MIB,
+  processes: 10,
+  fileBytes: MIB,
+  openFiles: 32,
+  addressSpaceBytes: null,
+  stackBytes: 8 * MIB,
+  workBytes: 16 * MIB,
+  workInodes: 256,
+  tmpBytes: 16 * MIB,
+  stdoutBytes: 65_536,
+  stderrBytes: 65_536,
+};
+
+/**
+ * A whole run as the service sees it, request to teardown report, against what Node's own
+ * child_process.spawn takes for the same program without any isolation.
+ */
+export async function serviceRow(flags: EngineFlags, socket: string, runs: number): Promise<Row> {
+  const program = helloProgram(flags);
+  const data = readFileSync(program);
+  const slot = await Slot.open(socket);
+  const boxed: number[] = [];
+  const bare: number[] = [];
+  for (let i = -10; i < runs; i++) {
+    await sleep(PAUSE_MS);
+    const bareMs = await timed(() => spawnBare(program));
+    await sleep(PAUSE_MS);
+    const boxedMs = await timed(async () => {
+      const report = await slot.run({
+        command: { command: ["./hello"], env: {} },
+        files: [{ name: "hello", data }],
+        stdin: Buffer.alloc(0),
+        limits: LIMITS,
+        work: "fresh",
+        more: false,
+      });
+      if (report.exitCode !== 0 || report.stdout.length === 0) throw new Error("hello did not run as it should");
+    });
+    if (i < 0) continue; // the first ones warm up
+    bare.push(bareMs * 1000);
+    boxed.push(boxedMs * 1000);
+  }
+  slot.close();
+  return timesRow("service_warm_box", "us", boxed, quantile(bare, 0.5));
+}
+
+async function spawnBare(program: string): Promise<void> {
+  const child = spawn(program, { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.resume();
+  child.stderr.resume();
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error("the bare hello failed");
+}
+
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}

@@ -1,0 +1,18 @@
+# assay run, doctor, bench: Node with an engine of its own, for as long as the command takes.
+
+exec 3<&0
+prepare_engine
+prepared "$command"
+trap 'stop_launcher; close_instance' EXIT
+# Doctor tries the launcher itself, which may well not start; the others need one that runs.
+case $command in
+doctor) take_uid_range ;;
+*) start_launcher 0 $(($(nproc) + 1)) ;;
+esac
+case $command in
+doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --instance "$instance" --uid-base "$uid_base" "$@" ;;
+esac
+case $command in run | bench) set -- --launcher-socket "$socket" "$@" ;; esac
+run_node exec "$command" --data "$data" "$@"
+finish_node
+exit "$node_status"

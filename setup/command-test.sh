@@ -1,0 +1,121 @@
+# assay test [WORD]: the checks, then the tests, then a look whether anything was left behind. With a word: only the
+# test files whose path has it; if there is none, the tests whose name has it.
+
+word=${1-}
+
+# What tests may leave nothing of: control groups, which carry the name of the test run; mounts below the data directory;
+# processes of our programs. Other instances of this data directory come and go meanwhile, and are told by their names.
+machine_state() {
+  {
+    find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$instance*" -prune -printf 'control group %p\n'
+    awk -v dir="$data/" 'index($5, dir) == 1 { print "mount " $5 }' /proc/self/mountinfo
+    find /proc -mindepth 2 -maxdepth 2 -name exe -lname "$data/*" -printf '%h\n' | while read -r process; do
+      echo "process ${process#/proc/} $(tr '\0' ' ' <"$process/cmdline" | cut -c1-160)"
+    done
+  } 2>/dev/null | grep -vF -e "$(other_instances)" | sort
+}
+
+other_instances() {
+  # grep would take an empty list for "everything".
+  echo "no instance at all"
+  for other in "$data"/run/*; do
+    [ "$other" = "$instance_dir" ] || echo "${other##*/}"
+  done
+}
+
+# leftovers: what is there now and was not before, after a moment for what is just ending.
+leftovers() {
+  tries=0
+  while :; do
+    machine_state >"$instance_dir/after"
+    left=$(comm -13 "$instance_dir/before" "$instance_dir/after")
+    if [ -z "$left" ] || [ $tries -ge 12 ]; then break; fi
+    tries=$((tries + 1))
+    sleep 0.25
+  done
+  printf '%s' "$left"
+}
+
+choose_tests() {
+  find test -name '*.test.ts' | sort >"$instance_dir/chosen"
+  pattern=
+  [ -n "$word" ] || return 0
+  cp "$instance_dir/chosen" "$instance_dir/all"
+  grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen" && return
+  # As plain characters, in the regular expression that Node wants. Files that don't hold the word need not be loaded,
+  # unless none does: titles can be composed.
+  pattern=$(printf '%s' "$word" | sed 's/[][\.*^$+?(){}|/]/\\&/g')
+  xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
+}
+
+node_test() {
+  # File names of the checkout: no blanks in them.
+  # shellcheck disable=SC2046
+  set -- $(cat "$instance_dir/chosen")
+  [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
+  # Of this run alone: another command's set-up sweeps the data directory's own.
+  clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" "$node" --test \
+    --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination="$instance_dir/tap" "$@"
+}
+
+check() {
+  clean_env exec "TERM NO_COLOR" PATH="$(dirname "$node"):$PATH" "$node" test/check.ts
+}
+
+wait_for() {
+  ("$@") </dev/null &
+  node_pid=$!
+  finish_node
+}
+
+prepare_engine
+build_launcher --sanitize
+build_launcher --faults
+prepared test
+take_uid_range
+scratch=$instance_dir/data
+mkdir -m 0755 "$scratch"
+mkdir -m 1777 "$instance_dir/tmp"
+chmod 0755 "$instance_dir"
+trap 'close_instance' EXIT
+
+ASSAY_TEST_LAUNCHER=$launcher
+ASSAY_TEST_LAUNCHER_ASAN=$launcher_asan
+ASSAY_TEST_LAUNCHER_FAULTS=$launcher_faults
+ASSAY_TEST_IMAGE=$image
+ASSAY_TEST_DATA=$scratch
+ASSAY_TEST_UID_BASE=$uid_base
+ASSAY_TEST_INSTANCE=$instance
+test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
+  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE'
+
+machine_state >"$instance_dir/before"
+cd "$app" || exit
+
+if [ -z "$word" ]; then
+  wait_for check
+  [ "$node_status" -eq 0 ] || fail "the checks found something; the tests were not run"
+fi
+
+choose_tests
+wait_for node_test
+status=$node_status
+
+# After the summary of the tests, only words about what is wrong.
+left=$(leftovers)
+if [ -n "$left" ]; then
+  say "the tests left behind:"
+  printf '%s\n' "$left" | sed 's/^/    /' >&2
+  # Interrupted tests can't end what they started: what names this run is ours to end.
+  printf '%s\n' "$left" | sed -n 's/^process \([0-9]*\) .*/\1/p' | while read -r process; do
+    grep -qsF -e "$instance" "/proc/$process/cmdline" && kill -KILL "$process" 2>/dev/null
+  done || true
+  status=1
+fi
+# Node counts a file in which no name matched as a test that passed.
+if [ "$status" -eq 0 ] && ! grep -E '^ *ok [0-9]+ - ' "$instance_dir/tap" | grep -qvE -e ' - test/.*\.test\.ts$| # SKIP'; then
+  say "no test was run${word:+: none has $word in its file or name}"
+  status=1
+fi
+exit "$status"

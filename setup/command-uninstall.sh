@@ -1,0 +1,56 @@
+# assay uninstall [--yes]: everything below the data directory and the user, if set-up made it. Packages stay, because
+# something else may use them by now; the command that removes them is printed.
+
+yes=no
+for argument; do
+  case $argument in
+  --yes | -y) yes=yes ;;
+  *) misuse "uninstall knows only --yes, not '$argument'" ;;
+  esac
+done
+
+data_dir_is_ours || fail "$data was not made by assay (there is no $data/.assay-data); nothing removed"
+exec 9<>"$data/lock"
+flock -n 9 || fail "a set-up of $data is running; wait for it to end"
+for lock in "$data"/run/*/lock; do
+  [ -e "$lock" ] || continue
+  (exec 7>>"$lock" && flock -n 7) || fail "${lock%/lock} is still running; stop it first"
+done
+
+user_made=no
+if grep -qs "made the system user $service_user" "$data/changes.log" && getent passwd "$service_user" >/dev/null; then
+  user_made=yes
+fi
+packages=$(sed -n 's/.*  installed Debian packages: //p' "$data/changes.log" 2>/dev/null | tr '\n' ' ')
+
+say "this removes $data with all submissions, results and keys in it"
+[ $user_made = no ] || say "and the system user $service_user"
+if [ $yes = no ]; then
+  [ -t 0 ] || fail "to remove it without being asked: assay uninstall --yes"
+  printf 'assay: remove? [y/N] ' >&2
+  read -r answer || answer=
+  case $answer in
+  y | Y | yes) ;;
+  *) fail "nothing removed" ;;
+  esac
+fi
+
+sweep
+directory_made=no
+! grep -qs '^directory-made-by-us yes' "$data/.assay-data" || directory_made=yes
+# The marker goes last: if we are interrupted, the next uninstall still knows that the directory is ours.
+find "$data" -xdev -mindepth 1 -maxdepth 1 ! -name .assay-data -exec rm -rf --one-file-system {} +
+rm -f -- "$data/.assay-data"
+[ $directory_made = no ] || rmdir -- "$data" || fail "$data is not empty; see what is left in it"
+if [ $user_made = yes ]; then
+  userdel "$service_user" || fail "cannot remove the user $service_user"
+fi
+for lock in /run/lock/assay-uids-*; do
+  [ -e "$lock" ] || continue
+  (exec 8>>"$lock" && flock -n 8 && rm -f -- "$lock") || true
+done
+say "removed"
+if [ -n "$packages" ]; then
+  say "Debian packages that were installed for assay stay; to remove them and what came along with them:"
+  printf '    apt-get autoremove %s\n' "${packages% }" >&2
+fi

@@ -1,0 +1,84 @@
+# The data directory: which one, whose it is, and who may change it now.
+#
+# .assay-data marks it as ours: without that file we neither fill a directory nor remove one.
+# Descriptors kept open: 9 = the set-up lock, 8 = the uid range, 7 = the running instance (see instance.sh).
+
+# choose_data_dir DIR: sets $data to the absolute path, after refusing what can't be meant.
+choose_data_dir() {
+  [ -n "$1" ] || misuse "--data needs a directory"
+  data=$(readlink -m -- "$1")
+  case $data in
+  / | /bin | /boot | /dev | /etc | /home | /lib | /lib32 | /lib64 | /media | /mnt | /opt | /proc | /root | /run | /sbin | /srv | \
+    /sys | /tmp | /usr | /var | /usr/* | /etc/* | /boot/* | /dev/* | /proc/* | /sys/* | /var/lib | /var/tmp | /var/log | /var/cache)
+    fail "$data is not a place for a data directory; name one of its own, like /var/lib/assay"
+    ;;
+  *[!A-Za-z0-9/._@+=-]*) fail "the data directory's name may have letters, digits and / . _ @ + = - only" ;;
+  esac
+  case $checkout/ in
+  "$data"/*) fail "$data contains this checkout; choose a data directory outside of it" ;;
+  esac
+}
+
+data_dir_is_ours() { [ -f "$data/.assay-data" ]; }
+
+# open_data_dir: make it if need be and take the set-up lock.
+open_data_dir() {
+  if ! data_dir_is_ours; then
+    made=yes
+    if [ -e "$data" ]; then
+      [ -d "$data" ] || fail "$data is not a directory"
+      [ -z "$(ls -A -- "$data")" ] || fail "$data is not empty and was not made by assay; choose another with --data"
+      made=no
+    fi
+    mkdir -p -- "$data" || fail "cannot make $data"
+    printf 'Made by assay; see changes.log. To remove: assay uninstall --data %s\ndirectory-made-by-us %s\n' "$data" "$made" \
+      >"$data/.assay-data"
+  fi
+  lock_set_up
+  mkdir -p -- "$data/log" "$data/tmp" "$data/app" "$data/modules" "$data/launcher" "$data/image" "$data/run"
+  sweep
+}
+
+lock_set_up() {
+  exec 9<>"$data/lock"
+  # A second's patience: the steps of a set-up that was just interrupted hold the lock until they are really gone.
+  if ! flock -w 1 9; then
+    read -r holder <"$data/lock" || holder=unknown
+    say "another set-up of $data is running (process $holder); waiting for it to end"
+    await flock 9 || fail "could not take the lock $data/lock"
+  fi
+  echo "$$" >"$data/lock"
+}
+
+unlock_set_up() { exec 9<&-; }
+
+# sweep: what a killed set-up or instance left behind. Only called while holding the set-up lock, so that whatever
+# carries .tmp. has no maker any more.
+sweep() {
+  unmount_below "$data/tmp"
+  unmount_below "$data/image"
+  rm -rf --one-file-system -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
+  for kind in app modules launcher image; do
+    rm -rf --one-file-system -- "${data:?}/$kind"/*.tmp.*
+  done
+  sweep_instances
+}
+
+# unmount_below DIR: steps mount in namespaces of their own, so there is nothing here unless someone ran image/build
+# by hand. A mount must never meet our rm -rf.
+unmount_below() {
+  awk -v dir="$1/" 'index($5, dir) == 1 { line[n++] = $5 } END { while (n) print line[--n] }' /proc/self/mountinfo |
+    while read -r mounted; do
+      umount -- "$mounted" || fail "cannot unmount $mounted"
+    done
+}
+
+# keep_recent KIND: versions pile up (every change of the checkout makes a new app). The three used last stay, and all
+# that a live instance uses.
+keep_recent() {
+  # The names are hashes that we made: nothing for ls to garble.
+  # shellcheck disable=SC2010
+  ls -1t -- "$data/$1" | grep -E '^[0-9a-f]{16}$' | tail -n +4 | while read -r old; do
+    grep -qsxF "$data/$1/$old" "$data"/run/*/uses || rm -rf --one-file-system -- "${data:?}/$1/$old"
+  done
+}

@@ -1,0 +1,121 @@
+# A running instance: its directory, its range of uids, its launcher.
+#
+# run/NAME/lock (descriptor 7) is held as long as the script or its launcher lives: who can take it knows that the
+# instance is dead and may sweep. The uid range (descriptor 8) is one of the whole machine, because the kernel counts
+# processes by uid; that is why its lock is in /run/lock.
+
+instance=
+launcher_pid=
+
+# open_instance KIND: still under the set-up lock, so that no sweep meets a directory whose lock is not taken yet.
+open_instance() {
+  instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
+  instance_dir=$data/run/$instance
+  mkdir -m 0750 "$instance_dir"
+  chgrp "$service_user" "$instance_dir"
+  exec 7>"$instance_dir/lock"
+  flock -n 7 || fail "the new instance $instance is locked already"
+  printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${image-}" >"$instance_dir/uses"
+}
+
+take_uid_range() {
+  mkdir -p /run/lock
+  range=$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')
+  tries=0
+  while range=$(((range + 1) % 100)) && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    exec 8>"/run/lock/assay-uids-$range"
+    if flock -n 8; then
+      uid_base=$((1900000000 + range * 10000))
+      return
+    fi
+  done
+  fail "all 100 uid ranges of this machine are in use (/run/lock/assay-uids-*)"
+}
+
+# start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.
+start_launcher() {
+  take_uid_range
+  socket=$instance_dir/launcher.sock
+  [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
+  set -- "$launcher.delegated" --socket "$socket" --client-uid "$1" --image "$image/rootfs" --instance "$instance" \
+    --uid-base "$uid_base" --slots "$2"
+  while read -r ceiling most; do
+    case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
+  done <"$app/setup/ceilings"
+  # A session of its own: Ctrl-C is for us, who drain the service first.
+  (exec setsid setpriv --pdeathsig TERM env -i PATH="$PATH" "$@") </dev/null >&2 &
+  launcher_pid=$!
+  waited=0
+  until [ -S "$socket" ]; do
+    alive "$launcher_pid" || fail "the launcher did not start; its words stand above"
+    [ $waited -lt 500 ] || fail "the launcher did not listen within 10 s"
+    waited=$((waited + 1))
+    sleep 0.02
+  done
+}
+
+# alive PID: unlike kill -0, it is not deceived by a child that ended and that we have not waited for yet.
+alive() {
+  { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return
+  case ${process_state##*) } in [ZX]*) return 1 ;; esac
+}
+
+# end PID SECONDS: SIGTERM, then SIGKILL after that time. Returns its exit status.
+end() {
+  kill -TERM "$1" 2>/dev/null || true
+  waited=0
+  while alive "$1"; do
+    if [ $waited -ge $(($2 * 50)) ]; then
+      say "process $1 did not stop within $2 s; killed"
+      kill -KILL "$1" 2>/dev/null || true
+      break
+    fi
+    waited=$((waited + 1))
+    sleep 0.02
+  done
+  wait "$1"
+}
+
+stop_launcher() {
+  [ -n "$launcher_pid" ] || return 0
+  stop_status=0
+  end "$launcher_pid" 20 || stop_status=$?
+  launcher_pid=
+  [ $stop_status -eq 0 ] || say "the launcher ended with status $stop_status"
+  return $stop_status
+}
+
+close_instance() {
+  [ -n "$instance" ] || return 0
+  remove_groups "$instance"
+  rm -rf -- "${instance_dir:?}"
+  exec 7>&- 8>&-
+  instance=
+}
+
+# Directories of instances that nobody holds any more: after SIGKILL, or a power cut.
+sweep_instances() {
+  for dir in "$data"/run/*/; do
+    dir=${dir%/}
+    [ -d "$dir" ] || continue
+    (exec 7>>"$dir/lock" && flock -n 7) || continue
+    remove_groups "${dir##*/}"
+    rm -rf -- "$dir"
+  done
+}
+
+# remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
+remove_groups() {
+  find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$1" -prune 2>/dev/null | while read -r group; do
+    find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
+      kill -KILL "$member" 2>/dev/null || true
+    done
+    tries=0
+    while [ -d "$group" ] && [ $tries -lt 50 ]; do
+      find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.02
+      tries=$((tries + 1))
+    done
+    [ ! -d "$group" ] || say "cannot remove the control group $group"
+  done
+}

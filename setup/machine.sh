@@ -1,0 +1,72 @@
+# What set-up changes outside the data directory: Debian packages and one system user. Nothing else.
+
+service_user=assay
+
+needed_packages() {
+  sed -e '/^#/d' -e 's/ .*//' "$checkout/setup/packages"
+  command -v npm >/dev/null || echo npm
+}
+
+missing_packages() {
+  for package in $(needed_packages); do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf ' %s' "$package"
+  done
+}
+
+install_packages() {
+  command -v dpkg-query >/dev/null || fail "assay sets itself up on Debian 12 and 13; this machine has no dpkg"
+  record_packages
+  missing=$(missing_packages)
+  [ -n "$missing" ] || return 0
+  installed_packages >"$data/packages-before.tmp.$$"
+  mv "$data/packages-before.tmp.$$" "$data/packages-before"
+  step_may_be_killed=no
+  # A dpkg that was killed before refuses everything until it may finish.
+  [ -z "$(ls /var/lib/dpkg/updates)" ] || step dpkg "finishing what an earlier installation left" dpkg --configure -a
+  # One source that does not answer must not stop us when the others have what we need: the installation decides.
+  try_step package-lists "reading" apt_get update || say "not all package lists could be read; see $step_log"
+  # shellcheck disable=SC2086 # a list of words
+  step packages "installing$missing" apt_get install -y --no-install-recommends $missing
+  step_may_be_killed=yes
+  record_packages
+}
+
+apt_get() {
+  # The set-up lock stays here: a daemon that a package starts must not keep it.
+  exec 9<&-
+  clean_env exec "$proxy_names" DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@"
+}
+
+installed_packages() { dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u; }
+
+# record_packages: what the installation brought along counts as changed, too, not only what we asked for. The list
+# from before stays on disk until this is written down, so that not even SIGKILL makes us forget it.
+record_packages() {
+  [ -f "$data/packages-before" ] || return 0
+  added=$(installed_packages | comm -13 "$data/packages-before" -)
+  needed=$(printf '%s\n' "$added" | grep -xF -e "$(needed_packages; echo npm)" | tr '\n' ' ')
+  along=$(printf '%s\n' "$added" | grep -vxF -e "$(needed_packages; echo npm)" | tr '\n' ' ')
+  [ -z "$needed" ] || changed "installed Debian packages: ${needed% }"
+  [ -z "$along" ] || changed "installed $(echo "$along" | wc -w) more packages, which these depend on" "${along% }"
+  rm -f -- "$data/packages-before"
+}
+
+make_user() {
+  getent passwd "$service_user" >/dev/null && return
+  useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$service_user" ||
+    fail "cannot make the user $service_user"
+  changed "made the system user $service_user (no login, no home)"
+}
+
+# as_service COMMAND...: without any privilege, and with no way to gain one.
+as_service() {
+  exec setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
+    --inh-caps=-all --ambient-caps=-all --pdeathsig TERM -- "$@"
+}
+
+give_to_service() {
+  [ -d "$data/db" ] || mkdir -m 0700 -- "$data/db"
+  [ "$(stat -c %U:%G "$data/db")" = "$service_user:$service_user" ] || chown -R "$service_user:$service_user" "$data/db"
+  (as_service test -x "$data/db") ||
+    fail "the user $service_user can't reach $data: every directory above it needs execute permission for others"
+}

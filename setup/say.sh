@@ -1,0 +1,34 @@
+# Words to the person at the terminal. All of it goes to stderr: stdout belongs to what a command answers.
+
+say() { printf 'assay: %s\n' "$*" >&2; }
+
+fail() {
+  printf 'assay: error: %s\n' "$*" >&2
+  exit 1
+}
+
+misuse() {
+  printf 'assay: error: %s (see: ./assay help)\n' "$*" >&2
+  exit 2
+}
+
+# Hundredths of a second since boot: a clock that costs no process and never jumps.
+clock() {
+  read -r now _ </proc/uptime
+  now=${now%.*}${now#*.}
+  now=${now#0}
+  now=${now#0}
+}
+
+# since START: the time passed, as "12.3 s".
+since() {
+  clock
+  printf '%d.%d s' $(((now - $1) / 100)) $(((now - $1) % 100 / 10))
+}
+
+# changed TEXT [LIST]: something on this machine is different now. Said at once, and kept for uninstall; a long list is
+# only kept.
+changed() {
+  say "changed on this machine: $1${2:+ (listed in $data/changes.log)}"
+  printf '%s  %s%s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" "${2:+: $2}" >>"$data/changes.log"
+}

@@ -1,0 +1,78 @@
+# Long steps: each in its own process, its output in a log file, and gone without trace when set-up is interrupted.
+
+step_pid=
+step_may_be_killed=yes
+
+# contained COMMAND...: in a pid and mount namespace of its own, which ends, with every process and mount that the
+# command made, when the command ends or when we do, even by SIGKILL.
+contained() {
+  exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- "$@"
+}
+
+# clean_env RUNNER NAMES COMMAND...: RUNNER runs the command with nothing of our environment but the variables named.
+# What a person has set for Node, compilers or apt must change neither what is built nor how fast it starts.
+clean_env() {
+  runner=$1 kept_names=$2
+  shift 2
+  for name in $kept_names; do
+    eval "value=\${$name-}"
+    [ -z "$value" ] || set -- "$name=$value" "$@"
+  done
+  "$runner" env -i PATH="$PATH" LANG=C.UTF-8 TMPDIR="$data/tmp" "$@"
+}
+
+# What a machine behind a proxy needs to reach its registries.
+proxy_names='http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY'
+
+# await COMMAND...: run it in the background and wait, because a shell hears signals only while it waits.
+await() {
+  ("$@") </dev/null &
+  step_pid=$!
+  await_status=0
+  wait "$step_pid" || await_status=$?
+  step_pid=
+  return "$await_status"
+}
+
+into_log() { "$@" >"$step_log" 2>&1; }
+
+# try_step NAME ABOUT COMMAND...: announce, run, log to log/NAME.log, tell the time. ABOUT says what to expect.
+try_step() {
+  step_name=$1 step_log=$data/log/$1.log
+  say "$1: $2"
+  shift 2
+  clock
+  step_start=$now
+  await into_log "$@" || return
+  say "$step_name: done in $(since "$step_start")"
+}
+
+# step: the same for what we can't do without.
+step() {
+  try_step "$@" && return
+  # Some tools say what is wrong first, and end with pages of advice.
+  awk '{ line[NR] = $0 } END { for (i = 1; i <= NR; i++) if (i <= 10 || i > NR - 20) print "    " line[i]; else if (i == 11) print "    [...]" }' \
+    "$step_log" >&2
+  fail "$step_name failed after $(since "$step_start"); the whole log: $step_log"
+}
+
+# Until something is served there is nothing to drain: stop the running step and leave. What it had half made
+# carries .tmp. in its name and is swept by the next start.
+interrupted() {
+  trap '' INT TERM HUP
+  if [ -n "$step_pid" ] && [ $step_may_be_killed = no ]; then
+    say "interrupted; letting $step_name end first, because a half-installed package harms the machine"
+    wait "$step_pid" || true
+    record_packages
+  elif [ -n "$step_pid" ]; then
+    kill -KILL "$step_pid" 2>/dev/null || true
+    wait "$step_pid" 2>/dev/null || true
+  fi
+  say "interrupted; start again at any time"
+  exit "$1"
+}
+
+interruptible() {
+  trap 'interrupted 130' INT
+  trap 'interrupted 143' TERM HUP
+}
