@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { StepReport } from "../../src/domain/report.ts";
+import { Slot } from "../../src/sandbox/slot.ts";
+import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { shell } from "../sandbox/steps.ts";
+
+/** No compiler of ours runs code of a submission. Here one does: what could its step leave for the next, or for us? */
+let launcher: Launcher;
+let slot: Slot;
+const secret = join(environment("ASSAY_TEST_DATA"), "for-nobody-in-a-box");
+
+before(async () => {
+  writeFileSync(secret, "#!/bin/sh\necho a secret of the host\n", { mode: 0o755 });
+  launcher = await startLauncher({ slots: 1 });
+  slot = await Slot.open(launcher.socket);
+});
+after(async () => {
+  slot.close();
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+});
+
+function assertGone({ teardown, controlsMissing }: StepReport): void {
+  const { reaped, populated, pidsLeft, zombies, residualMounts, groupsLeft, collectionErrors } = teardown;
+  assert.deepEqual([controlsMissing, reaped, populated || false, pidsLeft, zombies], [[], true, false, 0, 0]);
+  assert.deepEqual([residualMounts, groupsLeft, collectionErrors], [[], [], []]);
+}
+
+/** One step that leaves something, and the step that is to run `./main` in the same directory. */
+async function handOver(script: string, command = ["./main"]): Promise<StepReport> {
+  const first = await slot.run(shell(script, { more: true }));
+  assert.equal(first.exitCode, 0, String(first.stderr));
+  assertGone(first);
+  const env = { PATH: "/usr/bin:/bin" };
+  const second = await slot.run(shell("", { command: { command, env }, work: "keep" }));
+  assertGone(second);
+  return second;
+}
+
+const ENOENT = 2;
+const ENOEXEC = 8;
+const EACCES = 13;
+const ELOOP = 40;
+
+describe("what cannot be run is not run, holds nothing up, and is not followed by the host", {
+  timeout: 60_000,
+}, () => {
+  const cases: Readonly<Record<string, [string, number]>> = {
+    "a link to a file of the host": [`ln -s ${secret} main`, ENOENT],
+    "a link that climbs out": [`ln -s ../../../../../../../..${secret} main`, ENOENT],
+    "a link through the first process": [`ln -s /proc/1/root${secret} main`, ENOENT],
+    "a script for an interpreter of the host": [`printf '#!${secret}\\n' >main; chmod 755 main`, ENOENT],
+    "a link to itself": ["ln -s main main", ELOOP],
+    "a script that is its own interpreter": ["printf '#!/box/main\\n' >main; chmod 755 main", ELOOP],
+    "a pipe that nobody will open": ["mkfifo -m 777 main", EACCES],
+    "a directory": ["mkdir -m 777 main", EACCES],
+    "a socket": ["python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"main\")'", EACCES],
+    "a file that nobody may run": ["cp /usr/bin/id main; chmod 644 main", EACCES],
+    "a file that nobody may touch": ["cp /usr/bin/id main; chmod 0 main", EACCES],
+    "an empty program": [": >main; chmod 755 main", ENOEXEC],
+    "a sparse file as large as it may be": ["truncate -s 3M main; chmod 755 main", ENOEXEC],
+    "a program cut off in its header": ["head -c 40 /usr/bin/id >main; chmod 755 main", ENOEXEC],
+    "nothing at all": ["true", ENOENT],
+  };
+  for (const [what, [script, errno]] of Object.entries(cases))
+    test(what, async () => {
+      const started = performance.now();
+      const { failure, stdout } = await handOver(script);
+      assert.deepEqual([failure?.step, failure?.errno, String(stdout)], ["exec", errno, ""]);
+      assert.ok(performance.now() - started < 5_000);
+    });
+});
+
+describe("what can be run has no more rights than any program", { timeout: 60_000 }, () => {
+  test("a link into the image runs what the image has, as nobody", async () => {
+    const { exitCode, stdout } = await handOver("ln -s /usr/bin/id main");
+    assert.equal(exitCode, 0);
+    assert.match(String(stdout), /^uid=\d{10} gid=\d{10} groups=\d{10}\n$/);
+  });
+
+  test("a set-uid and set-gid program is neither the first step's user nor root", async () => {
+    const { stdout } = await handOver("cp /usr/bin/id main; chmod 6755 main");
+    // No euid and no egid beside them: those would be the owner's, who is the first step's user.
+    assert.match(String(stdout), /^uid=(\d{10}) gid=\1 groups=\1\n$/);
+  });
+
+  test("a process that the first step left behind, with the program open for writing, is gone", async () => {
+    const { exitCode, failure } = await handOver(
+      'cp /bin/true main; python3 -c \'import os, time; f = open("main", "a"); os.fork() or (os.setsid(), time.sleep(60))\'',
+    );
+    assert.deepEqual([failure, exitCode], [undefined, 0]);
+  });
+
+  test("no process, descriptor, variable, temporary file or memory segment of the first step is there", async () => {
+    const leaves = `
+import ctypes, os
+os.environ["LEFT"] = "x"
+open("/tmp/left", "w"); open("/dev/shm/left", "w")
+ctypes.CDLL(None).shmget(4711, 4096, 0o1666)
+os.fork() or __import__("time").sleep(60)
+`;
+    const { stdout } = await handOver(`python3 -c '${leaves}'`, [
+      "/bin/sh",
+      "-c",
+      "ls /tmp /dev/shm; set -- /proc/[0-9]*; echo $#; env | grep LEFT; python3 -c 'import ctypes; print(ctypes.CDLL(None).shmget(4711, 0, 0))'",
+    ]);
+    // The shell itself.
+    assert.equal(String(stdout), "/dev/shm:\n\n/tmp:\n1\n-1\n");
+  });
+
+  test("the directory itself cannot be taken away, closed or replaced", async () => {
+    const { stdout } = await handOver(
+      "chmod 0 /box; mv /box /tmp/box; rmdir /box; ln -sfn / /box; cp /bin/true main; true",
+      ["/bin/sh", "-c", "pwd; ls -ld . | cut -c1-10; ls"],
+    );
+    assert.match(String(stdout), /^\/box\ndrwxrwxrwx\n[\s\S]*main\n$/);
+  });
+
+  test("a directory that was filled up to its last byte still runs its program", async () => {
+    const { exitCode } = await handOver(
+      "cp /bin/true main; for i in 1 2 3 4 5 6 7; do head -c 3M /dev/zero >f$i; done 2>&-; true",
+    );
+    assert.equal(exitCode, 0);
+  });
+});
+
+describe("file names are bytes to everybody", { timeout: 60_000 }, () => {
+  test("line feeds, dashes, invalid UTF-8, 255 bytes and dots neither confuse nor stop the clean-up", async () => {
+    const names = String.raw`
+import os
+for name in (b"-rf", b"a\nb", b"\xff\xfe", b"...", b" ", b"x" * 255, b"\x1b[2J", b"$(id)", b"'; id #", b"main\x01"):
+    os.mkdir(name)
+    open(name + b"/" + name, "w").close()
+`;
+    const { stdout } = await handOver(`python3 - <<'E'\n${names}E`, [
+      "/usr/bin/find",
+      ".",
+      "-type",
+      "f",
+      "-printf",
+      "x",
+    ]);
+    assert.equal(String(stdout), "x".repeat(10));
+  });
+
+  test("directories as deep as their number allows are gone in a moment", async () => {
+    const deep = "import os\nfor _ in range(240): os.mkdir('d'); os.chdir('d')\n";
+    const started = performance.now();
+    await handOver(`python3 -c "${deep}"`, ["/bin/true"]);
+    assert.ok(performance.now() - started < 5_000);
+    const { stdout } = await slot.run(shell("ls -A"));
+    assert.equal(String(stdout), "");
+  });
+});

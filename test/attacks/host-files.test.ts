@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { ENDINGS, useEngine } from "../engine/engine.ts";
+import { checked } from "../engine/record.ts";
+import { environment } from "../launcher/launcher.ts";
+import { attack, linesOf, type Way } from "./probes.ts";
+
+const engine = useEngine({ workers: 2 });
+
+/** A file that everybody on the host may read; a box must not even see that it is there. */
+const secret = join(environment("ASSAY_TEST_DATA"), "readable-by-all");
+const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+before(() => writeFileSync(secret, "a secret of the host\n", { mode: 0o644 }));
+
+const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
+
+attack(
+  engine,
+  { language: "c", program: "host-files", stdin: () => `${secret}\n` },
+  {
+    "a file of the host is not there, whichever way is taken": [
+      ...all("ENOENT", "path", "dots", "dots from the work directory", "root of self", "dots above the root of self"),
+      ...all("ENOENT", "root of pid 1", "root of a thread", "work directory of self", "descriptor of the root"),
+      ...all("ENOENT", "symbolic link", "hard link to it", "link with flags", "sixty-four times up"),
+      ...all("ENOENT", "openat2 with dots", "executing it"),
+      ["directory of the executable", "ENOTDIR"],
+    ],
+    "where hosts keep their secrets there is nothing": [
+      ["places", ""],
+      ["run", ""],
+      ["dev", "fd full null random shm stderr stdin stdout urandom zero"],
+    ],
+    "the image, which all boxes share, cannot be changed": [
+      ...all(/^(EROFS|EACCES)$/, "write into the image", "truncate in the image"),
+      ...all("EROFS", "create in the image"),
+      ...all("EROFS", "nameless file in the image", "directory in the root", "remove from the image"),
+      ...all("EROFS", "rename in the image", "mode in the image", "times in the image", "attribute in the image"),
+      ...all("EROFS", "replace a device", "create in dev", "write into proc"),
+      ["hard link out of the image", "EXDEV"],
+      ["write to its own executable", "ETXTBSY"],
+    ],
+    "a program is given three descriptors, and its input is read-only": [
+      ["descriptors", "0 1 2"],
+      ["output", "pipe"],
+      ...all("EPERM", "write to its input", "shorten its input"),
+    ],
+  },
+);
+
+describe("in every language", () => {
+  let connections = 0;
+  const listener = createServer((socket) => {
+    connections++;
+    socket.destroy();
+  });
+  before(() => new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve)));
+  after(() => listener.close());
+  for (const language of Object.keys(ENDINGS)) {
+    let running: Promise<Map<string, string>> | undefined;
+    const results = () => {
+      const { port } = listener.address() as { port: number };
+      running ??= linesOf(engine(), language, "looks-outside", `${secret}\n${port}\n`);
+      return running;
+    };
+    test(`${language}: a file of the host cannot be opened`, async () => {
+      assert.equal((await results()).get("file"), "cannot");
+    });
+    test(`${language}: a service that listens on the host's loopback cannot be reached, and hears nothing`, async () => {
+      assert.equal((await results()).get("tcp"), "cannot");
+      assert.equal(connections, 0);
+    });
+    test(`${language}: the image cannot be written to`, async () => {
+      assert.equal((await results()).get("image"), "cannot");
+    });
+    test(`${language}: no process but its own is seen`, async () => {
+      assert.equal((await results()).get("processes"), "1");
+    });
+    test(`${language}: the environment is the five fixed variables and what its language file adds`, async () => {
+      const expected = ["HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ...(language === "go" ? ["GOMAXPROCS"] : [])];
+      assert.deepEqual((await results()).get("environment")?.split(" ").toSorted(), expected.toSorted());
+    });
+  }
+});
+
+describe("boxes that run at the same time", () => {
+  const python = (code: string) => engine().run("python", code).then(checked);
+
+  test("a watch on a file of the image does not tell that the host or another box opens it", async () => {
+    const watching = python(`
+import ctypes, os, select
+libc = ctypes.CDLL(None)
+watch = libc.inotify_init1(0o4000)
+for path in (b"/etc/passwd", b"/etc", b"/usr/bin", b"/usr/bin/gcc"):
+    assert libc.inotify_add_watch(watch, path, 0xfff) >= 0
+print(len(select.select([watch], [], [], 1.5)[0]))
+`);
+    const other = engine().run("c", "int main(void) { return 0; }");
+    for (let i = 0; i < 20; i++) {
+      readFileSync(join(rootfs, "etc/passwd"));
+      await python("open('/etc/passwd').read()");
+    }
+    await other;
+    const { output } = await watching;
+    assert.equal(output.stdout, "0\n", output.stderr);
+  });
+
+  test("a lock on a file of the image holds up neither another box nor the host", async () => {
+    const locking = (wait: number) => `
+import fcntl, time
+file = open("/etc/passwd")
+fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+fcntl.lockf(open("/etc/group"), fcntl.LOCK_SH | fcntl.LOCK_NB)
+print("locked", flush=True)
+time.sleep(${wait})
+`;
+    const first = python(locking(1));
+    const second = python(locking(1));
+    execFileSync("flock", ["--timeout", "3", join(rootfs, "etc/passwd"), "true"]);
+    assert.deepEqual([(await first).output.stdout, (await second).output.stdout], ["locked\n", "locked\n"]);
+  });
+
+  test("an abstract socket of one box is not heard of in another, nor is one of the host", async () => {
+    const name = `assay-test-${process.pid}`;
+    const host = createServer().listen(`\0${name}-host`);
+    const serving = python(`
+import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind("\\0${name}"); s.listen()
+s.settimeout(1.5)
+try:
+    s.accept(); print("reached")
+except TimeoutError:
+    print("alone")
+`);
+    const asking = python(`
+import errno, socket, time
+for _ in range(10):
+    for name in ("${name}", "${name}-host"):
+        try:
+            socket.socket(socket.AF_UNIX).connect("\\0" + name); print("reached")
+        except OSError as e:
+            print(errno.errorcode[e.errno])
+    time.sleep(0.1)
+`);
+    assert.equal((await serving).output.stdout, "alone\n");
+    assert.equal((await asking).output.stdout, "ECONNREFUSED\n".repeat(20));
+    host.close();
+  });
+
+  test("memory segments, semaphores and message queues of one box are not those of another, or of the host", async () => {
+    const making = python(`
+import ctypes, time
+libc = ctypes.CDLL(None)
+print(libc.shmget(4711, 4096, 0o1666) >= 0, libc.semget(4711, 1, 0o1666) >= 0, libc.msgget(4711, 0o1666) >= 0, flush=True)
+time.sleep(1.2)
+`);
+    const looking = python(`
+import ctypes, time
+libc = ctypes.CDLL(None)
+time.sleep(0.5)
+print(libc.shmget(4711, 0, 0), libc.semget(4711, 0, 0), libc.msgget(4711, 0))
+`);
+    assert.equal((await looking).output.stdout, "-1 -1 -1\n");
+    assert.equal((await making).output.stdout, "True True True\n");
+    const onTheHost = readFileSync("/proc/sysvipc/shm", "utf8") + readFileSync("/proc/sysvipc/msg", "utf8");
+    assert.doesNotMatch(onTheHost, / 4711 /);
+  });
+
+  test("two boxes do not have the same user, so neither may signal or read the other", async () => {
+    const code = "import os, time\nprint(os.getuid())\ntime.sleep(0.5)\n";
+    const [one, two] = await Promise.all([python(code), python(code)]);
+    assert.notEqual(one.output.stdout, two.output.stdout);
+  });
+});

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { hostname } from "node:os";
+import { describe, test } from "node:test";
+import { useEngine } from "../engine/engine.ts";
+import { checked } from "../engine/record.ts";
+import { environment } from "../launcher/launcher.ts";
+import { attack, linesOf, type Way } from "./probes.ts";
+
+/** One worker, so that every run meets what the one before it left. */
+const engine = useEngine({ workers: 1 });
+const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
+
+attack(
+  engine,
+  { language: "python", program: "information" },
+  {
+    "nothing of the service is told": [
+      ["environment", "PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LANG=C.UTF-8 LC_ALL=C.UTF-8 TMPDIR=/tmp"],
+      ["arguments", "/usr/bin/python3 main.py"],
+      ["descriptors", "0 1 2"],
+      ["session", "True True 0"],
+      ["groups", "/"],
+    ],
+    "/proc is the program's own": [
+      ["proc", "self thread-self"],
+      ["processes", /^\d+$/],
+      ...["meminfo", "cpuinfo", "cmdline", "loadavg", "uptime", "stat", "version", "modules", "partitions", "sys"].map(
+        (name): Way => [`proc ${name}`, "absent"],
+      ),
+      ...all("absent", "proc sysvipc/shm", "proc keys", "proc locks", "proc net/../1/maps"),
+      ["stack of the kernel", "EACCES"],
+      ["addresses of the kernel", "ENOENT"],
+      ["physical pages", "0000000000"],
+    ],
+    "the mount list names no directory, device or disk of the host": [
+      ["mount points", "/ /box /dev /dev/shm /proc /tmp"],
+      ["mount roots", "/"],
+      ["mount sources", "image proc tmpfs"],
+      ["mount options of the root", /^ro,nosuid,nodev/],
+      ["writable mounts", "/box /dev/shm /tmp"],
+      ["mountinfo", /^(?!.*(?:\/var\/|\/home\/|\/dev\/(?!shm)[a-z]+ rw|\/lib\/assay|image\/)).*$/],
+      ["size of the root", "65536"],
+      ["inodes of the root", "32"],
+    ],
+    "the host's name, accounts, addresses and logs are unknown": [
+      ["host name", "assay assay"],
+      ["domain", "''"],
+      ["kernel version", /./],
+      ["accounts", "root nobody"],
+      ["hosts", "127.0.0.1 localhost ::1 localhost"],
+      ...all("ENOENT", "resolver", "machine id", "boot id", "terminal"),
+      ["time zone", "False /usr/share/zoneinfo/Etc/UTC"],
+      ["kernel log", "-1 EPERM"],
+      ["who logged in", "[]"],
+      ["owners in the image", "0"],
+    ],
+    "the network is an empty one": [
+      ["devices of the network", "lo"],
+      ...all("0", "unix sockets", "traffic", "routes", "connections"),
+    ],
+    "the writable places are empty but for the source": [
+      ["box", "main.py"],
+      ...all("", "tmp", "shm"),
+      ...all("0", "segments", "semaphores", "messages"),
+    ],
+  },
+);
+
+test("neither the host's name nor where anything lies on it is in what a program can read", async () => {
+  const everything = [...(await linesOf(engine(), "python", "information", "")).values()].join("\n");
+  for (const word of [hostname(), environment("ASSAY_TEST_IMAGE"), environment("ASSAY_TEST_DATA")])
+    assert.ok(!everything.includes(word), word);
+});
+
+describe("what a run leaves, the next does not find", () => {
+  const LEAVES = `
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+for place in ("/box", "/tmp", "/dev/shm"):
+    open(place + "/left", "w").write("secret")
+    os.mkdir(place + "/.hidden")
+segment = libc.shmget(4711, 4096, 0o1666)
+libc.shmat.restype = ctypes.c_void_p
+ctypes.memmove(libc.shmat(segment, None, 0), b"secret", 6)
+libc.semget(4711, 1, 0o1666)
+libc.msgget(4711, 0o1666)
+libc.personality(0x0040000)
+os.umask(0)
+if os.fork() == 0:
+    os.setsid()
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\\0left")
+    s.listen()
+    if os.fork() == 0:
+        import time
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print("left")
+`;
+  const FINDS = `
+import ctypes, json, os, socket
+libc = ctypes.CDLL(None)
+try:
+    socket.socket(socket.AF_UNIX).connect("\\0left")
+    heard = "heard"
+except ConnectionRefusedError:
+    heard = "refused"
+print(json.dumps({
+    "files": [name for place in ("/box", "/tmp", "/dev/shm") for name in os.listdir(place)],
+    "segment": libc.shmget(4711, 0, 0), "semaphore": libc.semget(4711, 0, 0), "queue": libc.msgget(4711, 0),
+    "socket": heard, "sockets": len(open("/proc/self/net/unix").readlines()) - 1,
+    "processes": [name for name in os.listdir("/proc") if name.isdigit()] == [str(os.getpid())],
+    "personality": libc.personality(0xffffffff), "umask": os.umask(0),
+}))
+`;
+  let found: Record<string, unknown>[] | undefined;
+  /** More than one after it: boxes and users take turns. */
+  const finds = async () => {
+    if (found) return found;
+    const run = async (code: string) => checked(await engine().run("python", code)).output.stdout;
+    assert.equal(await run(LEAVES), "left\n");
+    found = [];
+    for (let i = 0; i < 4; i++) found.push(JSON.parse(await run(FINDS)));
+    return found;
+  };
+  const EXPECTED: Readonly<Record<string, [string, unknown]>> = {
+    files: ["files in /box, /tmp and /dev/shm", ["main.py"]],
+    segment: ["a memory segment", -1],
+    semaphore: ["a semaphore", -1],
+    queue: ["a message queue", -1],
+    socket: ["an abstract socket that still listens", "refused"],
+    processes: ["a process in the background", true],
+    personality: ["a personality", 0],
+    umask: ["a file mode mask", 0o022],
+  };
+  for (const [key, [what, expected]] of Object.entries(EXPECTED))
+    test(what, async () => {
+      for (const one of await finds()) assert.deepEqual(one[key], expected);
+    });
+});

@@ -1,0 +1,56 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+/**
+ * What a change must pass before any test is worth running: format and lint, types, who
+ * imports whom, and nothing unused. Each tool runs with the Node that runs this file.
+ */
+const CHECKS: readonly { name: string; tool: string; args: readonly string[]; remedy: string }[] = [
+  {
+    name: "format and lint",
+    tool: "@biomejs/biome/bin/biome",
+    args: ["ci", "--error-on-warnings", "--colors=off", "."],
+    remedy: "node_modules/.bin/biome check --write .",
+  },
+  {
+    name: "types",
+    tool: "typescript/bin/tsc",
+    args: ["--project", "tsconfig.json"],
+    remedy: "see the lines above",
+  },
+  {
+    name: "who imports whom",
+    tool: "dependency-cruiser/bin/dependency-cruiser.mjs",
+    // Not test/: the parser does not know `using` yet, and the rules are about src/.
+    args: ["--config", ".dependency-cruiser.js", "--output-type", "err-long", "src"],
+    remedy: "each broken rule says what to do",
+  },
+  {
+    name: "nothing unused",
+    tool: "knip/bin/knip.js",
+    args: ["--no-progress"],
+    remedy: "remove what is listed, or use it",
+  },
+];
+
+const root = new URL("..", import.meta.url);
+let failed = 0;
+
+for (const { name, tool, args, remedy } of CHECKS) {
+  const script = new URL(`node_modules/${tool}`, root);
+  if (!existsSync(script)) throw new Error(`${tool} is not installed: run npm ci --ignore-scripts`);
+  const started = performance.now();
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script.pathname, ...args], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 << 20,
+  });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (status === 0) {
+    console.log(`ok    ${name} (${seconds} s)`);
+    continue;
+  }
+  failed++;
+  console.log(`${stdout}${stderr}FAIL  ${name} (${seconds} s): ${remedy}`);
+}
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { assay, dataDirectory } from "./processes.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+test("keys create prints the key alone", async (t) => {
+  const data = dataDirectory(t);
+  const { code, stdout, stderr } = await assay("keys", "create", "--name", "n", "--data", data);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^assay_live_[A-Za-z0-9_-]{32}\n$/);
+  assert.equal(stderr, "");
+});
+
+test("keys create --json tells the limits too, list and revoke know the key", async (t) => {
+  const data = dataDirectory(t);
+  const limits = ["--rpm", "5", "--concurrency", "2", "--profiles", "judge,agent"];
+  const made = JSON.parse((await assay("keys", "create", "--name", "n", ...limits, "--json", "--data", data)).stdout);
+  assert.match(made.key, /^assay_live_/);
+  assert.deepEqual([made.requestsPerMinute, made.concurrency, made.profiles], [5, 2, ["judge", "agent"]]);
+  const [listed] = JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout);
+  assert.equal(listed.id, made.id);
+  assert.equal(JSON.stringify(listed).includes(made.key), false);
+  assert.match((await assay("keys", "list", "--data", data)).stdout, new RegExp(`${made.prefix}.* n `));
+  assert.equal((await assay("keys", "revoke", made.key, "--data", data)).code, 0);
+  const again = await assay("keys", "revoke", made.key, "--data", data);
+  assert.deepEqual([again.code, again.stdout], [1, ""]);
+  assert.equal(again.stderr, "assay: there is no such live key\n");
+});
+
+test("several first commands at once make one database", async (t) => {
+  const data = dataDirectory(t);
+  const all = await Promise.all(["a", "b", "c"].map((name) => assay("keys", "create", "--name", name, "--data", data)));
+  assert.deepEqual(
+    all.map(({ code, stderr }) => [code, stderr]),
+    all.map(() => [0, ""]),
+  );
+  assert.equal(JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout).length, 3);
+});
+
+test("what root's command makes belongs to the service, for its eyes only", {
+  skip: !isRoot && "needs root",
+}, async (t) => {
+  const data = dataDirectory(t);
+  await assay("keys", "create", "--name", "n", "--data", data);
+  const directory = join(data, "db");
+  const owner = statSync(directory).uid;
+  for (const name of readdirSync(directory)) {
+    const { uid, mode } = statSync(join(directory, name));
+    assert.equal(uid, owner, name);
+    assert.equal(mode & 0o077, 0, name);
+  }
+});
+
+test("a wrong option is one sentence and not 0", async (t) => {
+  const data = dataDirectory(t);
+  const wrong = [
+    ["create"],
+    ["create", "--name", ""],
+    ["create", "--name", "n", "--rpm", "0"],
+    ["create", "--name", "n", "--rpm", "x"],
+    ["create", "--name", "n", "--profiles", "root"],
+    ["destroy"],
+  ];
+  for (const args of wrong) {
+    const { code, stdout, stderr } = await assay("keys", ...args, ...(args[0] === "create" ? ["--data", data] : []));
+    assert.notEqual(code, 0, args.join(" "));
+    assert.equal(stdout, "", args.join(" "));
+    assert.doesNotMatch(stderr, /\n +at /, args.join(" "));
+  }
+});

@@ -1,0 +1,90 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
+/** An id without privileges that exists everywhere: nobody. */
+export const NOBODY = 65_534;
+
+/** A data directory as set-up makes it: the database belongs to another user than root. */
+export function dataDirectory(t: TestContext): string {
+  const data = mkdtempSync(join(tmpdir(), "assay-data-"));
+  t.after(() => rmSync(data, { recursive: true }));
+  mkdirSync(join(data, "db"), { mode: 0o700 });
+  mkdirSync(join(data, "tls"), { mode: 0o755 });
+  const certificate = join(data, "tls", "server.pem");
+  const key = join(data, "tls", "server.key");
+  const options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"];
+  execFileSync("openssl", ["req", "-x509", ...options, "-keyout", key, "-out", certificate], { stdio: "ignore" });
+  if (process.getuid?.() === 0) for (const path of [data, join(data, "db"), key]) chownSync(path, NOBODY, NOBODY);
+  return data;
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command of the service's program to its end. */
+export function assay(...args: string[]): Promise<Ended> {
+  return assayReading("", ...args);
+}
+
+/** The same, with something to read on its standard input. */
+export function assayReading(input: string, ...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr });
+    });
+    child.stdin?.on("error", () => {}); // it may end without reading
+    child.stdin?.end(input);
+  });
+}
+
+export interface Serving {
+  readonly process: ChildProcess;
+  readonly port: number;
+  readonly output: () => string;
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+/** Starts `serve` on a free port; it is killed after the test if it still runs. */
+export async function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
+  const child = spawn(process.execPath, [MAIN, "serve", "--data", data, "--listen", "127.0.0.1:0", ...args]);
+  t.after(() => child.kill("SIGKILL"));
+  let output = "";
+  const ended = new Promise<number | string>((resolve) =>
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? "")),
+  );
+  const port = await new Promise<number>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk;
+      const port = /"port":(\d+)/.exec(output)?.[1];
+      if (port) resolve(Number(port));
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    void ended.then((how) => reject(new Error(`serve ended with ${how} before it listened:\n${output}`)));
+  });
+  return { process: child, port, output: () => output, ended };
+}
+
+/** @returns status and body of GET. The certificate is not the subject here. */
+export function get(port: number, path: string, key: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false };
+    const sent = request({ ...options, headers: { "x-api-key": key } }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        body += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    sent.on("error", reject).end();
+  });
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigError, loadConfig } from "../src/config.ts";
+
+test("without any setting it is HTTPS on loopback, with the certificate of the data directory", () => {
+  const config = loadConfig({}, {});
+  assert.deepEqual(config.listen, { host: "127.0.0.1", port: 8443 });
+  assert.deepEqual(config.transport, {
+    kind: "https",
+    certPath: "/var/lib/assay/tls/server.pem",
+    keyPath: "/var/lib/assay/tls/server.key",
+  });
+  assert.equal(config.databasePath, "/var/lib/assay/db/assay.sqlite");
+  assert.equal(config.launcherSocket, "/var/lib/assay/run/serve/launcher.sock");
+  assert.equal(config.maxPending, 1000);
+  assert.equal(config.operatorListen, null);
+});
+
+test("a flag wins over the environment", () => {
+  const config = loadConfig({ data: "/srv/b", workers: "7" }, { ASSAY_DATA: "/srv/a", ASSAY_WORKERS: "3" });
+  assert.equal(config.dataDir, "/srv/b");
+  assert.equal(config.workers, 7);
+  assert.equal(loadConfig({}, { ASSAY_WORKERS: "3" }).workers, 3);
+});
+
+test("addresses are HOST:PORT, [IPV6]:PORT or a Unix socket", () => {
+  const listen = (text: string) => loadConfig({ listen: text }, {}).listen;
+  assert.deepEqual(listen("0.0.0.0:443"), { host: "0.0.0.0", port: 443 });
+  assert.deepEqual(listen("[::]:443"), { host: "::", port: 443 });
+  assert.deepEqual(listen("unix:/run/x.sock"), { path: "/run/x.sock" });
+  for (const wrong of ["", "8443", "host", ":1", "::1:443", "host:99999", "host:x", "unix:relative"]) {
+    assert.throws(() => listen(wrong), ConfigError, wrong);
+  }
+});
+
+test("plain HTTP is refused on anything but loopback", () => {
+  assert.equal(loadConfig({ plainHttp: true }, {}).transport.kind, "loopback");
+  assert.equal(loadConfig({ plainHttp: true, listen: "[::1]:80" }, {}).transport.kind, "loopback");
+  for (const listen of ["0.0.0.0:80", "[::]:80", "192.168.1.1:80", "example.com:80"]) {
+    assert.throws(() => loadConfig({ plainHttp: true, listen }, {}), /loopback/, listen);
+  }
+});
+
+test("behind named proxies it may listen anywhere", () => {
+  const { transport } = loadConfig({ listen: "0.0.0.0:80" }, { ASSAY_TRUSTED_PROXY: "10.0.0.1, fd00::/8" });
+  assert.deepEqual(transport, { kind: "proxied", proxies: ["10.0.0.1", "fd00::/8"] });
+});
+
+test("a proxy that is no address is a mistake, not a proxy that nobody is", () => {
+  for (const proxy of ["example.com", "10.0.0.1/99", "10.0.0.1/", "*", "10.0.0.1,,x"]) {
+    assert.throws(() => loadConfig({}, { ASSAY_TRUSTED_PROXY: proxy }), /ASSAY_TRUSTED_PROXY/, proxy);
+  }
+});
+
+test("the operator's listener has no keys, so it stays on the machine", () => {
+  assert.deepEqual(loadConfig({ operatorListen: "unix:/run/o.sock" }, {}).operatorListen, { path: "/run/o.sock" });
+  assert.throws(() => loadConfig({ operatorListen: "0.0.0.0:9000" }, {}), /loopback/);
+});
+
+test("a value that makes no sense is refused by name", () => {
+  const wrong: Record<string, string>[] = [
+    { ASSAY_WORKERS: "0" },
+    { ASSAY_WORKERS: "many" },
+    { ASSAY_MAX_PENDING: "-1" },
+    { ASSAY_LEASE_MS: "1.5" },
+    { ASSAY_LOG_LEVEL: "loud" },
+    { ASSAY_DATA: "relative/path" },
+    { ASSAY_PLAIN_HTTP: "maybe" },
+  ];
+  for (const settings of wrong) {
+    const [name = ""] = Object.keys(settings);
+    assert.throws(() => loadConfig({}, settings), new RegExp(`^ConfigError: ${name}: `), name);
+  }
+  assert.throws(() => loadConfig({}, { ASSAY_TLS_CERT: "/c.pem" }), /ASSAY_TLS_KEY/);
+});
+
+test("a setting with a typing mistake is reported", () => {
+  assert.deepEqual(loadConfig({}, { ASSAY_WROKERS: "3", HOME: "/" }).unknownSettings, ["ASSAY_WROKERS"]);
+});

@@ -1,0 +1,119 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { join } from "node:path";
+import { after, before, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { assay, dataDirectory, NOBODY, type Serving, serve } from "../cli/processes.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+
+/** The whole product as a stranger meets it: a real launcher, the real service as an unprivileged user, HTTPS. */
+export interface Engine {
+  readonly launcher: Launcher;
+  readonly service: Serving;
+  readonly data: string;
+  readonly ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
+  /** Submits and waits for the record; polls on when it took longer than a connection is held. */
+  readonly run: (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+export interface EngineOptions {
+  readonly workers?: number;
+  readonly sanitize?: boolean;
+}
+
+/** One engine for all tests of a file: started before them, stopped after them, and it must have stopped well. */
+export function useEngine(options: EngineOptions = {}): () => Engine {
+  let engine: Engine;
+  let stop = async () => {};
+  before(async () => {
+    [engine, stop] = await start(options);
+  });
+  after(() => stop());
+  return () => engine;
+}
+
+async function start({ workers = 2, sanitize = false }: EngineOptions): Promise<[Engine, () => Promise<void>]> {
+  const cleanUp: (() => unknown)[] = [];
+  const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
+  const data = dataDirectory(context);
+  const launcher = await startLauncher({ slots: workers + 1, clientUid: NOBODY, sanitize });
+  const service = await serve(context, data, ...["--workers", String(workers), "--launcher-socket", launcher.socket]);
+  const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
+  const made = await assay(...create, "--profiles", "judge,agent", "--data", data);
+  const key = made.stdout.trim();
+  const ca = readFileSync(join(data, "tls", "server.pem"));
+  const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
+  const ask = (method: string, path: string, body?: unknown) => send(agent, service.port, key, method, path, body);
+  while ((await ask("GET", "/api/health/ready")).status !== 200) await sleep(200);
+  const stop = async () => {
+    agent.destroy();
+    service.process.kill("SIGTERM");
+    const served = await service.ended;
+    const launched = await launcher.stop();
+    for (const work of cleanUp) await work();
+    if (served === 0 && launched === 0) return;
+    throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
+  };
+  return [{ launcher, service, data, ask, run: (language, code, more) => run(ask, { language, code, ...more }) }, stop];
+}
+
+/** The source of a program in test/programs/. */
+export function source(language: string, name: string): string {
+  const directory = new URL(`../programs/${language}/`, import.meta.url);
+  const file = ENDINGS[language];
+  return readFileSync(new URL(`${name}.${file}`, directory), "utf8");
+}
+
+export const ENDINGS: Readonly<Record<string, string>> = {
+  c: "c",
+  cpp: "cpp",
+  go: "go",
+  java: "java",
+  javascript: "js",
+  python: "py",
+  rust: "rs",
+  typescript: "ts",
+};
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  const [, pages] = readFileSync(`/proc/${pid}/statm`, "utf8").split(" ");
+  return Number(pages) * Number(execFileSync("getconf", ["PAGESIZE"], { encoding: "utf8" }));
+}
+
+async function run(ask: Engine["ask"], body: Record<string, unknown>): Promise<unknown> {
+  let { status, json } = await ask("POST", "/api/submit?wait=true", body);
+  const { id } = json as { id?: string };
+  while (status === 408 || (status === 200 && !isTerminal(json))) {
+    await sleep(250);
+    ({ status, json } = await ask("GET", `/api/result/${id}`));
+  }
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(json)}`);
+  return json;
+}
+
+function isTerminal(json: unknown): boolean {
+  const { status } = json as { status: string };
+  return status === "completed" || status === "error";
+}
+
+function send(agent: Agent, port: number, key: string, method: string, path: string, body?: unknown): Promise<Answer> {
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }) };
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "127.0.0.1", port, path, method, agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, json: JSON.parse(Buffer.concat(chunks).toString("utf8")) });
+      });
+    });
+    sent.on("error", reject).end(text);
+  });
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, test } from "node:test";
+import { exists } from "../launcher/machine.ts";
+import { LIMITS, shell } from "../sandbox/steps.ts";
+import { type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
+
+const MIB = 1 << 20;
+
+/** The files that facts are read from, and the facts of each, in the launcher's words. */
+const V1 = {
+  "memory.limit_in_bytes": ["memory limit"],
+  "memory.max_usage_in_bytes": ["memory peak"],
+  "memory.failcnt": ["memory limit hits"],
+  "pids.max": ["process limit"],
+  "pids.current": ["process count"],
+  "pids.events": ["refused forks"],
+  "pids.peak": ["process peak"],
+};
+const CORE = {
+  "cpu.stat": ["cpu time"],
+  "cgroup.events": ["populated"],
+  "cpu.pressure": ["cpu pressure full", "cpu pressure some"],
+};
+const V2 = {
+  "memory.max": ["memory limit"],
+  "memory.peak": ["memory peak"],
+  "memory.events": ["memory limit hits", "oom events", "oom kills"],
+  "pids.max": ["process limit"],
+  "pids.current": ["process count"],
+  "pids.events": ["refused forks"],
+  "pids.peak": ["process peak"],
+};
+const FILES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  cgroup_v2: { ...V2, ...CORE },
+  cgroup_hybrid: { ...V1, ...CORE },
+  cgroup_v1: { ...V1, "cpuacct.usage": ["cpu time"] },
+};
+
+let sound: Concluded;
+before(async () => {
+  const result = await concluded(shell("true"));
+  await stopWell(result.launcher);
+  sound = result;
+});
+
+describe("the evidence has what the kernel holds, not what was asked for", () => {
+  test("memory limit", async () => {
+    const { evidence } = await concludedWith("memory_limit");
+    assert.equal(evidence.limits.memoryLimitBytes, LIMITS.memoryBytes / 2);
+    assert.equal(sound.evidence.limits.memoryLimitBytes, LIMITS.memoryBytes);
+  });
+
+  test("process limit", async () => {
+    const { evidence } = await concludedWith("process_limit");
+    assert.equal(evidence.limits.processLimit, LIMITS.processes + 1);
+    assert.equal(sound.evidence.limits.processLimit, LIMITS.processes);
+  });
+
+  test("rlimits", async () => {
+    const { evidence } = await concludedWith("resource_limits");
+    const { openFiles } = LIMITS;
+    assert.deepEqual(evidence.limits.rlimits.nofile, { soft: openFiles - 1, hard: openFiles });
+    assert.deepEqual(sound.evidence.limits.rlimits.nofile, { soft: openFiles, hard: openFiles });
+  });
+
+  test("what was used: memory, CPU time and processes are counted by the group", async () => {
+    const work = "head -c 6000000 /dev/zero > /tmp/a; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    const { evidence, launcher } = await concluded(shell(work, { limits: { ...LIMITS, fileBytes: 8 * MIB } }));
+    await stopWell(launcher);
+    const [used, unused] = [evidence.limits, sound.evidence.limits];
+    assert.ok(used.memoryPeakBytes > unused.memoryPeakBytes + 5 * MIB);
+    assert.ok(used.cpuUsec > unused.cpuUsec + 5_000);
+    assert.equal(unused.processCount, 0);
+  });
+});
+
+describe("a counter that cannot be read is an error of the evidence, and the run is IE", () => {
+  test("each file that a fact is read from", async (t) => {
+    // Not on every kernel; where it is not, nothing stands on it.
+    const absent: Readonly<Record<string, boolean>> = {
+      "pids.peak": sound.facts.pidsPeak === null,
+      "cpu.pressure": sound.facts.psiFullUsec === null,
+    };
+    for (const [file, facts] of Object.entries(FILES[sound.facts.backend] ?? {})) {
+      await t.test(file, { skip: absent[file] ? "this kernel does not count it" : false }, async () => {
+        const { judgement, evidence } = await concludedWith(`unreadable:${file}`);
+        const named = evidence.teardown.collectionErrors.map((text) => text.slice(0, text.indexOf(":")));
+        assert.deepEqual([...new Set(named)].filter((name) => facts.includes(name)).toSorted(), facts.toSorted());
+        assert.equal(judgement.verdict, "IE");
+        assert.equal(evidence.teardown.cleanupVerified, false);
+      });
+    }
+  });
+
+  test("the v1 control file of the OOM killer, which is watched as well, keeps a box from being built", async (t) => {
+    if (sound.facts.backend === "cgroup_v2") return t.skip("cgroup_v2 has none");
+    await assert.rejects(concluded(shell("true"), { fault: "unreadable:memory.oom_control" }), /memory\.oom_control/);
+  });
+
+  test("the counts of the kernel's signals", async (t) => {
+    if (sound.facts.signalSource === "none") return t.skip("no tracepoint on this machine");
+    const { judgement, evidence } = await concludedWith("signal_counts");
+    assert.match(evidence.teardown.collectionErrors.join(), /^signal counts: /);
+    assert.equal(judgement.verdict, "IE");
+  });
+});
+
+describe("a limit above the box is not taken for the program's own", () => {
+  test("memory: killed because a group above was full is IE, not MLE", async () => {
+    const limit = sound.facts.backend === "cgroup_v2" ? "memory.max" : "memory.limit_in_bytes";
+    const { facts, judgement, launcher } = await concluded(
+      shell("sleep 0.5; head -c 100000000 /dev/zero | tail; sleep 5", { limits: { ...LIMITS, wallMs: 20_000 } }),
+      {
+        meanwhile: (owner) => {
+          const above = groupAbove(owner, (path) => exists(join(path, limit)));
+          writeFileSync(join(above, limit), String(40 * MIB));
+        },
+      },
+    );
+    await stopWell(launcher);
+    assert.ok(facts.oomKills > 0, "the leaf counts that kill, too");
+    assert.ok(facts.memoryPeakBytes < facts.memoryLimitBytes);
+    assert.deepEqual(
+      [judgement.verdict, judgement.errorMessage],
+      ["IE", "the host ran out of memory, not the program"],
+    );
+  });
+
+  test("processes: a fork refused by a group above is not PLE", async () => {
+    const { facts, judgement, launcher } = await concluded(shell("sleep 0.5; true | true | true || exit 1; exit 1"), {
+      meanwhile: (owner) => {
+        const above = groupAbove(owner, (path) => exists(join(path, "pids.max")));
+        writeFileSync(join(above, "pids.max"), "2");
+      },
+    });
+    await stopWell(launcher);
+    // From Linux 6.11 on, v2 counts it where it was refused, and the leaf knows nothing of it.
+    const counted = facts.pidsRefused > 0;
+    assert.equal(judgement.verdict, counted ? "IE" : "RE");
+    if (sound.facts.backend !== "cgroup_v2") assert.ok(counted, "the leaf counts it");
+    if (counted) assert.equal(judgement.errorMessage, "the host refused a process, not the program's own limit");
+  });
+});

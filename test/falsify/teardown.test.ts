@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, test } from "node:test";
+import { groupsOf } from "../launcher/machine.ts";
+import { LIMITS, shell } from "../sandbox/steps.ts";
+import { concluded, concludedWith, leavesOf, stopWell } from "./boxes.ts";
+
+/** Long enough to be found and interfered with. */
+const A_WHILE = shell("sleep 1");
+
+/** The leftovers say something of us, and nothing of the program. */
+const ACCEPTED = {
+  verdict: "AC",
+  cause: "normal_exit",
+  actor: "runtime",
+  exitCode: 0,
+  signal: null,
+  errorMessage: null,
+};
+
+test("where nothing is left, the clean-up is verified and the slot goes on", async () => {
+  const { evidence, judgement, alive, launcher } = await concluded(A_WHILE);
+  assert.deepEqual(evidence.teardown, {
+    reapStatus: "clean",
+    descendantContainment: "ok",
+    zombieCount: 0,
+    cleanupVerified: true,
+    residualMounts: [],
+    collectionErrors: [],
+    judgeActions: [],
+  });
+  assert.deepEqual([judgement, alive], [ACCEPTED, true]);
+  await stopWell(launcher);
+});
+
+const AT_ONCE = { concurrency: true }; // each has a launcher of its own, and most of them wait for deadlines of ours
+
+describe("what is left is listed, the clean-up is not verified, and the slot is thrown away", AT_ONCE, () => {
+  test("a process that nothing of ours has started stays in the box's groups", async () => {
+    const intruder = spawn("sleep", ["600"], { stdio: "ignore" });
+    const ended = once(intruder, "exit");
+    const result = await concluded(A_WHILE, {
+      meanwhile: (launcher) => {
+        for (const leaf of leavesOf(launcher)) writeFileSync(join(leaf, "cgroup.procs"), String(intruder.pid));
+      },
+    });
+    const { teardown, limits } = result.evidence;
+    assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
+    assert.deepEqual([limits.processCount, result.facts.survivors, teardown.zombieCount], [1, 1, 0]);
+    assert.match(teardown.collectionErrors.join(), /cgroup not removed: s0-b\d+ in /);
+    assert.deepEqual(
+      teardown.judgeActions.map(({ type }) => type),
+      ["descendant_kill"],
+    );
+    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    await stopWell(result.launcher);
+    assert.deepEqual(await ended, [null, "SIGKILL"], "whoever is in a box's group is swept with it");
+  });
+
+  test("a zombie, which no kill can remove", async () => {
+    let parent: ChildProcess | undefined;
+    const result = await concluded(A_WHILE, {
+      meanwhile: async (launcher) => {
+        // The child enters the groups by itself and ends; its parent becomes a sleep, which waits for nobody.
+        const enter = leavesOf(launcher).map((leaf) => `echo 0 > '${join(leaf, "cgroup.procs")}'`);
+        const script = `(${enter.join(" && ")} && echo in; exit 0) & exec sleep 600 > /dev/null`;
+        parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
+        const [said] = (await once(parent.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+        assert.equal(String(said), "in\n");
+      },
+    });
+    const { teardown } = result.evidence;
+    assert.deepEqual([teardown.zombieCount, teardown.reapStatus, teardown.cleanupVerified], [1, "incomplete", false]);
+    assert.equal(teardown.descendantContainment, "leaked");
+    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    parent?.kill("SIGKILL");
+    await stopWell(result.launcher);
+  });
+
+  test("a group that cannot be removed", async () => {
+    const inside: string[] = [];
+    const result = await concluded(A_WHILE, {
+      meanwhile: (launcher) => {
+        const [leaf] = leavesOf(launcher);
+        assert.ok(leaf);
+        inside.push(join(leaf, "inside"));
+        mkdirSync(inside[0] as string);
+      },
+    });
+    const { teardown } = result.evidence;
+    const [error] = teardown.collectionErrors;
+    const leaf = basename(join(inside[0] as string, ".."));
+    assert.match(error ?? "", new RegExp(`^cgroup not removed: ${leaf} in \\w+: Device or resource busy$`));
+    assert.deepEqual([teardown.collectionErrors.length, teardown.cleanupVerified], [1, false]);
+    assert.deepEqual([teardown.descendantContainment, teardown.reapStatus], ["ok", "clean"]);
+    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    rmdirSync(inside[0] as string);
+    await stopWell(result.launcher);
+    assert.deepEqual(groupsOf(result.launcher), []);
+  });
+
+  test("a mount", async () => {
+    const { judgement, evidence, alive } = await concludedWith("umount");
+    // Every /box that was ever mounted: the slot's first one lies below the step's.
+    assert.deepEqual([...new Set(evidence.teardown.residualMounts)], ["/box"]);
+    assert.equal(evidence.teardown.cleanupVerified, false);
+    assert.deepEqual([judgement, alive], [ACCEPTED, false]);
+  });
+
+  test("an init that does not end", async () => {
+    const { judgement, evidence, alive } = await concludedWith("init_stays");
+    assert.deepEqual([evidence.teardown.reapStatus, evidence.teardown.cleanupVerified], ["incomplete", false]);
+    assert.deepEqual([judgement, alive], [ACCEPTED, false]);
+  });
+
+  test("a process of the program's that escaped the kill, because there was no pid namespace", async () => {
+    const { judgement, evidence, alive } = await concludedWith("pid_namespace", "sleep 600 > /dev/null 2>&1 &");
+    const { teardown } = evidence;
+    assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
+    assert.match(teardown.collectionErrors.join(), /cgroup not removed/);
+    assert.deepEqual([judgement.verdict, alive], ["IE", false]);
+  });
+
+  test("a mount list that cannot be read", async () => {
+    const { evidence } = await concludedWith("unreadable:self/mountinfo");
+    assert.match(evidence.teardown.collectionErrors.join(), /^mount list: /);
+    assert.equal(evidence.teardown.cleanupVerified, false);
+  });
+});
+
+describe("what the supervisor did is there when it did it, and only then", () => {
+  test("a forced kill, and why", async () => {
+    const { evidence, launcher } = await concluded(shell("sleep 600", { limits: { ...LIMITS, wallMs: 300 } }));
+    await stopWell(launcher);
+    const details = "SIGKILL to every process of the box: wall time limit";
+    assert.deepEqual(evidence.teardown.judgeActions, [{ type: "forced_kill", details }]);
+  });
+
+  test("survivors, and how many", async () => {
+    const { evidence, launcher } = await concluded(shell("sleep 600 & sleep 600 & sleep 600 &"));
+    await stopWell(launcher);
+    const details = "SIGKILL to 3 processes still alive when the program had ended";
+    assert.deepEqual(evidence.teardown.judgeActions, [{ type: "descendant_kill", details }]);
+  });
+});

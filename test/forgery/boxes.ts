@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { ourLanguages } from "../../src/cli/engine.ts";
+import type { Limits, ProfileName } from "../../src/domain/limits.ts";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import type { StepReport } from "../../src/domain/report.ts";
+import { Slot } from "../../src/sandbox/slot.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { plan } from "../../src/worker/plan.ts";
+import { run } from "../../src/worker/run.ts";
+import { source } from "../engine/engine.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+
+export interface Judged {
+  /** The facts of the execute step, or of the compile step when there was no other. */
+  readonly facts: StepReport;
+  readonly outcome: Outcome;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Trial {
+  readonly stdin?: string;
+  readonly profile?: ProfileName;
+  /** Changes to the language's limits, of the execute step. */
+  readonly limits?: Partial<Limits>;
+}
+
+export interface Boxes {
+  readonly launcher: Launcher;
+  /** A program of test/programs/<language>/forgery/, by the plan, the launcher and the judge that every submission meets. */
+  readonly judged: (language: string, name: string, trial?: Trial) => Promise<Judged>;
+  readonly judgedCode: (language: string, code: string, trial?: Trial) => Promise<Judged>;
+}
+
+const languages = ourLanguages();
+
+/** A real launcher with one slot for all tests of a file. */
+export function useBoxes(): () => Boxes {
+  let boxes: Boxes;
+  let slot: Slot | undefined;
+  before(async () => {
+    const launcher = await startLauncher({ slots: 2 });
+    const judgedCode = async (name: string, code: string, { stdin = "", profile = "judge", limits }: Trial = {}) => {
+      const language = languages.resolve(name);
+      assert.ok(language, `${name} is a language`);
+      const given = languages.limitsFor(language, profile);
+      const changed = { ...given, execute: { ...given.execute, ...limits } };
+      const program = { code: Buffer.from(code), stdin: Buffer.from(stdin) };
+      if (!slot?.alive) slot = await Slot.open(launcher.socket);
+      const steps = await run(slot, plan(language, changed, program));
+      const facts = steps.execute ?? steps.compile;
+      assert.ok(facts);
+      return { facts, outcome: conclude(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };
+    };
+    boxes = {
+      launcher,
+      judgedCode,
+      judged: (language, name, trial) => judgedCode(language, source(language, `forgery/${name}`), trial),
+    };
+  });
+  after(async () => {
+    slot?.close();
+    assert.equal(await boxes.launcher.stop(), 0, boxes.launcher.stderr());
+  });
+  return () => boxes;
+}
+
+/** What a verdict says, and every counter that could have brought about another one. */
+interface Said {
+  readonly verdict: string;
+  readonly cause: string;
+  readonly actor: string;
+  readonly exitCode: number | null;
+  readonly signal: number | null;
+  readonly killReason: string;
+  readonly oomKills: number;
+  readonly pidsRefused: number | "some";
+  readonly fsizeSignals: number | "some";
+  readonly cpuRlimitSignals: number;
+  readonly survivors: number | "some";
+}
+
+const QUIET = { killReason: "none", oomKills: 0, pidsRefused: 0, fsizeSignals: 0, cpuRlimitSignals: 0, survivors: 0 };
+const BY_JUDGE = { ...QUIET, actor: "judge", exitCode: null, signal: 9 };
+
+export const accepted: Said = {
+  ...QUIET,
+  verdict: "AC",
+  cause: "normal_exit",
+  actor: "runtime",
+  exitCode: 0,
+  signal: null,
+};
+export const wallTimeout: Said = { ...BY_JUDGE, verdict: "TLE", cause: "wall_timeout", killReason: "wall" };
+export const cpuTimeout: Said = { ...BY_JUDGE, verdict: "TLE", cause: "cpu_timeout", killReason: "cpu" };
+export const exited = (exitCode: number): Said => ({ ...accepted, verdict: "RE", cause: "nonzero_exit", exitCode });
+export const signalled = (signal: number): Said => ({
+  ...accepted,
+  verdict: "SIG",
+  cause: "fatal_signal",
+  exitCode: null,
+  signal,
+});
+
+/** The verdict and the counters, exactly; `some` stands for a count above zero that depends on timing. */
+export function assertSaid({ facts, outcome }: Judged, expected: Said): void {
+  const { errorMessage, ...judgement } = outcome.judgement;
+  const counted = (key: "pidsRefused" | "fsizeSignals" | "survivors") =>
+    expected[key] === "some" && facts[key] > 0 ? "some" : facts[key];
+  const { killReason, oomKills, cpuRlimitSignals } = facts;
+  const [pidsRefused, fsizeSignals] = [counted("pidsRefused"), counted("fsizeSignals")];
+  const said = { ...judgement, killReason, oomKills, pidsRefused, fsizeSignals, cpuRlimitSignals };
+  assert.deepEqual({ ...said, survivors: counted("survivors") }, expected, errorMessage ?? "");
+  const { teardown } = outcome.evidence ?? assert.fail("there is evidence");
+  assert.equal(teardown.cleanupVerified, true, JSON.stringify(teardown));
+}

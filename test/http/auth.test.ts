@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { listKeys, revokeKey } from "../../src/admin/keys.ts";
+import { startHttp } from "./running.ts";
+
+const EVERY_ENDPOINT = [
+  { method: "POST", path: "/api/submit", body: {} },
+  { path: "/api/result/00000000-0000-4000-8000-000000000000" },
+  { path: "/api/languages" },
+  { path: "/api/health" },
+  { path: "/api/health/ready" },
+  { path: "/nowhere" },
+];
+
+test("every endpoint wants a key, and a wrong one is 401", async (t) => {
+  const { ask } = await startHttp(t);
+  const wrong = [null, "x", "assay_live_", `assay_live_${"a".repeat(32)}`, "' or 1=1 --"];
+  for (const endpoint of EVERY_ENDPOINT) {
+    for (const key of wrong) {
+      const { status, json } = await ask({ ...endpoint, key });
+      assert.equal(status, 401, `${endpoint.path} ${key}`);
+      assert.deepEqual(json, { error: "unauthorized", message: "Missing or invalid API key" });
+    }
+  }
+});
+
+test("a revoked key is refused at once", async (t) => {
+  const { ask, key, store } = await startHttp(t);
+  const mine = await key();
+  assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
+  await revokeKey(store, mine);
+  assert.equal((await ask({ path: "/api/health", key: mine })).status, 401);
+});
+
+test("60 requests a minute over all endpoints, then 429 with Retry-After", async (t) => {
+  const { ask, submit, key } = await startHttp(t);
+  const mine = await key({ requestsPerMinute: undefined });
+  for (let i = 0; i < 60; i++) {
+    const path = ["/api/health", "/api/languages", "/nowhere"][i % 3] ?? "";
+    assert.notEqual((await ask({ path, key: mine })).status, 429, `request ${i + 1}`);
+  }
+  const { status, json, headers } = await submit(undefined, { key: mine });
+  assert.equal(status, 429);
+  assert.deepEqual(json, { error: "API key quota exceeded" });
+  const wait = Number(headers["retry-after"]);
+  assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 60, String(headers["retry-after"]));
+  assert.equal((await ask({ path: "/api/health" })).status, 200, "another key is not touched");
+});
+
+test("a key's own limit holds instead of the tier's", async (t) => {
+  const { ask, key } = await startHttp(t);
+  const mine = await key({ requestsPerMinute: 2 });
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push((await ask({ path: "/api/health", key: mine })).status);
+  assert.deepEqual(statuses, [200, 200, 429]);
+});
+
+test("failed authentication is throttled by address, and a valid key still gets in", async (t) => {
+  const { ask } = await startHttp(t);
+  const failed = await Promise.all(Array.from({ length: 130 }, () => ask({ path: "/api/health", key: null })));
+  const throttled = failed.filter(({ status }) => status === 429);
+  assert.equal(failed.filter(({ status }) => status === 401).length, 120);
+  assert.equal(throttled.length, 10);
+  assert.match(throttled[0]?.headers["retry-after"] ?? "", /^[1-9]\d?$/);
+  assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("a key never reaches the log, and its use is noted", async (t) => {
+  const { ask, key, logs, store } = await startHttp(t);
+  const mine = await key({ name: "noted" });
+  await ask({ path: "/api/health", key: mine });
+  await ask({ path: "/api/health", key: `${mine}x` });
+  assert.ok(logs.some((line) => line.includes("/api/health")));
+  assert.equal(logs.join("").includes(mine), false);
+  const view = (await listKeys(store)).find(({ name }) => name === "noted");
+  assert.notEqual(view?.lastUsedAt, null);
+});

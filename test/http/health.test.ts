@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { notReady } from "../../src/domain/readiness.ts";
+import { OperatorServer } from "../../src/http/operator.ts";
+import { READY, startHttp } from "./running.ts";
+
+test("health tells status, enforcement, workers and depth", async (t) => {
+  const { ask, submit, engine } = await startHttp(t);
+  await submit();
+  assert.deepEqual((await ask({ path: "/api/health" })).json, {
+    status: "ok",
+    enforcement_mode: "strict",
+    workers: 3,
+    queue_depth: 1,
+  });
+  engine.ready = notReady("the launcher does not answer");
+  engine.workers = 0;
+  const { status, json } = await ask({ path: "/api/health" });
+  assert.equal(status, 200);
+  assert.deepEqual(json, { status: "degraded", enforcement_mode: "none", workers: 0, queue_depth: 1 });
+});
+
+test("ready is 200 only with proof, else 503 with the checks", async (t) => {
+  const { ask, engine } = await startHttp(t);
+  const ready = await ask({ path: "/api/health/ready" });
+  assert.equal(ready.status, 200);
+  assert.deepEqual(ready.json, {
+    status: "ready",
+    enforcement_mode: "strict",
+    cgroup_backend: "cgroup_v2",
+    checks: [{ name: "seccomp", ok: true, detail: "filter active" }],
+  });
+  engine.ready = { ...READY, ready: false, checks: [{ name: "seccomp", ok: false, detail: "missing" }] };
+  const { status, json } = await ask({ path: "/api/health/ready" });
+  assert.equal(status, 503);
+  assert.equal(json.status, "not_ready");
+  assert.equal(typeof json.error, "string");
+  assert.deepEqual(json.checks, [{ name: "seccomp", ok: false, detail: "missing" }]);
+});
+
+test("languages lists what is available now", async (t) => {
+  const { ask } = await startHttp(t);
+  assert.deepEqual((await ask({ path: "/api/languages" })).json, ["python", "c"]);
+});
+
+test("the operator asks without a key, on a socket of the machine", async (t) => {
+  const { store, engine } = await startHttp(t);
+  const operator = new OperatorServer({
+    store,
+    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
+  });
+  const path = join(tmpdir(), `assay-operator-${process.pid}.sock`);
+  await operator.listen({ path });
+  t.after(() => operator.close());
+  assert.deepEqual(await get(path, "/live"), [200, { status: "live" }]);
+  assert.equal((await get(path, "/ready"))[0], 200);
+  engine.ready = notReady("x");
+  assert.equal((await get(path, "/ready"))[0], 503);
+  assert.equal((await get(path, "/"))[0], 404);
+});
+
+function get(socketPath: string, path: string): Promise<[number, unknown]> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, path, agent: false }, (response) => {
+      response.setEncoding("utf8");
+      let text = "";
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve([response.statusCode ?? 0, JSON.parse(text)]));
+    });
+    sent.on("error", reject).end();
+  });
+}

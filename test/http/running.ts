@@ -1,0 +1,175 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type IncomingHttpHeaders, request as plainRequest } from "node:http";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import pino from "pino";
+import { createKey, type NewKey } from "../../src/admin/keys.ts";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import type { Readiness } from "../../src/domain/readiness.ts";
+import type { Transport } from "../../src/domain/transport.ts";
+import { HttpServer } from "../../src/http/server.ts";
+import type { Claim, Store } from "../../src/store/port.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { temporaryStore } from "../store/temporary.ts";
+import { report } from "../verdict/reports.ts";
+
+const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
+/** rust is known but its hello failed: not available. */
+const AVAILABLE = ["python", "c"];
+
+export const READY: Readiness = {
+  ready: true,
+  cgroupBackend: "cgroup_v2",
+  checks: [{ name: "seccomp", ok: true, detail: "filter active" }],
+};
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects
+  readonly json: any;
+}
+
+export interface Ask {
+  readonly method?: string;
+  readonly path: string;
+  /** Undefined: the default key. Null: none. */
+  readonly key?: string | null;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Running {
+  readonly store: Store;
+  readonly server: HttpServer;
+  readonly port: number;
+  readonly caPath: string;
+  readonly logs: string[];
+  readonly engine: { ready: Readiness; workers: number; languages: readonly string[] };
+  readonly key: (request?: Partial<NewKey>) => Promise<string>;
+  readonly ask: (ask: Ask) => Promise<Reply>;
+  readonly submit: (body?: unknown, ask?: Partial<Ask>) => Promise<Reply>;
+}
+
+export interface Options {
+  readonly transport?: Transport;
+  readonly holdMs?: number;
+  readonly maxPending?: number;
+}
+
+/** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
+export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
+  const { certPath, keyPath } = certificate();
+  const { store } = await temporaryStore(t);
+  const logs: string[] = [];
+  const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
+  const server = new HttpServer(
+    {
+      store,
+      engine: {
+        workers: () => engine.workers,
+        languages: () => engine.languages,
+        readiness: async () => engine.ready,
+      },
+      canonicalLanguage: (name) => (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined),
+      log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
+      maxPending: options.maxPending ?? 1000,
+      holdMs: options.holdMs ?? 30_000,
+    },
+    options.transport ?? { kind: "https", certPath, keyPath },
+  );
+  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  // Registered after the store's, and hooks run in order: the store closes its waiters first.
+  t.after(() => server.close());
+  let names = 0;
+  const key = async (request: Partial<NewKey> = {}) =>
+    (await createKey(store, { name: `key ${names++}`, profiles: ["judge"], requestsPerMinute: 100_000, ...request }, 0))
+      .key;
+  const defaultKey = await key();
+  const secure = options.transport === undefined || options.transport.kind === "https";
+  const ask = (asked: Ask) =>
+    send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
+  const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
+    ask({ method: "POST", path: "/api/submit", body, ...asked });
+  return { store, server, port, caPath: certPath, logs, engine, key, ask, submit };
+}
+
+function send(
+  secure: boolean,
+  port: number,
+  caPath: string,
+  { method, path, key, body, headers, signal }: Ask,
+): Promise<Reply> {
+  const bytes = body === undefined ? undefined : toBytes(body);
+  return new Promise((resolve, reject) => {
+    const sent = (secure ? request : plainRequest)({
+      host: "127.0.0.1",
+      port,
+      path,
+      method: method ?? "GET",
+      agent: false,
+      ...(signal && { signal }),
+      ...(secure && { ca: readFileSync(caPath), servername: "localhost" }),
+      headers: {
+        ...(key ? { "x-api-key": key } : {}),
+        ...(bytes ? { "content-type": "application/json", "content-length": bytes.length } : {}),
+        ...headers,
+      },
+    });
+    sent.on("error", reject);
+    sent.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString();
+        const isJson = /^application\/json/.test(response.headers["content-type"] ?? "");
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          json: isJson && text !== "" ? JSON.parse(text) : undefined,
+        });
+      });
+    });
+    sent.end(bytes);
+  });
+}
+
+function toBytes(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+/** What a worker does, without a sandbox: claims what there is and ends it. */
+export async function runPending(
+  store: Store,
+  outcomeOf: (claim: Claim) => Outcome = () => conclude({ execute: report({ stdout: Buffer.from("1\n") }) }),
+): Promise<number> {
+  const claims = await store.submissions.claim("worker", 60_000, 100);
+  for (const claim of claims) await store.submissions.finish(claim.lease, outcomeOf(claim));
+  return claims.length;
+}
+
+let made: { certPath: string; keyPath: string } | undefined;
+
+/** A certificate for localhost, made once per test file. */
+function certificate(): { certPath: string; keyPath: string } {
+  if (made) return made;
+  const directory = mkdtempSync(join(tmpdir(), "assay-tls-"));
+  process.once("exit", () => rmSync(directory, { recursive: true }));
+  const certPath = join(directory, "server.pem");
+  const keyPath = join(directory, "server.key");
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  execFileSync("openssl", ["req", "-x509", ...curve, ...subject, "-keyout", keyPath, "-out", certPath], {
+    stdio: "ignore",
+  });
+  made = { certPath, keyPath };
+  return made;
+}

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync } from "node:fs";
+import { test } from "node:test";
+import { environment, type Launcher, startLauncher } from "./launcher.ts";
+import { childrenOf, eventually, exists, groupsOf, hostMounts, programsOf, tracesLeft, tracesOf } from "./machine.ts";
+import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
+
+/** An id without privileges that exists everywhere: nobody. */
+const NOBODY = 65_534;
+const MiB = 1 << 20;
+
+/**
+ * A program that leaves processes of every kind around and stays; it says when they are there.
+ * It has cleared the signal that the kernel would send it at its slot's death.
+ */
+const SOURCE = `
+import ctypes, os, subprocess, time
+ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+subprocess.Popen(["/bin/sh", "-c", "sleep 600 & setsid sleep 601 & (sleep 602 &) ; wait"])
+time.sleep(0.05)
+print("up", flush=True)
+time.sleep(600)`;
+const BUSY = step(["/usr/bin/python3", "-c", SOURCE]);
+
+async function startBusy(launcher: Launcher): Promise<Raw> {
+  const raw = await connected(launcher.socket);
+  raw.send(stepFrame(BUSY));
+  const first = await raw.next();
+  assert.equal(first?.body.toString(), "up\n");
+  return raw;
+}
+
+async function assertNothingIsLeft(launcher: Launcher): Promise<void> {
+  assert.deepEqual(await tracesLeft(launcher), []);
+}
+
+test("a peer of another uid is closed without a word, and root and the client are served", async (t) => {
+  const launcher = await startLauncher({ clientUid: NOBODY, slots: 4 });
+  t.after(() => launcher.stop());
+  const answerTo = (uid: number) => speakAs(uid, launcher.socket);
+  assert.equal(await answerTo(NOBODY), "answer");
+  assert.equal(await answerTo(0), "answer");
+  assert.equal(await answerTo(NOBODY - 1), "EACCES", "the socket's mode is the first bar");
+  assert.match(launcher.stderr(), /^$/);
+});
+
+test("a peer of another uid that holds a connection to the socket is closed without a word", async (t) => {
+  const launcher = await startLauncher({ clientUid: NOBODY, slots: 4 });
+  t.after(() => launcher.stop());
+  // As if the socket's mode had been changed by somebody.
+  chmodSync(launcher.socket, 0o666);
+  assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
+  assert.match(launcher.stderr(), /refused a peer of another uid/);
+});
+
+/** What a process of this uid gets from the socket. */
+function speakAs(uid: number, socket: string): Promise<string> {
+  const script = `
+    const socket = require("node:net").connect(${JSON.stringify(socket)});
+    socket.on("data", () => { console.log("answer"); process.exit(); });
+    socket.on("error", (error) => { console.log(error.code); process.exit(); });
+    socket.on("close", () => console.log("closed"));`;
+  // Node itself may stand where only root can go: the id is changed after its start.
+  const source = `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid}); ${script}`;
+  const child = spawn(process.execPath, ["--eval", uid === 0 ? script : source], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  return new Promise((resolve) => child.once("close", () => resolve(output.trim())));
+}
+
+for (const sanitize of [false, true]) {
+  const build = sanitize ? "sanitizer build" : "hardened build";
+
+  test(`a slot killed in the middle of a run leaves nothing, and its place is given out again (${build})`, async (t) => {
+    const launcher = await startLauncher({ sanitize, slots: 1 });
+    t.after(() => launcher.stop());
+    const before = hostMounts();
+    const raw = await startBusy(launcher);
+    assert.notDeepEqual(programsOf(launcher), [], "there is something to remove");
+    const [slot] = childrenOf(launcher.pid);
+    process.kill(slot as number, "SIGKILL");
+    assert.equal(await raw.next(), null, "the client learns it from the end of the connection");
+    await eventually("the end of the box", () => programsOf(launcher).length === 0);
+    await eventually("the end of its groups", () => leavesOf(launcher).length === 0);
+    const next = await connected(launcher.socket);
+    assert.equal((await run(next, step(["/bin/true"]))).ended.optionalInt("EXIT_CODE"), 0);
+    next.close();
+    assert.deepEqual(hostMounts(), before);
+  });
+
+  test(`a stopped launcher ends what runs, removes everything and exits with 0 (${build})`, async () => {
+    const launcher = await startLauncher({ sanitize });
+    await Promise.all([startBusy(launcher), startBusy(launcher)]);
+    assert.equal(await launcher.stop(), 0);
+    assert.deepEqual(tracesOf(launcher), [], "at once: its end comes after theirs");
+    assert.equal(exists(launcher.socket), false);
+    assert.equal(launcher.stderr(), "");
+  });
+
+  test(`a client that hangs up ends its program (${build})`, async (t) => {
+    const launcher = await startLauncher({ sanitize });
+    t.after(() => launcher.stop());
+    const raw = await startBusy(launcher);
+    raw.close();
+    await eventually("the end of the box", () => programsOf(launcher).length === 0);
+    await eventually("the end of its groups", () => leavesOf(launcher).length === 0);
+  });
+}
+
+test("a launcher killed in the middle of runs takes slots and boxes with it, and its successor removes the groups", async () => {
+  const launcher = await startLauncher();
+  await Promise.all([startBusy(launcher), startBusy(launcher)]);
+  await launcher.kill();
+  await eventually("the end of all processes", () => tracesOf(launcher).every((trace) => !trace.startsWith("process")));
+  assert.notDeepEqual(groupsOf(launcher), [], "nobody was left to remove them");
+  const successor = await startLauncher({ after: launcher });
+  const raw = await connected(successor.socket);
+  assert.equal(leavesOf(launcher).filter((path) => !/\/s0-b\d+$/.test(path)).length, 0);
+  assert.equal((await run(raw, step(["/bin/true"]))).ended.optionalInt("EXIT_CODE"), 0);
+  assert.equal(await successor.stop(), 0);
+  await assertNothingIsLeft(successor);
+});
+
+test("a client that closes only its sending side ends its program and is told so", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await startBusy(launcher);
+  raw.finish();
+  const { entries } = await raw.until("ENDED");
+  assert.equal(entries.text("KILL_REASON"), "client");
+  assert.equal(entries.int("SIGNAL"), 9);
+});
+
+test("50 MB of output are read to the end, forwarded up to the limit, and do not touch the program", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const size = 50_000_000;
+  const command = ["/usr/bin/python3", "-c", `import sys\nfor i in range(500): sys.stdout.write("x" * ${size / 500})`];
+  raw.send(stepFrame(step(command, { STDOUT_BYTES: MiB })));
+  const { entries, stdout } = await raw.until("ENDED");
+  assert.equal(entries.optionalInt("EXIT_CODE"), 0);
+  assert.equal(entries.int("STDOUT_SEEN"), size);
+  assert.equal(stdout.length, MiB);
+  assert.equal(entries.int("WRITE_ERROR"), 0);
+  assert.equal((await raw.expect("TORN")).int("REAPED"), 1);
+  raw.close();
+});
+
+test("a client that does not read holds up neither its program nor the deadlines", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  raw.pause();
+  raw.send(stepFrame(step(["/bin/sh", "-c", "head -c 20000000 /dev/zero"], { STDOUT_BYTES: 16 * MiB })));
+  await eventually("the end of the box", () => programsOf(launcher).length === 0);
+  raw.resume();
+  const { entries, stdout } = await raw.until("ENDED");
+  assert.deepEqual([entries.int("EXIT_CODE"), entries.int("STDOUT_SEEN"), stdout.length], [0, 20_000_000, 16 * MiB]);
+  raw.close();
+});
+
+test("the second step of a submission finds the first one's files and nothing else of it", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const leave = "echo kept > /box/file; echo lost > /tmp/file; echo lost > /dev/shm/file; sleep 600 & echo";
+  await run(raw, step(["/bin/sh", "-c", leave], { MORE: 1 }));
+  const look = "cat /box/file; find /tmp /dev/shm -type f; grep -lax sleep /proc/[0-9]*/comm; echo end";
+  const second = await run(raw, step(["/bin/sh", "-c", look], { KEEP_WORK: 1 }));
+  assert.equal(second.stdout, "kept\nend\n");
+  const third = await run(raw, step(["/bin/ls", "-A", "/box"]));
+  assert.equal(third.stdout, "", "and the next submission finds an empty directory");
+  raw.close();
+});
+
+test("a socket is refused in a directory that others than root can change", async () => {
+  const directory = `${environment("ASSAY_TEST_DATA")}/open`;
+  mkdirSync(directory);
+  chmodSync(directory, 0o777);
+  const options = ["--socket", `${directory}/socket`, "--client-uid", "0", "--slots", "1", "--uid-base", "100000"];
+  const image = `${environment("ASSAY_TEST_IMAGE")}/rootfs`;
+  const instance = `${environment("ASSAY_TEST_INSTANCE")}-open`;
+  const child = spawn(environment("ASSAY_TEST_LAUNCHER"), [...options, "--image", image, "--instance", instance]);
+  let words = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    words += text;
+  });
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  assert.equal(code, 1);
+  assert.match(words, /can be changed by others than root/);
+});
+
+function leavesOf(launcher: Launcher): string[] {
+  return groupsOf(launcher).filter((path) => /\/s\d+-b\d+$/.test(path));
+}

@@ -1,0 +1,105 @@
+import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Launcher } from "./launcher.ts";
+
+const UIDS_EACH = 64;
+const PATIENCE_MS = 5_000;
+
+/** Pids of all processes; some may be gone when they are looked at. */
+function pids(): number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Children of a process that are alive. */
+export function childrenOf(parent: number): number[] {
+  return pids().filter((pid) => {
+    // After the name, which may contain anything: state, parent.
+    const [state, ppid] = read(`/proc/${pid}/stat`)
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return Number(ppid) === parent && state !== "Z";
+  });
+}
+
+interface Process {
+  readonly pid: number;
+  readonly uid: number;
+  readonly state: string;
+  /** Still the launcher's program: launcher, slot, init, or a program that waits to be let go. */
+  readonly launcher: boolean;
+}
+
+function processesOf({ instance, uidBase }: Launcher): Process[] {
+  return pids().flatMap((pid) => {
+    const status = read(`/proc/${pid}/status`);
+    const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1] ?? -1);
+    const state = /^State:\t(\w)/m.exec(status)?.[1] ?? "";
+    const launcher = read(`/proc/${pid}/cmdline`).split("\0").includes(instance);
+    return launcher || (uid >= uidBase && uid < uidBase + UIDS_EACH) ? [{ pid, uid, state, launcher }] : [];
+  });
+}
+
+/** Processes that run what a client asked for. */
+export function programsOf(launcher: Launcher): Process[] {
+  return processesOf(launcher).filter((process) => !process.launcher);
+}
+
+/** Control groups of an instance, leaves included. */
+export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "/sys/fs/cgroup"): string[] {
+  const name = `assay-${instance}`;
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return []; // removed meanwhile
+  }
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .flatMap((entry) => {
+      const path = join(directory, entry.name);
+      const ours = path.includes(`/${name}/`) || entry.name === name || entry.name === `${name}.launcher`;
+      return [...(ours ? [path] : []), ...groupsOf({ instance }, path)];
+    });
+}
+
+/** Everything on the machine that belongs to this launcher: processes (dead ones, too), control groups. */
+export function tracesOf(launcher: Launcher): string[] {
+  const processes = processesOf(launcher).map(({ pid, uid, state }) => `process ${pid} of uid ${uid} (${state})`);
+  return [...processes, ...groupsOf(launcher)];
+}
+
+/** All mounts that the host sees. */
+export function hostMounts(): string[] {
+  return readFileSync("/proc/self/mountinfo", "utf8").split("\n").sort();
+}
+
+/** Waits until nothing is left of a launcher. @returns what is left after some seconds. */
+export async function tracesLeft(launcher: Launcher): Promise<string[]> {
+  const deadline = performance.now() + PATIENCE_MS;
+  let traces = tracesOf(launcher);
+  while (traces.length > 0 && performance.now() < deadline) {
+    await sleep(20);
+    traces = tracesOf(launcher);
+  }
+  return traces;
+}
+
+/** Waits for a condition that a program in a box brings about. */
+export async function eventually(what: string, condition: () => boolean): Promise<void> {
+  for (const deadline = performance.now() + PATIENCE_MS; !condition(); await sleep(10)) {
+    if (performance.now() > deadline) throw new Error(`${what} did not come about`);
+  }
+}
+
+export function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

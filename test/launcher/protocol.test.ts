@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { FRAMES, KEYS, PROTOCOL_VERSION, UNLIMITED } from "../../src/sandbox/protocol.ts";
+import { environment } from "./launcher.ts";
+
+interface Described {
+  readonly protocol: number;
+  readonly frames: Record<string, { number: number; direction: string }>;
+  readonly keys: Record<
+    string,
+    { number: number; type: string; frame: string; count: string; smallest: string; largest: string }
+  >;
+}
+
+const described: Described = JSON.parse(
+  execFileSync(environment("ASSAY_TEST_LAUNCHER"), ["--describe"], { encoding: "utf8" }),
+);
+const text = readFileSync(new URL("../../launcher/PROTOCOL.md", import.meta.url), "utf8");
+
+/** The rows of the document's tables of frames or keys: those that begin with a number and a name in back-quotes. */
+function* rows(section: string): Generator<string[]> {
+  for (const line of section.split("\n")) {
+    const cells = line.split("|").map((cell) => cell.trim());
+    if (/^\d+$/.test(cells[1] ?? "") && /^`[A-Z_]+`$/.test(cells[2] ?? "")) yield cells.slice(1, -1);
+  }
+}
+
+function section(title: string): string {
+  const found = text.split(/^## /m).find((part) => part.startsWith(title));
+  assert.ok(found, `PROTOCOL.md has a section "${title}"`);
+  return found;
+}
+
+/** "64 KiB" as the number that the launcher prints. */
+function amount(words: string): string {
+  if (words === "unlimited") return UNLIMITED.toString();
+  const [, number, unit] = /^(\d+)(?: ([KMG])iB)?$/.exec(words) ?? assert.fail(`"${words}" is no amount`);
+  const shift = { K: 10n, M: 20n, G: 30n }[unit ?? ""] ?? 0n;
+  return (BigInt(number as string) << shift).toString();
+}
+
+test("the document lists the frames that the launcher knows", () => {
+  const documented = [...rows(section("Frames"))].map(([number, name, direction, meaning]) => {
+    assert.ok(meaning, `${name} has a meaning`);
+    return [name?.replaceAll("`", ""), { number: Number(number), direction: direction?.replace(" ", "_") }];
+  });
+  assert.deepEqual(Object.fromEntries(documented), described.frames);
+});
+
+test("the document lists the keys that the launcher knows, each in its frame, with type, count and range", () => {
+  const documented = Object.keys(described.frames)
+    .filter((frame) => text.includes(`\n## ${frame}: `))
+    .flatMap((frame) =>
+      [...rows(section(`${frame}: `))].map(([number, name, type, count, range, meaning]) => {
+        assert.ok(meaning, `${name} has a meaning`);
+        const [smallest, largest] = (range as string).split(" .. ").map(amount);
+        return [name?.replaceAll("`", ""), { number: Number(number), type, frame, count, smallest, largest }];
+      }),
+    );
+  assert.equal(new Set(documented.map(([name]) => name)).size, documented.length, "no key is listed twice");
+  assert.deepEqual(Object.fromEntries(documented), described.keys);
+});
+
+test("the service's table has the launcher's frames and keys", () => {
+  const numbers = Object.entries(described.frames).map(([name, { number }]) => [name, number]);
+  const keys = Object.entries(described.keys).map(([name, { smallest, largest, ...key }]) => [name, key]);
+  assert.deepEqual(FRAMES, Object.fromEntries(numbers));
+  assert.deepEqual(KEYS, Object.fromEntries(keys));
+});
+
+test("no number of a frame or a key is used twice", () => {
+  for (const list of [described.frames, described.keys]) {
+    const numbers = Object.values(list).map(({ number }) => number);
+    assert.equal(new Set(numbers).size, numbers.length);
+  }
+});
+
+test("document, launcher and service speak of the same version", () => {
+  assert.equal(PROTOCOL_VERSION, described.protocol);
+  assert.match(text, new RegExp(`the whole protocol, version ${described.protocol}\\.`));
+});
+
+test("the document lists every reason for which the launcher refuses a request, and no other", () => {
+  const sources = ["wire.c", "slot.c"].map((name) =>
+    readFileSync(new URL(`../../launcher/${name}`, import.meta.url), "utf8"),
+  );
+  const said = sources.flatMap((source) => [...source.matchAll(/refuse\(\w+, "([^"]+)"/g)].map(([, reason]) => reason));
+  const documented = section("REFUSED: ")
+    .split("\n")
+    .map((line) => line.split("|")[1]?.trim() ?? "")
+    .filter((cell) => cell && !/^(\d+|Number|Reason|-+:?|:?-+)$/.test(cell));
+  assert.deepEqual([...new Set(documented)].sort(), [...new Set(said)].sort());
+});

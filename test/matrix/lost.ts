@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "../engine/engine.ts";
+
+const PATIENCE_MS = 60_000;
+
+/**
+ * A real fault of the platform: the slot process that supervises a run is killed in the middle
+ * of it. @returns the record of that run.
+ */
+export async function runAndLoseTheSlot(engine: Engine, language: string, code: string): Promise<unknown> {
+  const mark = randomUUID();
+  const record = engine.run(language, code, { stdin: mark });
+  const program = await theProgramWithInput(mark, engine);
+  process.kill(slotOf(program, engine.launcher.pid), "SIGKILL");
+  // The box is to go with the slot that watched over it.
+  await until(() => !existsSync(`/proc/${program}`), "the program outlived its slot");
+  return record;
+}
+
+/** Nothing is known of the run, so nothing is said of it. */
+export function assertLost(record: unknown): void {
+  const { status, result, output, metrics, evidence } = record as Record<string, unknown>;
+  assert.equal(status, "error");
+  assert.deepEqual(result, {
+    verdict: "IE",
+    cause: "internal_error",
+    actor: "judge",
+    exit_code: null,
+    signal: null,
+    error_message: "the sandbox was lost before the run ended",
+  });
+  assert.deepEqual(output, { stdout: null, stderr: null, integrity: null });
+  for (const value of Object.values(metrics as object)) assert.equal(value, null);
+  assert.equal(evidence, null);
+}
+
+/** Among the processes of this launcher's boxes, by the standard input that the slot gave it. */
+async function theProgramWithInput(mark: string, { launcher }: Engine): Promise<number> {
+  let found: number | undefined;
+  await until(() => {
+    found = readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .find((pid) => isProgram(pid, mark, launcher.uidBase));
+    return found !== undefined;
+  }, "the program was not started");
+  return found as number;
+}
+
+function isProgram(pid: number, mark: string, uidBase: number): boolean {
+  try {
+    const { uid } = statSync(`/proc/${pid}`);
+    if (uid < uidBase || uid >= uidBase + 64) return false;
+    // Other descriptors might block who reads them; and until its exec it is still the launcher's code.
+    if (!readlinkSync(`/proc/${pid}/fd/0`).startsWith("/memfd:stdin")) return false;
+    if (readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("assay-")) return false;
+    return readFileSync(`/proc/${pid}/fd/0`, "utf8") === mark;
+  } catch {
+    return false; // it ended while we looked
+  }
+}
+
+/** The launcher's own child among the ancestors of a process. */
+function slotOf(pid: number, launcher: number): number {
+  for (let child = pid; child > 1; ) {
+    const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${child}/status`, "utf8"))?.[1]);
+    if (parent === launcher) return child;
+    child = parent;
+  }
+  throw new Error(`process ${pid} is not of launcher ${launcher}`);
+}
+
+async function until(condition: () => boolean, otherwise: string): Promise<void> {
+  for (const start = Date.now(); !condition(); await sleep(50))
+    if (Date.now() - start > PATIENCE_MS) throw new Error(otherwise);
+}

@@ -1,0 +1,24 @@
+import { type Cell, LANGUAGES, MATRIX, type Row } from "./cells.ts";
+
+/**
+ * The matrix as a Markdown table, one line for each row.
+ * @param cell what stands in a cell: what is expected, or what was seen.
+ */
+export function table(cell: (row: Row, language: Cell["language"]) => string): string {
+  const head = ["program", "verdict", "cause", ...LANGUAGES.map((language) => `\`${language}\``)];
+  const lines = MATRIX.map((row) => [
+    `\`${row.program}\`${row.injected ? `, ${row.injected}` : ""}`,
+    row.verdict,
+    `\`${row.cause}\``,
+    ...LANGUAGES.map((language) => (row.ends[language] === undefined ? "–" : cell(row, language))),
+  ]);
+  const ruler = head.map(() => "---");
+  return [head, ruler, ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** Why cells are missing, one line for each row that has gaps. */
+export function gaps(): string {
+  return MATRIX.filter(({ gap }) => gap !== undefined)
+    .map(({ program, verdict, cause, gap }) => `- \`${program}\` as ${verdict} \`${cause}\`: ${gap}.`)
+    .join("\n");
+}

@@ -1,0 +1,8 @@
+#include <stdio.h>
+
+int main(void)
+{
+	int code = 8;
+	scanf("%d", &code);
+	return code;
+}

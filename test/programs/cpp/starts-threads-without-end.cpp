@@ -1,0 +1,8 @@
+#include <thread>
+#include <unistd.h>
+
+int main()
+{
+	for (;;)
+		std::thread([] { sleep(600); }).detach();
+}

@@ -1,0 +1,11 @@
+package main
+
+import "os/exec"
+
+func main() {
+	for {
+		if err := exec.Command("/bin/sleep", "600").Start(); err != nil {
+			panic(err)
+		}
+	}
+}

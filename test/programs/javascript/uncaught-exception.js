@@ -1,0 +1,5 @@
+function fail() {
+  throw new Error("nobody catches this");
+}
+
+fail();

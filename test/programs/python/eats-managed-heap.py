@@ -1,0 +1,3 @@
+hoard = []
+while True:
+    hoard.append([object() for _ in range(1_000)])

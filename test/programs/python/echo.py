@@ -1,0 +1,3 @@
+import sys
+
+sys.stdout.buffer.write(sys.stdin.buffer.read())

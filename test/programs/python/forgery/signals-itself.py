@@ -1,0 +1,3 @@
+import os
+
+os.kill(os.getpid(), int(input()))

@@ -1,0 +1,3 @@
+with open("big", "wb") as file:
+    while True:
+        file.write(bytes(65536))

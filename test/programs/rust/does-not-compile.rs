@@ -1,0 +1,3 @@
+fn main() {
+    let count: u32 = "text";
+}

@@ -1,0 +1,6 @@
+use std::io;
+
+fn main() -> io::Result<()> {
+    io::copy(&mut io::stdin(), &mut io::stdout())?;
+    Ok(())
+}

@@ -1,0 +1,4 @@
+// What would come of it cannot be executed.
+#![crate_type = "lib"]
+
+pub fn nothing() {}

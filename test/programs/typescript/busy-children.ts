@@ -1,0 +1,5 @@
+import { spawnSync } from "node:child_process";
+
+// Each child stays far below any limit of its own.
+const spin = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done";
+for (;;) if (spawnSync("/bin/sh", ["-c", spin]).status !== 0) process.exit(1);

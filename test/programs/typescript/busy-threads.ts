@@ -1,0 +1,6 @@
+import { Worker } from "node:worker_threads";
+
+for (let i = 0; i < 3; i++) new Worker("for (;;);", { eval: true });
+setTimeout(() => {
+  for (;;);
+}, 200);

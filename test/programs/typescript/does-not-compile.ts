@@ -1,0 +1,2 @@
+const count: number = "text";
+console.log(count);

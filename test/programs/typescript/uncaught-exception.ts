@@ -1,0 +1,5 @@
+function fail(reason: string): never {
+  throw new Error(reason);
+}
+
+fail("nobody catches this");

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { codes, documents, prose, ROOT, read, rows, section } from "./documents.ts";
+
+const ALL = documents();
+
+test("every document that a newcomer expects is there", () => {
+  for (const name of ["README", "ARCHITECTURE", "SECURITY", "CONTRIBUTING", "GLOSSARY", "CHANGELOG"]) {
+    assert.ok(ALL.includes(`${name}.md`), `${name}.md is missing`);
+  }
+});
+
+/** As the usual viewers of Markdown make them. */
+function anchors(markdown: string): string[] {
+  const headings = [...prose(markdown).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = ""]) => text);
+  return headings.map((text) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+for (const path of ALL) {
+  test(`every link of ${path} leads somewhere`, () => {
+    const links = [...prose(read(path)).matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
+    for (const link of links.filter((target) => !/^[a-z]+:/.test(target))) {
+      const [file = "", fragment] = link.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      assert.ok(existsSync(join(ROOT, target)), `${link}: there is no ${target}`);
+      if (fragment === undefined) continue;
+      assert.ok(anchors(read(target)).includes(fragment), `${link}: ${target} has no such heading`);
+    }
+  });
+}
+
+const ROOMS = rows(section(read("ARCHITECTURE.md"), "The rooms"));
+
+test("ARCHITECTURE.md has a row for every room of src/, and no other", () => {
+  const inSrc = readdirSync(join(ROOT, "src"), { withFileTypes: true });
+  const rooms = inSrc.map((entry) => `src/${entry.name}${entry.isDirectory() ? "/" : ""}`);
+  assert.deepEqual(ROOMS.flatMap(([names = ""]) => codes(names)).sort(), rooms.sort());
+});
+
+test("what ARCHITECTURE.md lets a room import is what the check lets it import", async () => {
+  const { default: config } = await import(join(ROOT, ".dependency-cruiser.js"));
+  for (const rule of config.forbidden) {
+    const room = /^room-(\w+)$/.exec(rule.name)?.[1];
+    const row = ROOMS.find(([names = ""]) => names.includes(`src/${room}/`) || names.includes(`src/${room}.ts`));
+    if (!room || !row) continue;
+    const allowed = /may import (.*) only/.exec(rule.comment)?.[1] ?? "nothing";
+    assert.equal(row[2], allowed, room);
+  }
+});
+
+test("the files that documents name are there", () => {
+  const gone = ALL.flatMap((path) =>
+    [...prose(read(path)).matchAll(/`((?:src|launcher|languages|image|setup|test|bench)\/[\w./-]+)`/g)]
+      .map(([, name = ""]) => name)
+      .filter(
+        (name) =>
+          !/\bNAME\b/.test(name) && !existsSync(join(ROOT, name)) && !existsSync(join(ROOT, dirname(path), name)),
+      )
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(gone, []);
+});
+
+/** Where a path of every Debian machine, of a box, of the API or of the image begins. */
+const KNOWN_ROOTS =
+  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|run$|live$|ready$|x$|PATH$)/;
+
+test("no document names a path of the machine on which it was written", () => {
+  const foreign = ALL.flatMap((path) =>
+    [...read(path).matchAll(/(?<![\w.}/<…*:-])\/[A-Za-z][\w./-]*/g)]
+      .map(([name]) => name)
+      .filter((name) => !KNOWN_ROOTS.test(name.replace(/[./]$/, "")))
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(foreign, []);
+});
+
+test("CHANGELOG.md keeps its form: sections by version, entries by kind, the unreleased first", () => {
+  const headings = read("CHANGELOG.md")
+    .split("\n")
+    .filter((line) => line.startsWith("#"));
+  const [title, first, ...others] = headings;
+  assert.equal(title, "# Changelog");
+  assert.equal(first, "## [Unreleased]");
+  for (const heading of others) {
+    assert.match(
+      heading,
+      /^(## \[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d|### (Added|Changed|Deprecated|Removed|Fixed|Security))$/,
+    );
+  }
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Limits } from "../../src/domain/limits.ts";
+import { type KeyName, UNLIMITED } from "../../src/sandbox/protocol.ts";
+import { encodeStep, type Step } from "../../src/sandbox/step.ts";
+import { Entries, type Frame, FrameReader } from "../../src/sandbox/wire.ts";
+import { LIMITS, shell } from "./steps.ts";
+
+function sent(step: Step): Entries {
+  const [frame, ...others] = [...new FrameReader().push(encodeStep(step))];
+  assert.equal(frame?.name, "STEP");
+  assert.deepEqual(others, []);
+  return new Entries(frame as Frame);
+}
+
+/** Where each limit goes. A limit that is missing here is a type error. */
+const KEY_OF: Readonly<Record<keyof Limits, KeyName>> = {
+  wallMs: "WALL_MS",
+  cpuMs: "CPU_MS",
+  memoryBytes: "MEMORY_BYTES",
+  processes: "PROCESSES",
+  fileBytes: "FILE_BYTES",
+  openFiles: "OPEN_FILES",
+  addressSpaceBytes: "ADDRESS_SPACE_BYTES",
+  stackBytes: "STACK_BYTES",
+  workBytes: "WORK_BYTES",
+  workInodes: "WORK_INODES",
+  tmpBytes: "TMP_BYTES",
+  stdoutBytes: "STDOUT_BYTES",
+  stderrBytes: "STDERR_BYTES",
+};
+
+for (const [limit, key] of Object.entries(KEY_OF) as [keyof Limits, KeyName][]) {
+  test(`${limit} arrives as ${key}, and changes with it`, () => {
+    assert.equal(sent(shell("")).int(key), LIMITS[limit]);
+    const other = (LIMITS[limit] ?? 0) + 1;
+    assert.equal(sent(shell("", { limits: { ...LIMITS, [limit]: other } })).int(key), other);
+  });
+}
+
+test("no limit on address space is the kernel's unlimited, not 0", () => {
+  assert.equal(
+    sent(shell("", { limits: { ...LIMITS, addressSpaceBytes: null } })).big("ADDRESS_SPACE_BYTES"),
+    UNLIMITED,
+  );
+});
+
+test("the rlimits that stand behind a group's limits are above them", () => {
+  for (const [cpuMs, processes] of [
+    [1, 1],
+    [1_000, 10],
+    [2_002, 64],
+    [4_000, 4_096],
+  ] as const) {
+    const entries = sent(shell("", { limits: { ...LIMITS, cpuMs, processes } }));
+    assert.ok(entries.int("CPU_RLIMIT_SECS") * 1_000 >= cpuMs + 1_000, `${cpuMs}`);
+    assert.ok(entries.int("CPU_RLIMIT_SECS") * 1_000 <= cpuMs + 2_000, `${cpuMs}`);
+    assert.ok(entries.int("PROCESSES_RLIMIT") > processes, `${processes}`);
+  }
+});
+
+test("/tmp holds as many files as its size allows, and no more than the work directory", () => {
+  const inodes = (tmpBytes: number, workInodes: number) =>
+    sent(shell("", { limits: { ...LIMITS, tmpBytes, workInodes } })).int("TMP_INODES");
+  assert.equal(inodes(1 << 20, 4_096), 256);
+  assert.equal(inodes(4_096, 4_096), 64);
+  assert.equal(inodes(1 << 30, 4_096), 4_096);
+});
+
+test("command, environment, files and input arrive as they are, in order", () => {
+  const step = sent(
+    shell("", {
+      command: { command: ["./main", " ", "a b", "é"], env: { B: "2", A: "x=y", EMPTY: "" } },
+      files: [
+        { name: "main.py", data: Buffer.from("print(1)\n") },
+        { name: "other", data: Buffer.alloc(0) },
+      ],
+      stdin: Buffer.from("in\n"),
+    }),
+  );
+  assert.deepEqual(step.texts("ARG"), ["./main", " ", "a b", "é"]);
+  assert.deepEqual(step.texts("ENV"), ["B=2", "A=x=y", "EMPTY="]);
+  assert.deepEqual(step.texts("FILE_NAME"), ["main.py", "other"]);
+  assert.deepEqual(step.texts("FILE_DATA"), ["print(1)\n", ""]);
+  assert.equal(step.text("STDIN"), "in\n");
+});
+
+test("keeping the work directory and leaving it to another step are two things", () => {
+  const flags = (work: Step["work"], more: boolean) => {
+    const entries = sent(shell("", { work, more }));
+    return [entries.int("KEEP_WORK"), entries.int("MORE")];
+  };
+  assert.deepEqual(flags("fresh", false), [0, 0]);
+  assert.deepEqual(flags("fresh", true), [0, 1]);
+  assert.deepEqual(flags("keep", false), [1, 0]);
+  assert.deepEqual(flags("keep", true), [1, 1]);
+});

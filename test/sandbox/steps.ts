@@ -1,0 +1,34 @@
+import type { Limits } from "../../src/domain/limits.ts";
+import type { Step } from "../../src/sandbox/step.ts";
+
+const MIB = 1_048_576;
+
+/** Every limit has another value, so that no two can be mixed up. */
+export const LIMITS: Limits = {
+  wallMs: 5_001,
+  cpuMs: 2_002,
+  memoryBytes: 128 * MIB,
+  processes: 12,
+  fileBytes: 3 * MIB,
+  openFiles: 33,
+  addressSpaceBytes: 1_025 * MIB,
+  stackBytes: 9 * MIB,
+  workBytes: 17 * MIB,
+  workInodes: 257,
+  tmpBytes: 7 * MIB,
+  stdoutBytes: 65_537,
+  stderrBytes: 65_538,
+};
+
+/** A step of /bin/sh with this script. */
+export function shell(script: string, changes: Partial<Step> = {}): Step {
+  return {
+    command: { command: ["/bin/sh", "-c", script], env: { PATH: "/usr/bin:/bin" } },
+    files: [],
+    stdin: Buffer.alloc(0),
+    limits: LIMITS,
+    work: "fresh",
+    more: false,
+    ...changes,
+  };
+}

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FRAMES, type FrameName, KEYS, type KeyName } from "../../src/sandbox/protocol.ts";
+import { Entries, type Frame, FrameReader, FrameWriter, ProtocolError } from "../../src/sandbox/wire.ts";
+import { frame, refused, rows, torn } from "./frames.ts";
+
+/** One frame as an arbitrary: its name, and values for every key that it must have and some that it may have. */
+const anyFrame = fc.constantFrom(...(Object.keys(FRAMES) as FrameName[])).chain((name) => {
+  const keys = rows(name).map(([key, { type, count }]) => {
+    const value: fc.Arbitrary<bigint | Buffer> =
+      type === "int"
+        ? fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
+        : fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+    const [minLength, maxLength] = { one: [1, 1], optional: [0, 1], many: [0, 4] }[count] as [number, number];
+    return fc.array(value, { minLength, maxLength }).map((values) => values.map((v) => [key, v] as const));
+  });
+  return fc.tuple(...keys).map((entries) => ({ name, entries: entries.flat() }));
+});
+
+function written({ name, entries }: { name: FrameName; entries: readonly (readonly [KeyName, bigint | Buffer])[] }) {
+  const writer = new FrameWriter(name);
+  for (const [key, value] of entries) {
+    if (typeof value === "bigint") writer.int(key, value);
+    else writer.bytes(key, value);
+  }
+  return writer.end();
+}
+
+/** `bytes` in pieces, cut at the given places; empty pieces are allowed. */
+function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+}
+
+function read(chunks: readonly Buffer[]): Frame[] {
+  const reader = new FrameReader();
+  return chunks.flatMap((chunk) => [...reader.push(chunk)]);
+}
+
+test("whatever is written is read again, however the stream is cut", () => {
+  const cuts = fc.array(fc.nat(), { maxLength: 30 });
+  fc.assert(
+    fc.property(fc.array(anyFrame, { maxLength: 4 }), cuts, (frames, places) => {
+      const got = read(pieces(Buffer.concat(frames.map(written)), places));
+      assert.deepEqual(
+        got.map(({ name }) => name),
+        frames.map(({ name }) => name),
+      );
+      for (const [index, { entries }] of frames.entries()) {
+        const decoded = new Entries(got[index] as Frame);
+        for (const [key, { type }] of rows(frames[index]?.name as FrameName)) {
+          const values = entries.filter(([name]) => name === key).map(([, value]) => value);
+          if (type === "int") assert.equal(decoded.big(key), values[0] ?? null, key);
+          else assert.deepEqual(decoded.texts(key), values.map(String), key);
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("one byte at a time is as good as all at once", () => {
+  const bytes = Buffer.concat([torn(), frame("STDOUT", Buffer.from("é")), torn()]);
+  assert.deepEqual(read([...bytes].map((byte) => Buffer.from([byte]))), read([bytes]));
+});
+
+test("no garbage does anything but ProtocolError", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(...Object.keys(FRAMES)), (bytes, name) => {
+      for (const work of [
+        () => read([Buffer.from(bytes)]),
+        () => new Entries({ name: name as FrameName, body: Buffer.from(bytes) }),
+      ]) {
+        try {
+          work();
+        } catch (error) {
+          if (!(error instanceof ProtocolError)) throw error;
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a frame that is not whole yet is waited for", () => {
+  const bytes = torn();
+  const reader = new FrameReader();
+  assert.deepEqual([...reader.push(bytes.subarray(0, bytes.length - 1))], []);
+  assert.deepEqual(
+    [...reader.push(bytes.subarray(bytes.length - 1))].map(({ name }) => name),
+    ["TORN"],
+  );
+});
+
+test("an unknown frame is refused by its header alone", () => {
+  for (const number of [0, Math.max(...Object.values(FRAMES)) + 1, 255]) {
+    assert.throws(() => read([Buffer.from([0, 0, 0, 0, number])]), refused(`unknown frame ${number}`));
+  }
+});
+
+test("a frame of 16 MiB is taken, and one byte more is refused by its header alone", () => {
+  const header = Buffer.from([0, 0, 0, 0, FRAMES.STDOUT]);
+  header.writeUInt32LE(1 << 24);
+  assert.deepEqual(read([header]), []);
+  header.writeUInt32LE((1 << 24) + 1);
+  assert.throws(() => read([header]), refused("a STDOUT frame of 16777217 bytes"));
+});
+
+const withBody = (name: FrameName, ...parts: Buffer[]) => ({ name, body: Buffer.concat(parts) });
+const body = (bytes: Buffer) => bytes.subarray(5);
+
+/** One entry as bytes, with any key number and any length in its head. */
+function entry(key: number, value: Buffer, length = value.length): Buffer {
+  const head = Buffer.from([key, 0, 0, 0, 0]);
+  head.writeUInt32LE(length, 1);
+  return Buffer.concat([head, value]);
+}
+
+test("an entry that is torn is refused", () => {
+  assert.throws(() => new Entries(withBody("TORN", body(torn()), Buffer.alloc(4))), refused("torn entry in TORN"));
+  const long = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 4);
+  assert.throws(
+    () => new Entries(withBody("TORN", body(torn()), long)),
+    refused("GROUP_LEFT is longer than its frame"),
+  );
+  const huge = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 0xffff_ffff);
+  assert.throws(
+    () => new Entries(withBody("TORN", body(torn()), huge)),
+    refused("GROUP_LEFT is longer than its frame"),
+  );
+});
+
+test("a key that nobody knows, or of another frame, is refused", () => {
+  const unknown = entry(250, Buffer.alloc(8));
+  assert.throws(() => new Entries(withBody("TORN", body(torn()), unknown)), refused("key 250 in TORN"));
+  const foreign = entry(KEYS.WALL_NS.number, Buffer.alloc(8));
+  assert.throws(() => new Entries(withBody("TORN", body(torn()), foreign)), refused("key 66 in TORN"));
+});
+
+test("a number of another size is refused", () => {
+  for (const size of [0, 4, 7, 9]) {
+    const short = entry(KEYS.POPULATED.number, Buffer.alloc(size));
+    assert.throws(() => new Entries(withBody("TORN", body(torn()), short)), refused("POPULATED is not 8 bytes"));
+  }
+});
+
+test("each key that may come once is refused when it comes twice, and the others are kept in order", () => {
+  for (const name of Object.keys(FRAMES) as FrameName[]) {
+    for (const [key, { number, type, count }] of rows(name)) {
+      const once = body(frame(name));
+      const value = Buffer.alloc(type === "int" ? 8 : 1, "x");
+      const more = [entry(number, value), entry(number, value)];
+      if (count === "many") assert.deepEqual(new Entries(withBody(name, once, ...more)).texts(key), ["x", "x"]);
+      else assert.throws(() => new Entries(withBody(name, once, ...more)), refused(`${key} twice in ${name}`));
+    }
+  }
+});
+
+test("each key that must come is missed, and the others are not", () => {
+  for (const name of Object.keys(FRAMES) as FrameName[]) {
+    for (const [left, { count }] of rows(name)) {
+      const decode = () => new Entries({ name, body: body(frame(name, Buffer.alloc(0), left)) });
+      if (count === "one") assert.throws(decode, refused(`${name} without ${left}`));
+      else assert.equal(decode().optionalText(left), null);
+    }
+  }
+});
+
+test("no two frames and no two keys have the same number, and every number fits a byte", () => {
+  const frames = Object.values(FRAMES);
+  const keys = Object.values(KEYS).map(({ number }) => number);
+  for (const numbers of [frames, keys] as readonly (readonly number[])[]) {
+    assert.equal(new Set(numbers).size, numbers.length);
+    assert.ok(numbers.every((number) => number > 0 && number < 256));
+  }
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { FakeCheckout } from "./fake-checkout.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const assay = (...args: string[]) => spawnSync(join(root, "assay"), args, { encoding: "utf8" });
+
+test("help is printed when asked for, and when nothing is", () => {
+  for (const args of [["help"], ["--help"], ["-h"], []]) {
+    const { status, stdout } = assay(...args);
+    assert.equal(status, 0);
+    assert.match(stdout, /^usage: sudo \.\/assay COMMAND/);
+  }
+});
+
+test("every command that help names exists, and the other way round", () => {
+  const named = [...assay("help").stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+  const source = readFileSync(join(root, "assay"), "utf8");
+  const known = /^(serve \|.*)\) ;;$/m.exec(source)?.[1]?.split(" | ") ?? [];
+  assert.deepEqual(named.toSorted(), [...known, "help", "version"].toSorted());
+});
+
+test("the version is that of package.json", () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  assert.equal(assay("version").stdout, `assay ${version}\n`);
+});
+
+test("an unknown command and a --data without its directory are misuse", () => {
+  assert.equal(assay("sevre").status, 2);
+  assert.match(assay("sevre").stderr, /unknown command 'sevre'/);
+  assert.equal(assay("serve", "--data").status, 2);
+  assert.equal(assay("serve", "--data=").status, 2);
+  assert.equal(assay("serve", "--workers", "two", "--data", "/nowhere/at/all").status, 2);
+});
+
+test("who is not root is told what to type", () => {
+  using fake = new FakeCheckout();
+  const { status, stderr } = spawnSync(join(fake.checkout, "assay"), ["serve"], { encoding: "utf8", uid: 65534 });
+  assert.equal(status, 1);
+  assert.match(stderr, /needs root: sudo \.\/assay serve/);
+});
+
+test("a directory of the system is no data directory", () => {
+  for (const directory of ["/", "/home", "/usr/local", "/etc/assay", "/var/lib", "/tmp/..", "//"]) {
+    const { status, stderr } = assay("keys", "list", "--data", directory);
+    assert.equal(status, 1, directory);
+    assert.match(stderr, /is not a place for a data directory/, directory);
+  }
+});
+
+test("a data directory has a name that needs no quoting anywhere", () => {
+  for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/$x", "/tmp/a\nb"]) {
+    assert.match(assay("keys", "list", "--data", directory).stderr, /may have letters, digits/, directory);
+  }
+});
+
+test("a directory with the checkout in it is no data directory", () => {
+  using fake = new FakeCheckout();
+  const { status, stderr } = spawnSync(join(fake.checkout, "assay"), ["keys", "--data", fake.root], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 1);
+  assert.match(stderr, /contains this checkout/);
+});
+
+test("a directory with other people's files in it is neither filled nor removed", () => {
+  using fake = new FakeCheckout();
+  const theirs = join(fake.root, "theirs");
+  mkdirSync(theirs);
+  writeFileSync(join(theirs, "precious"), "");
+  const keys = assay("keys", "list", "--data", theirs);
+  assert.equal(keys.status, 1);
+  assert.match(keys.stderr, /is not empty and was not made by assay/);
+  const uninstall = assay("uninstall", "--yes", "--data", theirs);
+  assert.equal(uninstall.status, 1);
+  assert.match(uninstall.stderr, /was not made by assay/);
+  assert.equal(readFileSync(join(theirs, "precious"), "utf8"), "");
+});
+
+test("--data is taken from anywhere before a bare --, the rest keeps its order", async () => {
+  using fake = new FakeCheckout();
+  const ended = await fake.run("--data", fake.data, "run", "a b", `--data=${fake.data}`, "c", "--", "--data", "x");
+  assert.equal(ended.code, 7, ended.stderr);
+  const { args } = JSON.parse(ended.stdout);
+  assert.deepEqual(args.slice(-5), ["a b", "c", "--", "--data", "x"]);
+  assert.deepEqual(args.slice(0, 2), ["--data", fake.data]);
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { ourLanguages } from "../../src/cli/engine.ts";
+import { type Limits, PROFILE_NAMES } from "../../src/domain/limits.ts";
+import { environment } from "../launcher/launcher.ts";
+
+/** Which limit of a language a ceiling of the launcher stands above. */
+const LIMIT_OF: Readonly<Record<string, keyof Limits>> = {
+  MEMORY_BYTES: "memoryBytes",
+  PROCESSES: "processes",
+  WALL_MS: "wallMs",
+  CPU_MS: "cpuMs",
+  FILE_BYTES: "fileBytes",
+  OPEN_FILES: "openFiles",
+  WORK_BYTES: "workBytes",
+  TMP_BYTES: "tmpBytes",
+  STDOUT_BYTES: "stdoutBytes",
+  STDERR_BYTES: "stderrBytes",
+};
+
+const ceilings = readFileSync(new URL("../../setup/ceilings", import.meta.url), "utf8")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"))
+  .map((line) => line.split(" ") as [string, string]);
+
+test("every limit of every language is below the launcher's ceilings", () => {
+  const languages = ourLanguages();
+  assert.deepEqual(ceilings.map(([key]) => key).toSorted(), Object.keys(LIMIT_OF).toSorted());
+  for (const [key, most] of ceilings) {
+    for (const language of languages.list()) {
+      for (const profile of PROFILE_NAMES) {
+        for (const limits of Object.values(languages.limitsFor(language, profile)) as Limits[]) {
+          const value = limits[LIMIT_OF[key] as keyof Limits] as number;
+          assert.ok(value <= Number(most), `${language.name}, ${profile}: ${value} is above ${key}`);
+        }
+      }
+    }
+  }
+});
+
+test("the launcher takes each of them, and neither an unknown key nor one that would raise a limit", () => {
+  const launcher = environment("ASSAY_TEST_LAUNCHER");
+  const describe = (...ceiling: string[]) =>
+    JSON.parse(
+      execFileSync(launcher, [...ceiling.flatMap((one) => ["--ceiling", one]), "--describe"], { encoding: "utf8" }),
+    );
+  const { keys } = describe(...ceilings.map(([key, most]) => `${key}=${most}`));
+  for (const [key, most] of ceilings) assert.equal(keys[key].largest, most);
+  for (const wrong of ["NOTHING=1", "PROCESSES=1000000", "ARG=5", "MEMORY_BYTES", "WALL_MS=x"]) {
+    assert.throws(() => execFileSync(launcher, ["--ceiling", wrong, "--describe"], { stdio: "pipe" }), { status: 2 });
+  }
+});

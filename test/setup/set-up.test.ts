@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { FakeCheckout } from "./fake-checkout.ts";
+import { processesBelow } from "./processes.ts";
+
+test("stdin, stdout and the exit code of a command pass through, set-up speaks on stderr", async () => {
+  using fake = new FakeCheckout();
+  const input = "x".repeat(300_000);
+  const ended = await fake.start("run", "file").end(input);
+  assert.equal(ended.code, 7, ended.stderr);
+  const [first, ...rest] = ended.stdout.split("\n");
+  assert.equal(rest.join("\n"), input);
+  assert.match(ended.stderr, /^assay: /);
+  const { environment, cwd } = JSON.parse(first ?? "");
+  assert.deepEqual(environment.toSorted(), ["ASSAY_DATA", "LANG", "PATH", "TMPDIR"]);
+  assert.equal(cwd, process.cwd());
+});
+
+test("a second start builds nothing and says nothing", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  const second = await fake.run("run");
+  assert.equal(second.stderr, "");
+  assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 1]);
+});
+
+test("only what changed is built again, and what is old and unused goes", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  for (const text of ["1", "2", "3", "4"]) {
+    fake.write("README.md", text);
+    await fake.run("run");
+  }
+  assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 1]);
+  assert.equal(fake.list("app").length, 3);
+  fake.write("launcher/box.c", "int x;\n");
+  await fake.run("run");
+  assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 2]);
+});
+
+test("what is run is the copy, without the things of git and npm", async () => {
+  using fake = new FakeCheckout();
+  fake.write(".git/config", "secret");
+  fake.write("node_modules/x/index.js", "");
+  await fake.run("run");
+  const [app = ""] = fake.list("app");
+  assert.deepEqual(fake.list(`app/${app}`).toSorted(), [
+    ...["assay", "image", "launcher", "node_modules", "package-lock.json", "package.json", "setup", "src"],
+  ]);
+  assert.match(
+    readlinkSync(join(fake.data, "app", app, "node_modules")),
+    /^\.\.\/\.\.\/modules\/[0-9a-f]{16}\/node_modules$/,
+  );
+});
+
+for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const) {
+  test(`${signal} in the middle of a long step leaves no process and no mount, and the next start mends it`, async () => {
+    using fake = new FakeCheckout();
+    writeFileSync(join(fake.root, "slow"), "");
+    for (const round of [1, 2]) {
+      const running = fake.start("run");
+      await running.says(/building the sandbox/);
+      while (fake.count("image-begun") < round) await pause(10);
+      running.child.kill(signal);
+      const ended = await running.end();
+      if (signal !== "SIGKILL") {
+        assert.equal(ended.code, signal === "SIGINT" ? 130 : 143);
+        assert.match(ended.stderr, /interrupted/);
+      }
+      await until(() => processesBelow(fake.data).length === 0);
+      assert.doesNotMatch(readFileSync("/proc/self/mountinfo", "utf8"), new RegExp(fake.data));
+    }
+    rmSync(join(fake.root, "slow"));
+    const ended = await fake.run("run");
+    assert.equal(ended.code, 7, ended.stderr);
+    assert.deepEqual([fake.count("image-begun"), fake.count("image-built")], [3, 1]);
+    assert.deepEqual(
+      ["app", "image", "launcher", "run"].flatMap((kind) => fake.list(kind)).filter((name) => name.includes(".tmp.")),
+      [],
+    );
+  });
+}
+
+test("two set-ups at once: the second says that it waits, and everything is built once", async () => {
+  using fake = new FakeCheckout();
+  writeFileSync(join(fake.root, "slow"), "");
+  const first = fake.start("run");
+  await first.says(/building the sandbox/);
+  const second = fake.start("run");
+  await second.says(/another set-up of .* is running \(process \d+\)/);
+  rmSync(join(fake.root, "slow"));
+  first.child.kill("SIGTERM");
+  await first.end();
+  assert.equal((await second.end()).code, 7);
+  assert.equal(fake.count("image-built"), 1);
+});
+
+test("what a dead instance left is swept", async () => {
+  using fake = new FakeCheckout();
+  const running = fake.start("run");
+  await running.says(/"args"/);
+  assert.equal(fake.list("run").length, 1);
+  running.child.kill("SIGKILL");
+  await running.end();
+  await until(() => processesBelow(fake.data).length === 0);
+  assert.equal(fake.list("run").length, 1);
+  await fake.run("keys", "list");
+  assert.deepEqual(fake.list("run"), []);
+});
+
+test("the store is the service user's alone", async () => {
+  using fake = new FakeCheckout();
+  assert.equal((await fake.run("keys", "list")).stdout, "assay_live_fake\n");
+  const { mode, uid } = statSync(join(fake.data, "db"));
+  assert.equal(mode & 0o777, 0o700);
+  assert.notEqual(uid, 0);
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; !holds(); tries++) {
+    assert.ok(tries < 500, "waited 5 s in vain");
+    await pause(10);
+  }
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, rmdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { FakeCheckout } from "./fake-checkout.ts";
+
+/** A checkout with these tests; `check` is what its checks do. */
+function checkoutWith(tests: Record<string, string>, check = ""): FakeCheckout {
+  const fake = new FakeCheckout();
+  fake.write("test/check.ts", check);
+  for (const [path, body] of Object.entries(tests)) {
+    fake.write(`test/${path}.test.ts`, `import { test } from "node:test";\n${body}\n`);
+  }
+  return fake;
+}
+
+const TWO_FILES = { "apples/red": 'test("sweet", () => {});', "pears/green": 'test("sour", () => {});' };
+
+test("assay test ends with the summary of the tests and their verdict", async () => {
+  using fake = checkoutWith(TWO_FILES);
+  const good = await fake.run("test");
+  assert.equal(good.code, 0, good.stderr);
+  assert.match(good.stdout, /tests 2\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
+  fake.write("test/bad.test.ts", 'throw new Error("bad");\n');
+  assert.equal((await fake.run("test")).code, 1);
+});
+
+test("a word chooses files by their path, or else tests by their name, and one that chooses none fails", async () => {
+  using fake = checkoutWith(TWO_FILES);
+  assert.match((await fake.run("test", "pears/")).stdout, /✔ sour(.*\n)+.*tests 1\n/);
+  assert.match((await fake.run("test", "swee")).stdout, /✔ sweet(.*\n)+.*tests 1\n/);
+  const none = await fake.run("test", "bitter");
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /no test was run: none has bitter in its file or name/);
+});
+
+test("where a check fails, no test is run", async () => {
+  using fake = checkoutWith(TWO_FILES, "process.exit(1);");
+  const ended = await fake.run("test");
+  assert.equal(ended.code, 1);
+  assert.doesNotMatch(ended.stdout, /sweet/);
+});
+
+test("the tests are told where everything is, in a directory that is removed after them", async () => {
+  using fake = checkoutWith({ told: 'test("told", () => console.log(JSON.stringify(process.env)));' });
+  const { stdout } = await fake.run("test");
+  const told = JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? "");
+  assert.equal(basename(told.ASSAY_TEST_LAUNCHER), "assay-launcher");
+  assert.equal(basename(told.ASSAY_TEST_LAUNCHER_ASAN), "assay-launcher.asan");
+  assert.equal(basename(told.ASSAY_TEST_LAUNCHER_FAULTS), "assay-launcher.faults");
+  assert.ok(existsSync(join(told.ASSAY_TEST_IMAGE, "rootfs")));
+  assert.ok(!existsSync(told.ASSAY_TEST_DATA));
+  assert.match(told.ASSAY_TEST_UID_BASE, /^19\d{8}$/);
+  assert.match(told.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
+});
+
+test("a process that the tests leave behind fails the run", async () => {
+  using fake = checkoutWith({
+    leaves: `import { spawn } from "node:child_process";
+      import { cpSync } from "node:fs";
+      test("leaves", () => {
+        const copy = process.env.ASSAY_TEST_DATA + "/../../../left";
+        cpSync("/usr/bin/sleep", copy);
+        spawn(copy, ["20"], { detached: true, stdio: "ignore" }).unref();
+      });`,
+  });
+  const ended = await fake.run("test");
+  assert.equal(ended.code, 1);
+  const pid = /left behind:\n +process (\d+) .*\/left 20/.exec(ended.stderr)?.[1];
+  assert.ok(pid, ended.stderr);
+  try {
+    process.kill(Number(pid));
+  } catch (error) {
+    // The run has ended it itself, because it names the run.
+    assert.equal((error as NodeJS.ErrnoException).code, "ESRCH");
+  }
+});
+
+test("a control group that the tests leave behind fails the run", async () => {
+  const mounts = execFileSync("findmnt", ["-nro", "TARGET", "-t", "cgroup2,cgroup"], { encoding: "utf8" });
+  const parent = mounts.split("\n")[0] ?? "";
+  using fake = checkoutWith({
+    leaves: `import { mkdirSync } from "node:fs";
+      test("leaves", () => mkdirSync("${parent}/assay-" + process.env.ASSAY_TEST_INSTANCE + "-left"));`,
+  });
+  const ended = await fake.run("test");
+  const group = /left behind:\n +control group (.*)$/m.exec(ended.stderr)?.[1];
+  assert.ok(group, ended.stderr);
+  rmdirSync(group);
+  assert.equal(ended.code, 1);
+});

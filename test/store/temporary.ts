@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { ProfileName } from "../../src/domain/limits.ts";
+import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../src/domain/submission.ts";
+import { openStore } from "../../src/store/open.ts";
+import type { Enqueued, Store } from "../../src/store/port.ts";
+
+/** A clock that a test moves. */
+export interface Clock {
+  nowMs: number;
+}
+
+export const START_MS = Date.UTC(2031, 0, 2, 3, 4, 5, 678);
+
+export interface Temporary {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly path: string;
+  readonly dispose: () => Promise<void>;
+}
+
+/** A store in a real file of its own; closed and removed after the test, or by `dispose`. */
+export async function temporaryStore(t?: TestContext): Promise<Temporary> {
+  const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
+  const path = join(directory, "assay.sqlite");
+  const clock: Clock = { nowMs: START_MS };
+  const store = await openStore({ path, now: () => clock.nowMs });
+  const dispose = async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  };
+  t?.after(dispose);
+  return { store, clock, path, dispose };
+}
+
+/** A key of an account, with the tier's limits unless told otherwise. @returns the ids. */
+export async function addKey(
+  store: Store,
+  name: string,
+  options: { account?: string; concurrency?: number; requestsPerMinute?: number; profiles?: ProfileName[] } = {},
+): Promise<{ keyId: string; accountId: string; hash: string }> {
+  const account = await store.accounts.ensureAccount(options.account ?? name, "beta");
+  const profiles = options.profiles ?? ["judge"];
+  const hash = `hash of ${name}`;
+  await store.accounts.addKey({
+    id: name,
+    accountId: account.id,
+    projectId: null,
+    name,
+    prefix: "assay_live_000000",
+    hash,
+    requestsPerMinute: options.requestsPerMinute ?? null,
+    concurrency: options.concurrency ?? null,
+    profiles,
+    defaultProfile: profiles[0] ?? "judge",
+    createdAtMs: START_MS,
+  });
+  return { keyId: name, accountId: account.id, hash };
+}
+
+/** Puts one submission of a key into the queue. */
+export async function enqueue(
+  store: Store,
+  key: { keyId: string; accountId: string },
+  options: Partial<SubmitRequest> & { idempotencyKey?: string; maxPending?: number; nowMs?: number } = {},
+): Promise<Enqueued> {
+  const request: SubmitRequest = {
+    language: options.language ?? "python",
+    profile: options.profile ?? "judge",
+    code: options.code ?? "print(1)",
+    stdin: options.stdin ?? "",
+  };
+  const submission = newSubmission(
+    request,
+    {
+      ...key,
+      projectId: null,
+      requestsPerMinute: 60,
+      concurrency: 10,
+      profiles: ["judge", "agent"],
+      defaultProfile: "judge",
+    },
+    options.nowMs ?? START_MS,
+  );
+  return store.submissions.enqueue({
+    submission,
+    program: programOf(request),
+    idempotency:
+      options.idempotencyKey === undefined ? null : { key: options.idempotencyKey, requestHash: requestHash(request) },
+    maxPending: options.maxPending ?? 1_000,
+  });
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Judgement } from "../../src/domain/outcome.ts";
+import type { StepReport } from "../../src/domain/report.ts";
+import { judge, judgeStep } from "../../src/verdict/judge.ts";
+import { TABLE } from "../../src/verdict/table.ts";
+import { report, signalled } from "./reports.ts";
+
+const short = ({ verdict, cause, actor }: Judgement) => `${verdict} ${cause} ${actor}`;
+
+/** One report per row of the table, in its order: the evidence of that row and nothing above it. */
+const ROWS: readonly [string, StepReport, string][] = [
+  ["oom kill", signalled(9, { oomKills: 1, oomEvents: 1 }), "MLE oom_kill kernel"],
+  ["refused fork", report({ exitCode: 1, pidsRefused: 3 }), "PLE pids_limit kernel"],
+  ["kernel SIGXFSZ, ignored by the runtime", report({ exitCode: 1, fsizeSignals: 1 }), "FSE file_size_limit kernel"],
+  [
+    "died of SIGXFSZ with a file at the limit, no BPF",
+    signalled(25, { signalSource: "none", fileAtLimit: true }),
+    "FSE file_size_limit kernel",
+  ],
+  ["wall timer", signalled(9, { killReason: "wall" }), "TLE wall_timeout judge"],
+  ["CPU budget", signalled(9, { killReason: "cpu" }), "TLE cpu_timeout judge"],
+  ["kernel SIGXCPU", signalled(24, { cpuRlimitSignals: 1, cpuUsec: 3e6 }), "TLE cpu_timeout kernel"],
+  [
+    "died of SIGXCPU having spent it, no BPF",
+    signalled(24, { signalSource: "none", cpuUsec: 4e6 }),
+    "TLE cpu_timeout kernel",
+  ],
+  ["any other signal", signalled(11), "SIG fatal_signal runtime"],
+  ["non-zero exit", report({ exitCode: 7 }), "RE nonzero_exit runtime"],
+  ["clean exit", report(), "AC normal_exit runtime"],
+];
+
+test("every row of the table decides for its own evidence", async (t) => {
+  assert.equal(ROWS.length, TABLE.length);
+  for (const [index, [name, facts, expected]] of ROWS.entries()) {
+    await t.test(name, () => {
+      assert.equal(short(judgeStep(facts)), expected);
+      assert.equal(
+        TABLE.findIndex((row) => row.when(facts)),
+        index,
+      );
+    });
+  }
+});
+
+test("of two rows that hold, the upper one decides", () => {
+  const everything: Partial<StepReport> = { oomKills: 1, pidsRefused: 1, fsizeSignals: 1, cpuRlimitSignals: 1 };
+  const chain: [Partial<StepReport>, string][] = [
+    [everything, "MLE oom_kill kernel"],
+    [{ ...everything, oomKills: 0 }, "PLE pids_limit kernel"],
+    [{ ...everything, oomKills: 0, pidsRefused: 0 }, "FSE file_size_limit kernel"],
+    [{ cpuRlimitSignals: 1 }, "TLE wall_timeout judge"],
+  ];
+  for (const [changes, expected] of chain) {
+    assert.equal(short(judgeStep(signalled(9, { ...changes, killReason: "wall" }))), expected);
+  }
+});
+
+test("a limit that the program coped with is accepted when it exits 0", () => {
+  assert.equal(short(judgeStep(report({ pidsRefused: 5 }))), "AC normal_exit runtime");
+  assert.equal(short(judgeStep(report({ fsizeSignals: 2 }))), "AC normal_exit runtime");
+  assert.equal(
+    short(judgeStep(report({ memoryPeakBytes: 268_435_456, memoryLimitHits: 9 }))),
+    "AC normal_exit runtime",
+  );
+});
+
+test("time that was spent cannot be coped with", () => {
+  assert.equal(short(judgeStep(report({ cpuRlimitSignals: 1, cpuUsec: 3e6 }))), "TLE cpu_timeout kernel");
+  assert.equal(short(judgeStep(report({ killReason: "wall" }))), "TLE wall_timeout judge");
+});
+
+test("memory killed in a child counts, whatever the parent says", () => {
+  assert.equal(short(judgeStep(report({ oomKills: 1 }))), "MLE oom_kill kernel");
+});
+
+test("signals that a program sends to itself are its own", async (t) => {
+  for (const signal of [9, 24, 25, 31]) {
+    await t.test(`signal ${signal}`, () => {
+      assert.equal(short(judgeStep(signalled(signal))), "SIG fatal_signal runtime");
+      assert.equal(short(judgeStep(signalled(signal, { signalSource: "none" }))), "SIG fatal_signal runtime");
+    });
+  }
+});
+
+test("SIGKILL at the hard CPU limit is the kernel's only when the time was spent", () => {
+  assert.equal(short(judgeStep(signalled(9, { cpuUsec: 5e6 }))), "TLE cpu_timeout kernel");
+  assert.equal(short(judgeStep(signalled(9, { cpuUsec: 4.9e6 }))), "SIG fatal_signal runtime");
+});
+
+test("exit code and signal are kept apart, and the message names what happened", () => {
+  const killed = judgeStep(signalled(11));
+  assert.deepEqual([killed.exitCode, killed.signal], [null, 11]);
+  assert.equal(killed.errorMessage, "killed by signal 11 (SIGSEGV)");
+  const failed = judgeStep(report({ exitCode: 139 }));
+  assert.deepEqual([failed.exitCode, failed.signal, failed.verdict], [139, null, "RE"]);
+  assert.equal(failed.errorMessage, "exited with code 139");
+  assert.equal(judgeStep(report()).errorMessage, null);
+  assert.match(judgeStep(signalled(9, { killReason: "wall", wallNs: 10_002_000_000 })).errorMessage ?? "", /10\.002 s/);
+  assert.match(judgeStep(signalled(9, { oomKills: 1 })).errorMessage ?? "", /256 MiB/);
+  assert.match(judgeStep(report({ exitCode: 1, pidsRefused: 1 })).errorMessage ?? "", /limit of 10/);
+});
+
+test("a compile step that fails decides alone", async (t) => {
+  const cases: [string, StepReport, string][] = [
+    ["diagnostics", report({ exitCode: 1 }), "RE compile_error runtime"],
+    ["a compiler that crashed", signalled(11), "RE compile_error runtime"],
+    ["memory", signalled(9, { oomKills: 1 }), "MLE compile_oom_kill kernel"],
+    ["processes", report({ exitCode: 1, pidsRefused: 1 }), "PLE compile_pids_limit kernel"],
+    ["file size", report({ exitCode: 1, fsizeSignals: 1 }), "FSE compile_file_size_limit kernel"],
+    ["wall time", signalled(9, { killReason: "wall" }), "TLE compile_wall_timeout judge"],
+    ["CPU time", signalled(9, { killReason: "cpu" }), "TLE compile_cpu_timeout judge"],
+    ["platform", report({ controlsMissing: ["seccomp: not read back"] }), "IE internal_error judge"],
+  ];
+  for (const [name, compile, expected] of cases) {
+    await t.test(name, () => assert.equal(short(judge({ compile })), expected));
+  }
+});
+
+test("a compile step that succeeds leaves the decision to the execute step", () => {
+  const judgement = judge({ compile: report(), execute: report({ exitCode: 3 }) });
+  assert.equal(short(judgement), "RE nonzero_exit runtime");
+  assert.equal(judge({ compile: report({ exitCode: 1 }) }).exitCode, 1);
+});
+
+test("steps that are missing or make no sense together are the platform's failure", () => {
+  assert.equal(judge({}).verdict, "IE");
+  assert.equal(judge({ compile: report() }).verdict, "IE");
+  assert.equal(judge({ compile: report({ exitCode: 1 }), execute: report() }).verdict, "IE");
+});

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { after, before, type TestContext, test } from "node:test";
+import type { Languages } from "../../src/languages/load.ts";
+import { Prover } from "../../src/worker/readiness.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { childrenOf } from "../launcher/machine.ts";
+import { fakeLauncher } from "../sandbox/fake-launcher.ts";
+import { ended, frame, hello, torn } from "../sandbox/frames.ts";
+import { broken, someLanguages } from "./some-languages.ts";
+
+const LIMIT = { timeout: 20_000 };
+
+let launcher: Launcher;
+before(async () => {
+  launcher = await startLauncher({ slots: 4 });
+});
+after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
+
+/** A prover, and how many runs it has begun. */
+function prover(t: TestContext, languages: Languages, socket = launcher.socket) {
+  let runs = 0;
+  const counted: Languages = {
+    ...languages,
+    limitsFor(language, profile) {
+      runs++;
+      return languages.limitsFor(language, profile);
+    },
+  };
+  const made = new Prover(socket, counted);
+  t.after(() => made.close());
+  return { prover: made, runs: () => runs };
+}
+
+/** A wall clock that a test moves. */
+function movableClock(t: TestContext): (ms: number) => void {
+  let nowMs = Date.now();
+  t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+  return (ms) => {
+    nowMs += ms;
+    t.mock.timers.setTime(nowMs);
+  };
+}
+
+test("nothing is ready before a language was tried", LIMIT, async (t) => {
+  const { prover: untried, runs } = prover(t, someLanguages(["python"]));
+  const { ready, cgroupBackend, checks } = await untried.readiness();
+  assert.deepEqual([ready, cgroupBackend, checks[0]?.ok, runs()], [false, null, false, 0]);
+  assert.deepEqual(untried.working(), []);
+});
+
+test("it is ready as soon as the languages are proven, whoever asked before", LIMIT, async (t) => {
+  const { prover: ours } = prover(t, someLanguages(["python"]));
+  assert.equal((await ours.readiness()).ready, false);
+  await ours.proveAll();
+  assert.equal((await ours.readiness()).ready, true);
+});
+
+test("ready means: a run just now, the backend that was in force, and every check by name", LIMIT, async (t) => {
+  const { prover: ours, runs } = prover(t, someLanguages(["c", "python"]));
+  const proven = await ours.proveAll();
+  assert.deepEqual(
+    proven.map(({ name, ok }) => [name, ok]),
+    [
+      ["c", true],
+      ["python", true],
+    ],
+  );
+  assert.equal(runs(), 2);
+  const { ready, cgroupBackend, checks } = await ours.readiness();
+  assert.equal(runs(), 3);
+  assert.equal(ready, true);
+  assert.match(cgroupBackend ?? "", /^cgroup_(v1|v2|hybrid)$/);
+  assert.deepEqual(
+    checks.map(({ name }) => name),
+    ["sandbox", "file_size_evidence", "pressure_evidence", "c", "python"],
+  );
+  assert.ok(checks.every(({ ok, detail }) => ok && detail.length > 0));
+});
+
+test("without a launcher nothing is ready, and nothing throws", LIMIT, async (t) => {
+  const { prover: ours } = prover(t, someLanguages(["c", "python"]), `${launcher.socket}-not`);
+  for (const { ok, detail } of await ours.proveAll()) {
+    assert.equal(ok, false);
+    assert.match(detail, /the launcher cannot be reached/);
+  }
+  const { ready, cgroupBackend, checks } = await ours.readiness();
+  assert.deepEqual([ready, cgroupBackend], [false, null]);
+  assert.ok(checks.length > 0 && checks.every(({ ok }) => !ok));
+  assert.deepEqual([ours.working(), ours.interrupted], [[], true]);
+});
+
+test("a language whose hello is wrong is not offered; the others are, and the check says so", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  const { prover: ours } = prover(t, languages);
+  await ours.proveAll();
+  assert.deepEqual([ours.working(), ours.interrupted], [["python"], false]);
+  const { ready, checks } = await ours.readiness();
+  assert.equal(ready, true);
+  const c = checks.find(({ name }) => name === "c");
+  assert.deepEqual([c?.ok, c?.detail], [false, "its hello was AC, but not as expected"]);
+});
+
+test("when no language works, nothing is ready", LIMIT, async (t) => {
+  const { prover: ours } = prover(t, someLanguages(["python"], broken));
+  await ours.proveAll();
+  const { ready, cgroupBackend, checks } = await ours.readiness();
+  assert.deepEqual([ready, cgroupBackend, ours.working()], [false, null, []]);
+  assert.deepEqual([checks.length, checks[0]?.ok], [1, false]);
+});
+
+test("a proof holds for five seconds, and then another is made", LIMIT, async (t) => {
+  const { prover: ours, runs } = prover(t, someLanguages(["python"]));
+  await ours.proveAll();
+  const pass = movableClock(t);
+  const first = await ours.readiness();
+  pass(4_999);
+  assert.equal(await ours.readiness(), first);
+  assert.equal(runs(), 2);
+  pass(1);
+  assert.notEqual(await ours.readiness(), first);
+  assert.equal(runs(), 3);
+});
+
+test("many who ask at once share one run", LIMIT, async (t) => {
+  const { prover: ours, runs } = prover(t, someLanguages(["python"]));
+  await ours.proveAll();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ours.readiness()));
+  assert.equal(new Set(answers).size, 1);
+  assert.deepEqual([answers[0]?.ready, runs()], [true, 2]);
+});
+
+test("a slot that is killed costs one answer; the next one has a new slot", LIMIT, async (t) => {
+  const languages = someLanguages(["python"]);
+  let kill = false;
+  const { prover: ours } = prover(t, {
+    ...languages,
+    limitsFor(...asked) {
+      if (kill) for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      return languages.limitsFor(...asked);
+    },
+  });
+  await ours.proveAll();
+  assert.equal(ours.interrupted, false);
+  const pass = movableClock(t);
+  kill = true;
+  const { ready, cgroupBackend, checks } = await ours.readiness();
+  assert.deepEqual([ready, cgroupBackend, checks[0]?.name, checks[0]?.ok], [false, null, "sandbox", false]);
+  assert.equal(ours.interrupted, true);
+  kill = false;
+  pass(5_000);
+  assert.equal((await ours.readiness()).ready, true);
+});
+
+test("a box with a control missing is not ready, although the program ran well in it", LIMIT, async (t) => {
+  const fake = await fakeLauncher(t);
+  const { prover: ours } = prover(t, someLanguages(["python"]), fake.socket);
+  const proving = ours.proveAll();
+  const peer = await fake.peer();
+  peer.say(hello());
+  await peer.heard();
+  peer.say(
+    frame("STDOUT", Buffer.from("hello\n")),
+    ended({ STDOUT_SEEN: 6, CONTROL_MISSING: ["seccomp: no"] }),
+    torn(),
+  );
+  const [check] = await proving;
+  assert.equal(check?.ok, false);
+  assert.match(check?.detail ?? "", /^its hello was IE/);
+  assert.equal((await ours.readiness()).ready, false);
+});
+
+test("once closed it opens nothing, and what was being opened is closed", LIMIT, async (t) => {
+  const fake = await fakeLauncher(t);
+  const { prover: ours, runs } = prover(t, someLanguages(["c", "python"]), fake.socket);
+  const proving = ours.proveAll();
+  const peer = await fake.peer();
+  ours.close();
+  peer.say(hello());
+  await peer.closed;
+  const checks = await proving;
+  assert.deepEqual(
+    checks.map(({ ok, detail }) => [ok, detail]),
+    [
+      [false, "the service is stopping"],
+      [false, "the service is stopping"],
+    ],
+  );
+  assert.equal(runs(), 0);
+});

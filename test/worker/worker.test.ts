@@ -1,0 +1,434 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { internalError } from "../../src/domain/outcome.ts";
+import { isTerminal, type Submission } from "../../src/domain/submission.ts";
+import type { Languages } from "../../src/languages/load.ts";
+import type { Store } from "../../src/store/port.ts";
+import { Worker, type WorkerOptions } from "../../src/worker/worker.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { childrenOf, eventually, programsOf } from "../launcher/machine.ts";
+import { addKey, enqueue, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
+import { broken, someLanguages } from "./some-languages.ts";
+
+const LIMIT = { timeout: 30_000 };
+const PYTHON = someLanguages(["python"]);
+const SLEEP = "import time; time.sleep(600)";
+
+let launcher: Launcher;
+before(async () => {
+  launcher = await startLauncher({ slots: 8 });
+});
+after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
+
+interface Working extends Temporary {
+  readonly worker: Worker;
+  readonly logs: string[];
+  readonly key: { keyId: string; accountId: string };
+  /** Puts a program into the queue. @returns its id. */
+  readonly submit: (code: string, more?: Parameters<typeof enqueue>[2] & { of?: Working["key"] }) => Promise<string>;
+  /** The submission once it has ended. */
+  readonly end: (id: string) => Promise<Submission>;
+  readonly now: (id: string) => Promise<Submission>;
+}
+
+type Options = Partial<WorkerOptions> & {
+  readonly wrap?: (store: Store) => Store;
+  /** What happened before the worker was started. */
+  readonly earlier?: (there: Temporary, key: Working["key"]) => Promise<void>;
+};
+
+/** A worker on the real launcher and a real store, with its languages proven. */
+async function working(
+  t: TestContext,
+  { wrap = (store) => store, earlier = async () => {}, ...options }: Options = {},
+): Promise<Working> {
+  let worker: Worker | undefined;
+  t.after(() => worker?.stop()); // first: hooks run in order, and the store is closed after its user
+  const temporary = await temporaryStore(t);
+  const { store } = temporary;
+  const key = await addKey(store, "key", { concurrency: 100 });
+  await earlier(temporary, key);
+  const logs: string[] = [];
+  worker = Worker.start({
+    store: wrap(store),
+    languages: PYTHON,
+    launcherSocket: launcher.socket,
+    workers: 2,
+    leaseMs: 60_000,
+    drainMs: 0,
+    log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
+    ...options,
+  });
+  await worker.begun;
+  const now = async (id: string) => {
+    const found = await store.submissions.get(id, key.accountId);
+    assert.ok(found);
+    return found;
+  };
+  const end = async (id: string) => {
+    const ended = await store.submissions.whenTerminal(id, key.accountId, AbortSignal.timeout(20_000));
+    assert.ok(ended && isTerminal(ended.status), `${id} did not end: ${logs.join("")}`);
+    return ended;
+  };
+  const submit: Working["submit"] = async (code, { of = key, ...more } = {}) => {
+    const enqueued = await enqueue(store, of, { code, ...more });
+    assert.ok(enqueued.kind === "enqueued");
+    return enqueued.submission.id;
+  };
+  return { ...temporary, worker, logs, key, submit, end, now };
+}
+
+const verdictOf = ({ outcome }: Submission) => outcome?.judgement.verdict;
+const stdoutOf = ({ outcome }: Submission) => outcome?.output?.stdout.toString();
+
+/** Pids of the submissions' programs; a process that is just coming or going has no command line. */
+function programs(): number[] {
+  const pids = programsOf(launcher).map(({ pid }) => pid);
+  return pids.filter((pid) => commandOf(pid).includes("main.py"));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+async function programRuns(amount = 1): Promise<void> {
+  await eventually(`${amount} running`, () => programs().length >= amount);
+}
+
+/** The slot that runs a program: the ancestor of it that is the launcher's own child. */
+function slotOf(pid: number): number {
+  const parent = Number(
+    readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ")[1],
+  );
+  return parent === launcher.pid ? pid : slotOf(parent);
+}
+
+test("everything that is submitted ends, each with its own output", LIMIT, async (t) => {
+  const { submit, end } = await working(t, { languages: someLanguages(["c", "python"]) });
+  const numbers = [1, 2, 3, 4, 5, 6];
+  const ids = await Promise.all(numbers.map((n) => submit(`print(${n}, input())`, { stdin: `in ${n}\n` })));
+  const wrong = await submit("int main( {", { language: "c" });
+  const right = await submit('#include <stdio.h>\nint main(void) { puts("c"); }', { language: "c" });
+  for (const [index, id] of ids.entries()) {
+    const ended = await end(id);
+    assert.equal(ended.attempts, 1);
+    assert.equal(verdictOf(ended), "AC");
+    assert.equal(stdoutOf(ended), `${numbers[index]} in ${numbers[index]}\n`);
+  }
+  assert.equal((await end(wrong)).outcome?.judgement.cause, "compile_error");
+  assert.equal(stdoutOf(await end(right)), "c\n");
+});
+
+test("a worker offers the languages that it has proven, and no other", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  const { worker, logs } = await working(t, { languages });
+  assert.deepEqual(worker.languages(), ["python"]);
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
+  assert.equal(worker.workers(), 2);
+  assert.equal((await worker.readiness()).ready, true);
+});
+
+test("a slot that is lost while languages are tried costs no language", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"]);
+  let kills = 1;
+  const spoiling: Languages = {
+    ...languages,
+    limitsFor(language, profile) {
+      if (language.name === "c" && kills-- > 0)
+        for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      return languages.limitsFor(language, profile);
+    },
+  };
+  const { worker } = await working(t, { languages: spoiling });
+  assert.deepEqual(worker.languages(), ["c", "python"]);
+});
+
+test("a submission whose language is gone ends as an internal error that says so", LIMIT, async (t) => {
+  const { submit, end } = await working(t);
+  const { status, outcome } = await end(await submit("x", { language: "cobol" }));
+  assert.equal(status, "error");
+  assert.equal(outcome?.judgement.errorMessage, "the language cobol is not available any more");
+});
+
+test("a key with many submissions does not hold up a key with one", LIMIT, async (t) => {
+  const { store, submit, end, now } = await working(t);
+  const other = await addKey(store, "other", { account: "key" });
+  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.1)")));
+  await programRuns(2);
+  const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
+  const one = await submit("print(1)", { of: other });
+  const before = await waiting();
+  assert.ok(before >= 4, "there is a queue to be held up by");
+  assert.equal(verdictOf(await end(one)), "AC");
+  const passed = before - (await waiting());
+  assert.ok(passed <= 4, `${passed} were begun before it had ended`);
+  for (const id of many) assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test("two workers run two at once, and never more", LIMIT, async (t) => {
+  const { submit, end, now } = await working(t);
+  const ids = await Promise.all([1, 2, 3].map(() => submit("import time; time.sleep(0.3)")));
+  await programRuns(2);
+  const states = (await Promise.all(ids.map(now))).map(({ status }) => status);
+  assert.deepEqual(states.sort(), ["pending", "running", "running"]);
+  for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test("an idle worker asks the queue nothing", LIMIT, async (t) => {
+  let claims = 0;
+  const { submit, end } = await working(t, {
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        claim(...asked) {
+          claims++;
+          return store.submissions.claim(...asked);
+        },
+      },
+    }),
+  });
+  await end(await submit("print(1)"));
+  await sleep(100);
+  const before = claims;
+  assert.ok(before > 0);
+  await sleep(1_000);
+  assert.equal(claims, before);
+  await end(await submit("print(1)"));
+});
+
+test("a wake-up is never lost, however it falls between two looks at the queue", LIMIT, async (t) => {
+  let claims = 0;
+  let wake = () => {};
+  let turns = 0;
+  await working(t, {
+    wrap: (store) => ({
+      ...store,
+      onWork(listener) {
+        wake = listener;
+        return store.onWork(listener);
+      },
+      submissions: {
+        ...store.submissions,
+        async claim() {
+          claims++;
+          let promise = Promise.resolve();
+          for (let turn = 0; turn < turns; turn++) promise = promise.then(() => {});
+          if (claims === 1) void promise.then(() => wake());
+          return [];
+        },
+      },
+    }),
+  });
+  for (turns = 0; turns < 20; turns++) {
+    claims = 0;
+    wake();
+    await sleep(1);
+    assert.ok(claims >= 2, `it fell ${turns} turns after the queue was found empty`);
+  }
+});
+
+test(
+  "a slot that is killed costs its own run at worst; its neighbour and the next ones do not notice",
+  LIMIT,
+  async (t) => {
+    const { worker, submit, end } = await working(t);
+    const victim = await submit(SLEEP);
+    await programRuns();
+    const [program] = programs();
+    assert.ok(program);
+    const neighbour = await submit("import time; time.sleep(0.3); print('here')");
+    await programRuns(2);
+    process.kill(slotOf(program), "SIGKILL");
+    const { status, outcome } = await end(victim);
+    assert.equal(status, "error");
+    assert.deepEqual(outcome, internalError("the sandbox was lost before the run ended"));
+    assert.equal(stdoutOf(await end(neighbour)), "here\n");
+    const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
+    for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
+    await eventually("the second slot", () => worker.workers() === 2);
+  },
+);
+
+test("slots that are killed while nothing runs are replaced before they are needed", LIMIT, async (t) => {
+  const { worker, submit, end } = await working(t);
+  for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+  await eventually("the loss", () => worker.workers() === 0);
+  await eventually("new slots", () => worker.workers() === 2);
+  const id = await submit("print(1)");
+  assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test(
+  "a launcher that is killed and started again is all that happens: not ready, then ready, nothing lost",
+  LIMIT,
+  async (t) => {
+    const { worker, submit, end, now } = await working(t);
+    let nowMs = Date.now();
+    t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+    const readyNow = async () => {
+      nowMs += 10_000; // older than any proof may be
+      t.mock.timers.setTime(nowMs);
+      return (await worker.readiness()).ready;
+    };
+    assert.equal(await readyNow(), true);
+    await launcher.kill();
+    assert.equal(await readyNow(), false);
+    await eventually("the loss", () => worker.workers() === 0);
+    const waiting = await submit("print('patient')");
+    await sleep(1_100); // the first try to connect again fails, too
+    assert.equal((await now(waiting)).status, "pending");
+    launcher = await startLauncher({ slots: 8, after: launcher });
+    assert.equal(await readyNow(), true);
+    assert.equal(stdoutOf(await end(waiting)), "patient\n");
+    await eventually("both slots", () => worker.workers() === 2);
+    assert.equal(await readyNow(), true);
+  },
+);
+
+test("stopping lets what runs finish, and begins nothing more", LIMIT, async (t) => {
+  const { worker, submit, now } = await working(t, { workers: 1, drainMs: 10_000 });
+  const running = await submit("import time; time.sleep(0.3); print('done')");
+  await programRuns();
+  const waiting = await submit("print(1)");
+  await worker.stop();
+  assert.equal(stdoutOf(await now(running)), "done\n");
+  const { status, attempts } = await now(waiting);
+  assert.deepEqual([status, attempts], ["pending", 0]);
+  assert.equal((await worker.readiness()).ready, false);
+});
+
+test("what runs on too long is given back: judge runs to the queue, agent runs as an error", LIMIT, async (t) => {
+  const { worker, submit, now } = await working(t, { drainMs: 200 });
+  const judge = await submit(SLEEP);
+  const agent = await submit(SLEEP, { profile: "agent" });
+  await programRuns(2);
+  const begun = performance.now();
+  await worker.stop();
+  const took = performance.now() - begun;
+  assert.ok(took >= 190 && took < 5_000, `${took} ms`);
+  const { status, attempts, startedAtMs } = await now(judge);
+  assert.deepEqual([status, attempts, startedAtMs], ["pending", 0, null]);
+  const ended = await now(agent);
+  assert.equal(ended.status, "error");
+  assert.match(ended.outcome?.judgement.errorMessage ?? "", /agent runs are not repeated/);
+  await eventually("their end", () => programsOf(launcher).length === 0);
+});
+
+test("what is being claimed while it stops is run or given back, not lost", LIMIT, async (t) => {
+  const claiming = Promise.withResolvers<void>();
+  const { worker, submit, end } = await working(t, {
+    drainMs: 10_000,
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        async claim(...asked) {
+          const claims = await store.submissions.claim(...asked);
+          if (claims.length > 0) claiming.resolve();
+          await sleep(100);
+          return claims;
+        },
+      },
+    }),
+  });
+  const id = await submit("print('claimed')");
+  await claiming.promise;
+  await worker.stop();
+  assert.equal(stdoutOf(await end(id)), "claimed\n");
+});
+
+test("a worker that has stopped holds nothing open", LIMIT, async (t) => {
+  const held = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout" || name === "PipeWrap");
+  const before = held().length;
+  const { worker, submit, end } = await working(t, { drainMs: 3_600_000, leaseMs: 3_600_000 });
+  const id = await submit("import time; time.sleep(0.2)");
+  await programRuns();
+  await worker.stop();
+  assert.equal(verdictOf(await end(id)), "AC");
+  await eventually("an end of all timers and connections", () => held().length <= before);
+});
+
+test("a run whose lease was taken back is ended, and what became of it is not overwritten", LIMIT, async (t) => {
+  const { store, clock, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
+  const id = await submit(SLEEP);
+  await programRuns();
+  clock.nowMs = START_MS + 3_600_000; // as if this worker had been silent for an hour
+  const outcome = internalError("ended by another worker");
+  for (;;) {
+    await store.submissions.sweep();
+    const [claim] = await store.submissions.claim("another worker", 3_600_000);
+    if (!claim) continue;
+    assert.deepEqual([claim.submission.id, claim.submission.attempts], [id, 2]);
+    await eventually("the end of the first run", () => programsOf(launcher).length === 0);
+    assert.equal((await store.submissions.get(id, claim.submission.accountId))?.status, "running");
+    assert.equal(await store.submissions.finish(claim.lease, outcome), true);
+    break;
+  }
+  const next = await end(await submit("print('next')"));
+  assert.equal(stdoutOf(next), "next\n");
+  assert.deepEqual((await end(id)).outcome, outcome);
+});
+
+test("a lease is renewed for as long as the run goes on", LIMIT, async (t) => {
+  const { store, clock, submit, end } = await working(t, { workers: 1, leaseMs: 300 });
+  const id = await submit("import time; time.sleep(1.2); print('kept')");
+  await programRuns();
+  for (let passed = 0; passed < 8; passed++) {
+    await sleep(120);
+    clock.nowMs += 120;
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
+  }
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["kept\n", 1]);
+});
+
+test("what a worker left that died before the start is run at once, not a lease later", LIMIT, async (t) => {
+  let id = "";
+  const { end } = await working(t, {
+    earlier: async ({ store, clock }, key) => {
+      const enqueued = await enqueue(store, key, { code: "print('left')" });
+      assert.ok(enqueued.kind === "enqueued");
+      id = enqueued.submission.id;
+      assert.equal((await store.submissions.claim("dead", 1_000)).length, 1);
+      clock.nowMs += 1_000;
+    },
+  });
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
+});
+
+test("what a dead worker left is taken back and run", LIMIT, async (t) => {
+  const { store, clock, submit, end, now } = await working(t, { leaseMs: 300, wrap: withoutFirst });
+  const id = await submit("print('again')");
+  while ((await now(id)).status === "pending") await sleep(5);
+  clock.nowMs += 3_600_000;
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["again\n", 2]);
+  assert.equal(await store.submissions.depth(), 0);
+});
+
+/** The first submission is claimed by a worker that dies at once. */
+function withoutFirst(store: Store): Store {
+  let dead = false;
+  return {
+    ...store,
+    submissions: {
+      ...store.submissions,
+      async claim(workerId, leaseMs, max) {
+        if (dead) return store.submissions.claim(workerId, leaseMs, max);
+        dead = (await store.submissions.claim("dead", 1, 1)).length > 0;
+        return [];
+      },
+    },
+  };
+}
