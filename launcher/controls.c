@@ -137,25 +137,42 @@ static void read_root(const struct slot *s, struct box *b)
 		close(fd);
 }
 
-/* The mount of /proc as the program has it: nothing of the machine, no other user's processes, nothing to write. */
-static void read_proc_mount(const struct slot *s, struct box *b)
+struct mount_line {
+	char own[256], type[16], of_all[256]; /* options of this mount, and of the file system */
+};
+
+/* The mount that the program has at a place: the last of the list lies on top. Type "" when there is none. */
+static struct mount_line mount_at(char *mountinfo, const char *place)
+{
+	struct mount_line found = {.type = ""};
+	char *rest = NULL;
+	for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct mount_line m = {.type = ""};
+		char at[256] = "";
+		const char *dash = strstr(line, " - ");
+		sscanf(line, "%*s %*s %*s %*s %255s %255s", at, m.own);
+		if (!dash || strcmp(at, place))
+			continue;
+		sscanf(dash, " - %15s %*s %255s", m.type, m.of_all);
+		found = m;
+	}
+	return found;
+}
+
+/* The image as a file system of the slot's own, and a /proc with nothing of the machine, no other user's processes. */
+static void read_mounts(const struct slot *s, struct box *b)
 {
 	static const char *const options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
-	char text[16384];
-	bool restricted = false;
+	char text[16384], again[16384];
 	if (read_proc(s, b->program, "mountinfo", text, sizeof text) < 0)
 		text[0] = 0;
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		char at[256] = "", own[256] = "", type[16] = "", of_all[256] = "";
-		const char *dash = strstr(line, " - ");
-		sscanf(line, "%*s %*s %*s %*s %255s %255s", at, own);
-		if (!dash || strcmp(at, "/proc"))
-			continue;
-		sscanf(dash, " - %15s %*s %255s", type, of_all);
-		restricted = !strcmp(type, "proc"); /* the last one counts: it lies on top */
-		for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-			restricted = restricted && (has_word(own, options[i], ",") || has_word(of_all, options[i], ","));
-	}
+	memcpy(again, text, sizeof text);
+
+	struct mount_line root = mount_at(text, "/"), proc = mount_at(again, "/proc");
+	control_note(b, "own_image", strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
+	bool restricted = !strcmp(proc.type, "proc");
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		restricted = restricted && (has_word(proc.own, options[i], ",") || has_word(proc.of_all, options[i], ","));
 	control_note(b, "restricted_proc", restricted ? NULL : "/proc shows or allows more than it should");
 }
 
@@ -166,5 +183,5 @@ void controls_read(const struct slot *s, struct box *b)
 	read_status(s, b);
 	read_membership(s, b);
 	read_root(s, b);
-	read_proc_mount(s, b);
+	read_mounts(s, b);
 }

@@ -84,6 +84,10 @@ int __wrap_mount(const char *what, const char *at, const char *type, unsigned lo
 		flags &= ~(unsigned long)MS_NOSUID;
 	if (fault("restricted_proc") && type && !strcmp(type, "proc"))
 		data = NULL;
+	if (fault("own_image") && type && !strcmp(type, "overlay")) {
+		errno = ENODEV;
+		return -1;
+	}
 	return __real_mount(what, at, type, flags, data);
 }
 

@@ -15,7 +15,7 @@ int root_enter(const char *image, struct failure *f);
  * a file system of its own: inodes that nobody else has, so that locks and watches
  * on them reach no other slot, and no word about where the image lies and how full
  * the host's disk is. Returns 1 where the kernel has no overlays: then the image
- * stays as it is.
+ * stays as it is, and every box of the slot lacks the control own_image.
  */
 int root_own(struct failure *f);
 

@@ -77,9 +77,9 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     remedy: "remove the directory image/ in the data directory and start assay again: it builds a new one",
   },
   own_image: {
-    needed: false,
+    needed: true,
     means:
-      "a program sees in its mount list where the image lies; programs that run at the same time can watch and lock the same files of the image",
+      "boxes would share the files of the image: programs that run at the same time could watch and lock them, and see where they lie",
     remedy:
       "load the kernel module overlay, and keep the data directory on a file system that may lie below an overlay",
   },

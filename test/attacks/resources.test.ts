@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { useEngine } from "../engine/engine.ts";
 import { type CompletedRecord, checked } from "../engine/record.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import { hostMounts, programsOf, tracesOf } from "../launcher/machine.ts";
+import { chargedBytesOf, hostMounts, kernelBytes, programsOf, tracesOf } from "../launcher/machine.ts";
 
 /** Programs that take what they can get. Each is bounded, and after each the host is as before. */
 const engine = useEngine({ workers: 1 });
@@ -13,8 +13,10 @@ const MIB = 1_048_576;
 const PATIENCE_MS = 15_000;
 
 /** What else runs on this machine moves these meanwhile. */
-const MEMORY_NOISE = 512 * MIB;
+const KERNEL_NOISE = 128 * MIB;
 const FILES_NOISE = 4_000;
+/** Slots that are rebuilding their box. */
+const CHARGED_NOISE = 64 * MIB;
 
 interface Host {
   /** Of this launcher: processes and control groups, and programs that still run. */
@@ -23,7 +25,10 @@ interface Host {
   readonly mounts: string[];
   readonly segments: number;
   readonly openFiles: number;
-  readonly freeBytes: number;
+  /** Memory of programs and tmpfs that is charged to this launcher's boxes, those that are gone included. */
+  readonly chargedBytes: number;
+  /** Memory that the kernel uses for itself and for tmpfs. What other programs use for themselves is not in it. */
+  readonly kernelBytes: number;
 }
 
 function lookAtHost(launcher: Launcher): Host {
@@ -35,8 +40,13 @@ function lookAtHost(launcher: Launcher): Host {
     mounts: hostMounts(),
     segments: ipc.reduce((sum, count) => sum + count, 0),
     openFiles: Number(read("/proc/sys/fs/file-nr").split("\t")[0]),
-    freeBytes: Number(/^MemAvailable: +(\d+) kB$/m.exec(read("/proc/meminfo"))?.[1]) * 1024,
+    chargedBytes: chargedBytesOf(launcher),
+    kernelBytes: kernelBytes(),
   };
+}
+
+function more(what: string, earlier: number, now: number, noise: number): string[] {
+  return now > earlier + noise ? [`${now - earlier} more ${what}`] : [];
 }
 
 function differences(earlier: Host, now: Host): string[] {
@@ -45,8 +55,9 @@ function differences(earlier: Host, now: Host): string[] {
     ...(now.programs > 0 ? [`${now.programs} programs still run`] : []),
     ...(now.segments > earlier.segments ? ["IPC objects of the host more"] : []),
     ...now.mounts.filter((mount) => !earlier.mounts.includes(mount)).map((mount) => `mounted: ${mount}`),
-    ...(now.openFiles > earlier.openFiles + FILES_NOISE ? [`${now.openFiles - earlier.openFiles} files open`] : []),
-    ...(now.freeBytes < earlier.freeBytes - MEMORY_NOISE ? [`${earlier.freeBytes - now.freeBytes} bytes less`] : []),
+    ...more("files open", earlier.openFiles, now.openFiles, FILES_NOISE),
+    ...more("bytes of boxes", earlier.chargedBytes, now.chargedBytes, CHARGED_NOISE),
+    ...more("bytes of the kernel", earlier.kernelBytes, now.kernelBytes, KERNEL_NOISE),
   ];
 }
 

@@ -96,6 +96,7 @@ test("a completed record is the contract's, field by field", () => {
         controls_applied: [
           "pid_namespace",
           "mount_namespace",
+          "own_image",
           "restricted_proc",
           "seccomp_filter",
           "memory_limit",

@@ -22,6 +22,7 @@ const CONTROLS: Readonly<Record<string, { missing: string; also?: readonly strin
   seccomp_filter: { missing: "is not set" },
   cgroup_membership: { missing: "is not in every group of its box" },
   read_only_root: { missing: "the image can be written, or allows set-uid or devices" },
+  own_image: { missing: "the image is shared with other boxes" },
   restricted_proc: { missing: "/proc shows or allows more than it should" },
   memory_limit: { missing: "reads back differently" },
   process_limit: { missing: "reads back differently" },

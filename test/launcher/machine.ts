@@ -77,6 +77,29 @@ export function tracesOf(launcher: Launcher): string[] {
   return [...processes, ...groupsOf(launcher)];
 }
 
+/**
+ * Memory of programs and of tmpfs that is charged to an instance, in bytes; what ended boxes left is charged to it, too.
+ * Not the page cache: it stays as long as there is room.
+ */
+export function chargedBytesOf(launcher: Pick<Launcher, "instance">): number {
+  const top = groupsOf(launcher).find((path) => path.endsWith(`/assay-${launcher.instance}`) && exists(`${path}/memory.stat`));
+  if (top === undefined) throw new Error(`${launcher.instance} has no memory group`);
+  const stat = read(`${top}/memory.stat`);
+  const field = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1]);
+  // cgroup v1 counts the groups below only in the fields with `total_`.
+  const bytes = stat.includes("\ntotal_rss ") ? field("total_rss") + field("total_shmem") : field("anon") + field("shmem");
+  if (Number.isNaN(bytes)) throw new Error(`${top}/memory.stat is not understood`);
+  return bytes;
+}
+
+/** Memory that the kernel uses for itself and for tmpfs, in bytes: it would grow if something of a box stayed uncharged. */
+export function kernelBytes(): number {
+  const meminfo = read("/proc/meminfo");
+  return ["SUnreclaim", "KernelStack", "PageTables", "Percpu", "Shmem"]
+    .map((name) => Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(meminfo)?.[1]) * 1024)
+    .reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** All mounts that the host sees. */
 export function hostMounts(): string[] {
   return readFileSync("/proc/self/mountinfo", "utf8").split("\n").sort();

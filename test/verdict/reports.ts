@@ -35,6 +35,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     controls: [
       "pid_namespace",
       "mount_namespace",
+      "own_image",
       "restricted_proc",
       "seccomp_filter",
       "memory_limit",
