@@ -82,12 +82,16 @@ export function tracesOf(launcher: Launcher): string[] {
  * Not the page cache: it stays as long as there is room.
  */
 export function chargedBytesOf(launcher: Pick<Launcher, "instance">): number {
-  const top = groupsOf(launcher).find((path) => path.endsWith(`/assay-${launcher.instance}`) && exists(`${path}/memory.stat`));
+  const top = groupsOf(launcher).find(
+    (path) => path.endsWith(`/assay-${launcher.instance}`) && exists(`${path}/memory.stat`),
+  );
   if (top === undefined) throw new Error(`${launcher.instance} has no memory group`);
   const stat = read(`${top}/memory.stat`);
   const field = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1]);
   // cgroup v1 counts the groups below only in the fields with `total_`.
-  const bytes = stat.includes("\ntotal_rss ") ? field("total_rss") + field("total_shmem") : field("anon") + field("shmem");
+  const bytes = stat.includes("\ntotal_rss ")
+    ? field("total_rss") + field("total_shmem")
+    : field("anon") + field("shmem");
   if (Number.isNaN(bytes)) throw new Error(`${top}/memory.stat is not understood`);
   return bytes;
 }

@@ -54,7 +54,10 @@ function starved({ result, metrics, evidence }: CompletedRecord, limits: Limits)
   );
 }
 
-const DESCENDANTS = ["descendant_kill", /^SIGKILL to \d+ process(es)? still alive when the program had ended$/] as const;
+const DESCENDANTS = [
+  "descendant_kill",
+  /^SIGKILL to \d+ process(es)? still alive when the program had ended$/,
+] as const;
 const ACTIONS: Readonly<Record<Exclude<Intervention, "none">, readonly [type: string, details: RegExp]>> = {
   "wall kill": ["forced_kill", /^SIGKILL to every process of the box: wall time limit$/],
   "cpu kill": ["forced_kill", /^SIGKILL to every process of the box: CPU time limit$/],
