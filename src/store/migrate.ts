@@ -1,12 +1,13 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Abilities, Engine } from "./engine.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
+import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
-const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions];
+const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks];
 
 /**
  * Brings the schema up to date, all of it or nothing, so an interrupt is harmless and two

@@ -7,10 +7,16 @@ import type { Generated, Selectable } from "kysely";
 export interface Schema {
   tiers: TierTable;
   accounts: AccountTable;
+  projects: ProjectTable;
   api_keys: ApiKeyTable;
+  quota: QuotaTable;
   submissions: SubmissionTable;
   programs: ProgramTable;
   outcomes: OutcomeTable;
+  endpoints: EndpointTable;
+  deliveries: DeliveryTable;
+  attempts: AttemptTable;
+  audit: AuditTable;
 }
 
 interface TierTable {
@@ -23,6 +29,13 @@ interface AccountTable {
   id: string;
   name: string;
   tier: string;
+  created_at: number;
+}
+
+interface ProjectTable {
+  id: string;
+  account_id: string;
+  name: string;
   created_at: number;
 }
 
@@ -41,9 +54,21 @@ interface ApiKeyTable {
   default_profile: string;
   created_at: number;
   revoked_at: number | null;
+  /** When a rotated key stops; null: never by itself. */
+  expires_at: number | null;
+  /** The key that this one was rotated from. */
+  replaces: string | null;
   last_used_at: number | null;
   /** Rises with every claim: the key with the lowest was served longest ago. */
   turn: Generated<number>;
+}
+
+/** The newest requests of each key, as many as it may make in a minute: what an exact window needs. */
+interface QuotaTable {
+  key_id: string;
+  /** Counts up per key. */
+  n: number;
+  at: number;
 }
 
 /** Narrow on purpose: a row is rewritten by claim, renew and finish. */
@@ -83,6 +108,75 @@ interface OutcomeTable {
   stderr: Buffer | null;
   /** JSON of everything else in the Outcome. */
   body: string;
+}
+
+/** Where a project's results are sent. */
+interface EndpointTable {
+  id: string;
+  project_id: string;
+  url: string;
+  /** Sealed with the key file; see src/webhooks/. */
+  secret: Buffer;
+  /** `standard`: the HMAC key is the decoded secret; `raw`: its characters. */
+  signing: string;
+  /** 1 or 0. */
+  active: number;
+  created_at: number;
+  removed_at: number | null;
+}
+
+/** The outbox: written in the transaction of the result, so that no crash loses one. */
+interface DeliveryTable {
+  seq: Generated<number>;
+  id: string;
+  endpoint_id: string;
+  /** Null for a test send, which has a body of its own. */
+  submission_seq: number | null;
+  /** The header webhook-id: the submission's id. */
+  message_id: string;
+  /** `result`, `replay` or `test`. */
+  kind: string;
+  body: Buffer | null;
+  /** `pending`, `delivered` or `failed`. */
+  state: string;
+  /** Attempts begun. */
+  attempts: number;
+  /** When the next attempt is due; null when it is over. */
+  next_at: number | null;
+  /** Rises with every claim. */
+  fence: Generated<number>;
+  lease_until: number | null;
+  created_at: number;
+  ended_at: number | null;
+}
+
+interface AttemptTable {
+  delivery_seq: number;
+  /** 1 for the first. */
+  number: number;
+  at: number;
+  latency_ms: number;
+  /** The receiver's HTTP status; null when there was no answer. */
+  status: number | null;
+  /** Why there was no answer, in words for an operator. */
+  error: string | null;
+  /** How the answer begins. */
+  answer: Buffer | null;
+}
+
+/** Who changed what; rows are only ever added. */
+interface AuditTable {
+  seq: Generated<number>;
+  at: number;
+  /** `cli`, later a person. */
+  actor: string;
+  /** Such as `key.create`. */
+  action: string;
+  /** Id of what was changed. */
+  subject: string;
+  account_id: string | null;
+  /** JSON, never a secret. */
+  detail: string;
 }
 
 export type SubmissionRow = Selectable<SubmissionTable>;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
+import { describe, type TestContext } from "node:test";
 import type { ProfileName } from "../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../src/domain/submission.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -33,6 +33,14 @@ export async function temporaryStore(t?: TestContext): Promise<Temporary> {
   };
   t?.after(dispose);
   return { store, clock, path, dispose };
+}
+
+/** Opens a store of one engine; closed and removed after the test, or by `dispose`. */
+export type OpenTemporary = (t?: TestContext) => Promise<Temporary>;
+
+/** Declares the same tests for every engine that the store has. */
+export function onEachEngine(suite: (temporaryStore: OpenTemporary) => void): void {
+  describe("on SQLite", () => suite(temporaryStore));
 }
 
 /** A key of an account, with the tier's limits unless told otherwise. @returns the ids. */
