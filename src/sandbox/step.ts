@@ -1,3 +1,4 @@
+import { cpus } from "node:os";
 import type { Command } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
 import { UNLIMITED } from "./protocol.ts";
@@ -22,7 +23,17 @@ export interface Step {
  */
 const PROCESS_RLIMIT_ABOVE = 64;
 
-/** The CPU budget of the whole box ends first; the rlimit of one process is the backstop. */
+/**
+ * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that others used, half as much again
+ * has been seen, and SIGKILL at the hard limit leaves no trace. So it stands where no process can come before its wall
+ * time ends, however it is charged: a backstop for a supervisor that does not act. The budget itself is kept by the exact
+ * count of the group.
+ * @returns seconds.
+ */
+function cpuRlimit({ wallMs }: Limits): number {
+  return Math.ceil(wallMs / 1000) * CPUS + CPU_RLIMIT_ABOVE_SECS;
+}
+const CPUS = cpus().length;
 const CPU_RLIMIT_ABOVE_SECS = 1;
 
 /** One inode per this many bytes of /tmp, as many as the work directory has at most. */
@@ -46,7 +57,7 @@ export function encodeStep({ command, files, stdin, limits, work, more }: Step):
     .int("OPEN_FILES", limits.openFiles)
     .int("ADDRESS_SPACE_BYTES", limits.addressSpaceBytes ?? UNLIMITED)
     .int("STACK_BYTES", limits.stackBytes)
-    .int("CPU_RLIMIT_SECS", Math.ceil(limits.cpuMs / 1000) + CPU_RLIMIT_ABOVE_SECS)
+    .int("CPU_RLIMIT_SECS", cpuRlimit(limits))
     .int("PROCESSES_RLIMIT", limits.processes + PROCESS_RLIMIT_ABOVE)
     .int("WORK_BYTES", limits.workBytes)
     .int("WORK_INODES", limits.workInodes)

@@ -119,8 +119,8 @@ export const TABLE: readonly Row[] = [
 ];
 
 /**
- * RLIMIT_CPU counts ticks, and a program that sleeps across them can be charged for time that it did not use. The
- * group's count is exact. The rlimit stands at least a second above the budget, so one second less is not too much.
+ * RLIMIT_CPU counts ticks, and a process can be charged for time that it did not use. The group's count is exact. The
+ * rlimit stands more than a second above the budget, so one second less is not too much.
  */
 function spentCpuBudget(report: StepReport): boolean {
   const limit = report.rlimits.cpu_secs;
