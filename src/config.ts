@@ -24,6 +24,8 @@ export interface Config {
   readonly leaseMs: number;
   /** How long running submissions may go on after SIGTERM before they are given back. */
   readonly drainMs: number;
+  /** What webhook secrets are sealed with. It is made when it is missing, unless somebody named it. */
+  readonly secretKey: { readonly path: string; readonly make: boolean };
   readonly logLevel: LogLevel;
   /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
   readonly unknownSettings: readonly string[];
@@ -80,6 +82,7 @@ const settingsSchema = z.object({
   ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("1000"),
   ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
   ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
+  ASSAY_SECRET_KEY_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
 });
 
@@ -104,6 +107,10 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     maxPending: settings.ASSAY_MAX_PENDING,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
+    secretKey: {
+      path: settings.ASSAY_SECRET_KEY_FILE ?? join(dataDir, "keys", "webhook.key"),
+      make: settings.ASSAY_SECRET_KEY_FILE === undefined,
+    },
     logLevel: settings.ASSAY_LOG_LEVEL,
     unknownSettings: Object.keys(given).filter((name) => !(name in settingsSchema.shape)),
   };

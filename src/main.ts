@@ -9,11 +9,12 @@ import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
 import { ProtocolError } from "./sandbox/wire.ts";
+import { SecretKeyError } from "./webhooks/key-file.ts";
 
 const OLDEST_NODE = 24;
 
 /** Errors whose message is written for whoever typed the command. */
-const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, SandboxError];
+const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, SandboxError, SecretKeyError];
 
 /** One command per file of cli/. */
 const program = new Command("assay")
