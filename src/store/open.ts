@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { accountStore } from "./accounts.ts";
+import { deliveryStore } from "./deliveries.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -31,7 +32,9 @@ export async function openStore({ path, now = Date.now }: StoreOptions): Promise
   return {
     submissions: submissionStore(engine, transactions, wakeups, now),
     accounts: accountStore(engine, transactions, now),
+    deliveries: deliveryStore(engine, transactions, wakeups, now),
     onWork: (listener) => wakeups.onWork(listener),
+    onDeliveries: (listener) => wakeups.onDeliveries(listener),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },
