@@ -1,10 +1,14 @@
 import { Command } from "commander";
-import { AdminError } from "./admin/keys.ts";
+import { AdminError } from "./admin/error.ts";
+import { accountsCommand } from "./cli/accounts.ts";
+import { auditCommand } from "./cli/audit.ts";
 import { benchCommand } from "./cli/bench.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { keysCommand } from "./cli/keys.ts";
+import { projectsCommand } from "./cli/projects.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { tiersCommand } from "./cli/tiers.ts";
 import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
@@ -20,7 +24,11 @@ const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, Sa
 const program = new Command("assay")
   .description("sandboxed code execution with kernel evidence")
   .addCommand(serveCommand())
+  .addCommand(accountsCommand())
+  .addCommand(projectsCommand())
   .addCommand(keysCommand())
+  .addCommand(tiersCommand())
+  .addCommand(auditCommand())
   .addCommand(runCommand())
   .addCommand(doctorCommand())
   .addCommand(benchCommand());

@@ -1,8 +1,8 @@
 import type { Attempt, Next } from "../domain/delivery.ts";
-import type { ProfileName } from "../domain/limits.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import type { Caller, Program, Submission } from "../domain/submission.ts";
+import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
+import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -14,6 +14,11 @@ import type { Signing } from "../domain/webhook.ts";
 export interface Store {
   readonly submissions: SubmissionStore;
   readonly accounts: AccountStore;
+  readonly tiers: TierStore;
+  readonly projects: ProjectStore;
+  readonly keys: KeyStore;
+  readonly endpoints: EndpointStore;
+  readonly audit: AuditStore;
   readonly deliveries: DeliveryStore;
 
   /**
@@ -133,46 +138,6 @@ export interface SubmissionStore {
 
   /** @returns pending submissions of all keys. */
   depth(): Promise<number>;
-}
-
-/** A key as an operator sees it; the key itself is never stored. */
-export interface ApiKeyRow {
-  readonly id: string;
-  readonly accountId: string;
-  readonly accountName: string;
-  readonly projectId: string | null;
-  readonly name: string;
-  /** First characters of the key, so that a person can recognise it. */
-  readonly prefix: string;
-  /** SHA-256 of the key, hexadecimal. */
-  readonly hash: string;
-  /** Null: the tier's value. */
-  readonly requestsPerMinute: number | null;
-  readonly concurrency: number | null;
-  readonly profiles: readonly ProfileName[];
-  readonly defaultProfile: ProfileName;
-  readonly createdAtMs: number;
-  readonly revokedAtMs: number | null;
-  readonly lastUsedAtMs: number | null;
-}
-
-export interface AccountStore {
-  /** @returns the account of that name, made with the tier if there is none. */
-  ensureAccount(name: string, tier: string): Promise<{ readonly id: string; readonly name: string }>;
-
-  addKey(key: Omit<ApiKeyRow, "accountName" | "revokedAtMs" | "lastUsedAtMs">): Promise<void>;
-
-  /** All keys, oldest first, revoked ones included. */
-  listKeys(): Promise<ApiKeyRow[]>;
-
-  /** @returns false when there is no such live key. */
-  revokeKey(id: string): Promise<boolean>;
-
-  /** The caller behind a key's hash, and that hash as stored; undefined when unknown or revoked. */
-  findCaller(hash: string): Promise<{ readonly caller: Caller; readonly hash: string } | undefined>;
-
-  /** Notes that the key was used now. Written at most once a minute per key. */
-  touchKey(keyId: string): Promise<void>;
 }
 
 /** What an attempt needs to know, and the proof that it is ours: a fence, as a Lease is. */

@@ -37,6 +37,8 @@ interface ProjectTable {
   account_id: string;
   name: string;
   created_at: number;
+  /** An archived project gets no new keys and endpoints; its records stay. */
+  archived_at: number | null;
 }
 
 interface ApiKeyTable {

@@ -9,6 +9,7 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
     .addColumn("name", "text", (c) => c.notNull())
     .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addColumn("archived_at", "bigint")
     .addUniqueConstraint("projects_name", ["account_id", "name"])
     .execute();
   await trx.schema.alterTable("api_keys").addColumn("expires_at", "bigint").execute();
