@@ -26,13 +26,15 @@ const AZURE_HOST = "168.63.129.16";
 
 /**
  * Why nothing may be sent to this address; null when it is global unicast, and not this machine's own.
- * @param address IPv4 or IPv6 in any spelling that the system takes.
+ * @param address IPv4 or IPv6, as a look-up or a URL has it.
+ * @param own this machine's addresses. Behind its own public address a machine meets its own services, past the firewall.
  */
-export function whyNotGlobal(address: string): string | null {
+export function whyNotGlobal(address: string, own: readonly string[] = ownAddresses()): string | null {
   if (isIP(address) === 0) return "not an address";
   const parsed = ipaddr.parse(address);
   const why = parsed.kind() === "ipv4" ? whyNotGlobal4(parsed as ipaddr.IPv4) : whyNotGlobal6(parsed as ipaddr.IPv6);
-  return why ?? (isOurs(parsed) ? "this machine's own" : null);
+  const same = (other: string) => ipaddr.parse(other).toNormalizedString() === parsed.toNormalizedString();
+  return why ?? (own.some(same) ? "this machine's own" : null);
 }
 
 function whyNotGlobal4(address: ipaddr.IPv4): string | null {
@@ -53,8 +55,6 @@ function whyNotGlobal6(address: ipaddr.IPv6): string | null {
   return null;
 }
 
-/** Behind its own public address a machine meets its own services, past the firewall. */
-function isOurs(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return own.some((other) => ipaddr.parse(other.address).toNormalizedString() === address.toNormalizedString());
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
 }

@@ -48,7 +48,8 @@ export async function post({ target, headers, body }: Post, options: PostOptions
   });
   try {
     const path = `${target.url.pathname}${target.url.search}`;
-    const answer = await client.request({ method: "POST", path, headers, body, signal, reset: true });
+    const request = client.request({ method: "POST", path, headers, body, signal, reset: true });
+    const answer = await orAborted(request, signal); // the client itself hears of it only once it is connected
     return { status: answer.statusCode, ...(await readBegin(answer.body)) };
   } finally {
     void client.destroy();
@@ -71,7 +72,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
       socket.off("error", failed);
       callback(null, socket);
     });
-    // A client that is destroyed lets go of a socket only once it is connected.
+    // The same holds for its end: nobody else would let go of a socket that is not connected yet.
     options.signal.addEventListener("abort", () => socket.destroy(), { once: true });
   };
 }
