@@ -9,16 +9,26 @@ import { projectsCommand } from "./cli/projects.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { tiersCommand } from "./cli/tiers.ts";
+import { webhooksCommand } from "./cli/webhooks.ts";
 import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
 import { ProtocolError } from "./sandbox/wire.ts";
 import { SecretKeyError } from "./webhooks/key-file.ts";
+import { BlockedError } from "./webhooks/target.ts";
 
 const OLDEST_NODE = 24;
 
 /** Errors whose message is written for whoever typed the command. */
-const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, SandboxError, SecretKeyError];
+const SENTENCES = [
+  AdminError,
+  BlockedError,
+  ConfigError,
+  LanguageFileError,
+  ProtocolError,
+  SandboxError,
+  SecretKeyError,
+];
 
 /** One command per file of cli/. */
 const program = new Command("assay")
@@ -27,6 +37,7 @@ const program = new Command("assay")
   .addCommand(accountsCommand())
   .addCommand(projectsCommand())
   .addCommand(keysCommand())
+  .addCommand(webhooksCommand())
   .addCommand(tiersCommand())
   .addCommand(auditCommand())
   .addCommand(runCommand())

@@ -3,7 +3,7 @@ import type { KeyView } from "../admin/key-view.ts";
 import { createKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import { answer, table } from "./answer.ts";
-import { duration, profile, profileList, wholeNumber, wholeNumberOrTier } from "./option-values.ts";
+import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
 import { ACTOR, type DataOption, withStore } from "./with-store.ts";
 
 interface Options extends DataOption {
@@ -21,8 +21,8 @@ interface CreateOptions extends Options {
 }
 
 interface UpdateOptions extends Options {
-  readonly rpm?: number | null;
-  readonly concurrency?: number | null;
+  readonly rpm?: number | "tier";
+  readonly concurrency?: number | "tier";
   readonly profiles?: ProfileName[];
   readonly defaultProfile?: ProfileName;
 }
@@ -72,15 +72,17 @@ export function keysCommand(): Command {
     .command("update")
     .description("change what a key may do, from its next request on")
     .argument("<key>", WHICH)
-    .option("--rpm <number>", "requests a minute; 'tier' for the tier's", wholeNumberOrTier)
-    .option("--concurrency <number>", "submissions executing at once; 'tier' for the tier's", wholeNumberOrTier)
+    .option("--rpm <number>", "requests a minute; 'tier' for the tier's", limitOrTier)
+    .option("--concurrency <number>", "submissions executing at once; 'tier' for the tier's", limitOrTier)
     .option("--profiles <names>", "profiles it may use", profileList)
     .option("--default-profile <name>", "the one of them that a submission gets", profile)
     .option("--json", "as JSON")
     .option("--data <directory>", "data directory")
     .action((which: string, options: UpdateOptions) =>
       withStore(options, async (store) => {
-        const { rpm: requestsPerMinute, concurrency, profiles, defaultProfile } = options;
+        const { profiles, defaultProfile } = options;
+        const requestsPerMinute = options.rpm === "tier" ? null : options.rpm;
+        const concurrency = options.concurrency === "tier" ? null : options.concurrency;
         const key = await updateKey(store, which, { requestsPerMinute, concurrency, profiles, defaultProfile }, ACTOR);
         answer(options.json, key, () => `changed ${key.prefix}… (${key.name})`);
       }),

@@ -8,9 +8,9 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** @returns null for `tier`: no limit of its own. */
-export function wholeNumberOrTier(text: string): number | null {
-  return text === "tier" ? null : wholeNumber(text);
+/** A limit of a key's own, or `tier` for the tier's. Not null yet: the parser of options takes that for no value. */
+export function limitOrTier(text: string): number | "tier" {
+  return text === "tier" ? text : wholeNumber(text);
 }
 
 /** `90s`, `15m`, `24h`, `7d` or 0. @returns milliseconds. */
