@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
+import type { HostPort } from "../domain/transport.ts";
 import { whyNotGlobal } from "./address.ts";
 import { type Resolve, resolveLocal, resolvePublic } from "./resolve.ts";
-import { type Allowed, BlockedError, parseTarget, type Target } from "./target.ts";
+import { BlockedError, parseTarget, type Target } from "./target.ts";
 
 /**
  * Looks at the address twice: when it is configured, so that a person hears of it, and for
@@ -12,7 +13,7 @@ import { type Allowed, BlockedError, parseTarget, type Target } from "./target.t
 /** @throws BlockedError when nothing may be sent there, or its name cannot be looked up. */
 export async function checkUrl(
   url: string,
-  allowed: readonly Allowed[],
+  allowed: readonly HostPort[],
   resolve: Resolve = resolvePublic,
 ): Promise<void> {
   const target = parseTarget(url, allowed);

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 export const KEY_BYTES = 32;
@@ -57,6 +57,7 @@ function read(path: string): Buffer | undefined {
  * sees all of it or nothing, and of two that make one at the same time both use the first.
  */
 function makeKey(path: string): Buffer | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomUUID()}`;
   try {
     writeFileSync(draft, randomBytes(KEY_BYTES), { mode: 0o600, flag: "wx", flush: true });

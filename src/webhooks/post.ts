@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from "node:net";
-import { connect } from "node:tls";
+import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import { permittedAddresses } from "./guard.ts";
 import type { Resolve } from "./resolve.ts";
@@ -17,8 +17,7 @@ export interface Post {
 }
 
 export interface PostOptions {
-  /** All authorities that are trusted, PEM. */
-  readonly authorities: readonly string[];
+  readonly trust: SecureContext;
   readonly resolve: Resolve;
   /** Ends it: when its time is over, or when the service stops. */
   readonly signal: AbortSignal;
@@ -65,7 +64,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
   };
   return (_: unknown, callback: buildConnector.Callback) => {
     // Set although it is the default: the environment can turn it off for a whole process.
-    const verify = { ca: [...options.authorities], rejectUnauthorized: true };
+    const verify = { secureContext: options.trust, rejectUnauthorized: true };
     const socket = connect({ host, port, lookup, ...verify, ALPNProtocols: ["http/1.1"] });
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {

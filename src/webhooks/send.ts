@@ -1,19 +1,20 @@
+import type { SecureContext } from "node:tls";
 import type { Attempt } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
+import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/port.ts";
 import { type Answer, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
-import { type Allowed, BlockedError, parseTarget } from "./target.ts";
+import { BlockedError, parseTarget } from "./target.ts";
 
 /** From the look-up of the name to the end of the answer. */
 const TIMEOUT_MS = 10_000;
 
 export interface SendOptions {
   readonly sealer: Sealer;
-  readonly allowed: readonly Allowed[];
-  /** All authorities that are trusted, PEM. */
-  readonly authorities: readonly string[];
+  readonly allowed: readonly HostPort[];
+  readonly trust: SecureContext;
   /** Such as `Assay/1.2.3`. */
   readonly userAgent: string;
   readonly resolve?: Resolve;
@@ -48,7 +49,7 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
     const signed = signatureOf(claim, { id: messageId, atMs, body }, options.sealer);
     const headers = { "content-type": "application/json", "user-agent": options.userAgent, ...signed };
     const signal = AbortSignal.any([time.signal, stop]);
-    const answer = await post({ target, headers, body }, { authorities: options.authorities, resolve, signal });
+    const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted && error === stop.reason) throw error;

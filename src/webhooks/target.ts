@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import type { HostPort } from "../domain/transport.ts";
 
 /** The address, the form or the answer of the look-up is not allowed; the message is for whoever configured it. */
 export class BlockedError extends Error {
@@ -15,12 +16,6 @@ export interface Target {
   readonly allowed: boolean;
 }
 
-/** A receiver that the operator allows whatever its address is. */
-export interface Allowed {
-  readonly host: string;
-  readonly port: number;
-}
-
 const MAX_LENGTH = 2_048;
 const HTTPS_PORT = 443;
 /** Ports below belong to the services of machines; nobody receives webhooks on one but HTTPS. */
@@ -33,9 +28,10 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/;
  * Reads the URL as the connection will. WHATWG's parser has turned numbers of every form
  * (decimal, octal, hexadecimal, full-width) into plain addresses; what it passes over in
  * silence (tabs, line ends, backslashes) is refused.
+ * @param allowed receivers that the operator named: their addresses are not judged.
  * @throws BlockedError
  */
-export function parseTarget(text: string, allowed: readonly Allowed[]): Target {
+export function parseTarget(text: string, allowed: readonly HostPort[]): Target {
   if (text.length > MAX_LENGTH) throw new BlockedError(`the URL must have at most ${MAX_LENGTH} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000- \u007f-\u00a0\\]/.test(text))

@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import type { Attempt } from "../../src/domain/delivery.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { DeliveryClaim, Store } from "../../src/store/port.ts";
-import { addEndpoint, addProject, DONE, endOne, remove, setActive, submit } from "../webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, DONE, endOne, submit } from "../webhooks/project.ts";
 import { onEachEngine, START_MS } from "./temporary.ts";
 
 const LEASE_MS = 1_000;
@@ -31,17 +31,17 @@ const all = (store: Store) => store.deliveries.list({ max: 100 });
 
 onEachEngine((temporaryStore) => {
   async function room(t: TestContext) {
-    const temporary = await temporaryStore(t);
-    const project = await addProject(temporary);
-    return { ...temporary, temporary, project };
+    const { store, clock } = await temporaryStore(t);
+    const project = await addProject(store);
+    return { store, clock, project, endpoint: async () => (await addEndpoint(store, project)).id };
   }
 
   test("a result comes with one delivery for each active endpoint of its project", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const endpoints = [1, 2, 3, 4].map(() => addEndpoint(temporary, project).id);
-    setActive(temporary, endpoints[1] ?? "", false);
-    remove(temporary, endpoints[2] ?? "");
-    addEndpoint(temporary, await addProject(temporary, "another"));
+    const { store, endpoint, project } = await room(t);
+    const endpoints = [await endpoint(), await endpoint(), await endpoint(), await endpoint()];
+    await store.endpoints.setActive(endpoints[1] ?? "", false, ACTOR);
+    await store.endpoints.remove(endpoints[2] ?? "", ACTOR);
+    await addEndpoint(store, await addProject(store, "another"));
     const id = await endOne(store, project);
     const deliveries = await all(store);
     assert.deepEqual(deliveries.map((delivery) => delivery.endpointId).sort(), [endpoints[0], endpoints[3]].sort());
@@ -52,8 +52,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("a key without a project delivers nothing, whatever endpoints there are", async (t) => {
-    const { store, temporary, project } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
     await submit(store, { id: null, key: project.key });
     const [claim] = await store.submissions.claim("w", LEASE_MS);
     assert.ok(claim);
@@ -62,8 +62,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("an error is delivered like a completion: finished, given back, and swept", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     const finished = await endOne(store, project, internalError("the sandbox was lost"));
     const released = await submit(store, project, "agent");
     const [mine] = await store.submissions.claim("w", LEASE_MS);
@@ -85,8 +85,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("what is not the end delivers nothing: given back, swept to run again, finished too late", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     await submit(store, project);
     const [first] = await store.submissions.claim("w", LEASE_MS);
     assert.ok(first);
@@ -100,14 +100,14 @@ onEachEngine((temporaryStore) => {
   });
 
   test("only an end that has something to deliver wakes whoever delivers", async (t) => {
-    const { store, temporary, project } = await room(t);
+    const { store, endpoint, project } = await room(t);
     let woken = 0;
     const unsubscribe = store.onDeliveries(() => woken++);
     const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
     await endOne(store, project);
     await turn();
     assert.equal(woken, 0);
-    addEndpoint(temporary, project);
+    await endpoint();
     await endOne(store, project);
     await turn();
     assert.equal(woken, 1);
@@ -118,20 +118,23 @@ onEachEngine((temporaryStore) => {
   });
 
   test("a claim carries what the attempt needs, and nobody else gets it while the lease holds", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    const endpoint = addEndpoint(temporary, project, { url: "https://receiver.example/x?y=1", signing: "raw" });
+    const { store, project, clock } = await room(t);
+    const { id: endpoint } = await addEndpoint(store, project, {
+      url: "https://receiver.example/x?y=1",
+      signing: "raw",
+    });
     const id = await endOne(store, project);
     const claim = await claimOne(store);
     assert.deepEqual([claim.attempt, claim.messageId, claim.kind], [1, id, "result"]);
-    assert.deepEqual([claim.endpoint.id, claim.endpoint.signing], [endpoint.id, "raw"]);
+    assert.deepEqual([claim.endpoint.id, claim.endpoint.signing], [endpoint, "raw"]);
     assert.equal(claim.endpoint.url, "https://receiver.example/x?y=1");
     clock.nowMs += LEASE_MS - 1;
     assert.deepEqual(await claimAll(store), []);
   });
 
   test("an attempt whose holder vanished is repeated with the same number, and the late holder changes nothing", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     await endOne(store, project);
     const lost = await claimOne(store);
     clock.nowMs += LEASE_MS;
@@ -145,8 +148,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("every attempt is kept, and the next one is due when it was said to be", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     await endOne(store, project);
     const first = await claimOne(store);
     await store.deliveries.recordAttempt(first, attempt(503), { state: "pending", atMs: START_MS + 1_000 });
@@ -167,8 +170,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("one given back is due at once, with the same number", async (t) => {
-    const { store, temporary, project } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
     await endOne(store, project);
     const claim = await claimOne(store);
     assert.equal(await store.deliveries.release(claim), true);
@@ -176,8 +179,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("one that is interrupted each time ends after twenty, with the reason", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     await endOne(store, project);
     for (let time = 0; time < 20; time++) {
       await claimOne(store);
@@ -189,8 +192,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("a lease that runs out is a moment to look, so nothing waits for a holder that is gone", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     assert.equal(await store.deliveries.nextDueMs(0), null);
     await endOne(store, project);
     await claimOne(store);
@@ -198,11 +201,11 @@ onEachEngine((temporaryStore) => {
   });
 
   test("an endpoint that is not active, or removed, gets nothing any more, and the log says why", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const [paused, removed] = [addEndpoint(temporary, project).id, addEndpoint(temporary, project).id];
+    const { store, endpoint, project } = await room(t);
+    const [paused, removed] = [await endpoint(), await endpoint()];
     await endOne(store, project);
-    setActive(temporary, paused, false);
-    remove(temporary, removed);
+    await store.endpoints.setActive(paused, false, ACTOR);
+    await store.endpoints.remove(removed, ACTOR);
     assert.deepEqual(await claimAll(store), []);
     const reasons = (await all(store)).map(({ endpointId, state, reason, attempts }) => {
       assert.deepEqual([state, attempts], ["failed", []]);
@@ -215,24 +218,24 @@ onEachEngine((temporaryStore) => {
   });
 
   test("an endpoint that is active again before the next attempt gets it", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    const { id } = addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    const id = await endpoint();
     await endOne(store, project);
     await store.deliveries.recordAttempt(await claimOne(store), attempt(500), {
       state: "pending",
       atMs: START_MS + 1_000,
     });
-    setActive(temporary, id, false);
+    await store.endpoints.setActive(id, false, ACTOR);
     assert.deepEqual(await claimAll(store), []);
-    setActive(temporary, id, true);
+    await store.endpoints.setActive(id, true, ACTOR);
     clock.nowMs += 1_000;
     assert.equal((await claimOne(store)).attempt, 2);
   });
 
   test("an endpoint with many waiting does not keep others from their turn", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const other = await addProject(temporary, "another");
-    const [busy, quiet] = [addEndpoint(temporary, project).id, addEndpoint(temporary, other).id];
+    const { store, endpoint, project } = await room(t);
+    const other = await addProject(store, "another");
+    const [busy, quiet] = [await endpoint(), (await addEndpoint(store, other)).id];
     for (let i = 0; i < 10; i++) await endOne(store, project);
     await endOne(store, other);
     const first = await claimAll(store, 2, 4);
@@ -246,8 +249,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("deliveries of one endpoint are claimed in the order of their results", async (t) => {
-    const { store, temporary, project, clock } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) {
       ids.push(await endOne(store, project));
@@ -260,8 +263,8 @@ onEachEngine((temporaryStore) => {
   });
 
   test("a replay is a new delivery of the same message, and wakes", async (t) => {
-    const { store, temporary, project } = await room(t);
-    addEndpoint(temporary, project);
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
     const id = await endOne(store, project);
     const claim = await claimOne(store);
     await store.deliveries.recordAttempt(claim, attempt(404), { state: "failed" });
@@ -276,21 +279,21 @@ onEachEngine((temporaryStore) => {
   });
 
   test("what does not exist, or whose endpoint is gone or paused, is not replayed", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const { id } = addEndpoint(temporary, project);
+    const { store, endpoint, project } = await room(t);
+    const id = await endpoint();
     await endOne(store, project);
     const claim = await claimOne(store);
     assert.equal(await store.deliveries.replay(randomUUID()), undefined);
-    setActive(temporary, id, false);
+    await store.endpoints.setActive(id, false, ACTOR);
     assert.equal(await store.deliveries.replay(claim.id), undefined);
-    remove(temporary, id);
+    await store.endpoints.remove(id, ACTOR);
     assert.equal(await store.deliveries.replay(claim.id), undefined);
   });
 
   test("a test belongs to whoever adds it, also to an endpoint that is not active", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const { id } = addEndpoint(temporary, project);
-    setActive(temporary, id, false);
+    const { store, endpoint } = await room(t);
+    const id = await endpoint();
+    await store.endpoints.setActive(id, false, ACTOR);
     const message = { messageId: randomUUID(), body: Buffer.from("{}"), leaseMs: LEASE_MS };
     const claim = await store.deliveries.addTest(id, message);
     assert.ok(claim);
@@ -300,14 +303,14 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" }), true);
     const [delivery] = await all(store);
     assert.deepEqual([delivery?.kind, delivery?.submissionId, delivery?.state], ["test", null, "delivered"]);
-    remove(temporary, id);
+    await store.endpoints.remove(id, ACTOR);
     assert.equal(await store.deliveries.addTest(id, message), undefined);
     assert.equal(await store.deliveries.addTest(randomUUID(), message), undefined);
   });
 
   test("the log is read by endpoint, by submission or by id, newest first", async (t) => {
-    const { store, temporary, project } = await room(t);
-    const [one, two] = [addEndpoint(temporary, project).id, addEndpoint(temporary, project).id];
+    const { store, endpoint, project } = await room(t);
+    const [one, two] = [await endpoint(), await endpoint()];
     const first = await endOne(store, project);
     const second = await endOne(store, project);
     const submissions = async (which: { endpointId?: string; submissionId?: string }) =>

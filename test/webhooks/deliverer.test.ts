@@ -8,8 +8,9 @@ import { toRecord } from "../../src/domain/record.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { Delivery, Store } from "../../src/store/port.ts";
 import { Deliverer, type DelivererOptions } from "../../src/webhooks/deliverer.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { type Temporary, temporaryStore } from "../store/temporary.ts";
-import { addEndpoint, addProject, endOne, type Project, sealer, setActive } from "./project.ts";
+import { ACTOR, addEndpoint, addProject, endOne, type Project, sealer } from "./project.ts";
 import { type Answer, makeCertificates, type Receiver, startReceiver } from "./receiver.ts";
 
 const certificates = makeCertificates();
@@ -25,7 +26,7 @@ interface Room {
 async function room(t: TestContext): Promise<Room> {
   const temporary = await temporaryStore(t);
   Object.defineProperty(temporary.clock, "nowMs", { get: () => Date.now() });
-  return { temporary, store: temporary.store, project: await addProject(temporary) };
+  return { temporary, store: temporary.store, project: await addProject(temporary.store) };
 }
 
 function start(t: TestContext, store: Store, receivers: readonly Receiver[], more: Partial<DelivererOptions> = {}) {
@@ -33,7 +34,7 @@ function start(t: TestContext, store: Store, receivers: readonly Receiver[], mor
     store,
     sealer,
     allowed: receivers.map(({ port }) => ({ host: "127.0.0.1", port })),
-    authorities: [certificates.ca],
+    trust: trustedAuthorities(certificates.ca),
     userAgent: "Assay/0.0.0",
     drainMs: 5_000,
     log: pino({ level: "silent" }),
@@ -54,8 +55,8 @@ async function ended(store: Store, submissionId: string): Promise<Delivery> {
 /** Ends a submission while a deliverer runs. The hook of `stop` runs before the store's. */
 async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<typeof endOne>[2]) {
   const receiver = await startReceiver(t, certificates, answer);
-  const { temporary, store, project } = await room(t);
-  const { secret } = addEndpoint(temporary, project, { url: receiver.url });
+  const { store, project } = await room(t);
+  const { secret } = await addEndpoint(store, project, { url: receiver.url });
   const deliverer = start(t, store, [receiver]);
   await sleep(50); // it sleeps now, and has to be woken
   const id = await endOne(store, project, outcome);
@@ -132,7 +133,7 @@ test("4xx and redirects have no second attempt", LIMIT, async (t) => {
 test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted anew", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => response.writeHead(500).end());
   const { temporary, store, project } = await room(t);
-  addEndpoint(temporary, project, { url: receiver.url });
+  await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const first = await openStore({ path: temporary.path });
   const deliverer = start(t, first, [receiver]);
@@ -154,8 +155,8 @@ test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted 
 
 test("an attempt under way ends before it stops, and is recorded", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end("late"), 500));
-  const { temporary, store, project } = await room(t);
-  addEndpoint(temporary, project, { url: receiver.url });
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const deliverer = start(t, store, [receiver]);
   await receiver.until(1);
@@ -170,8 +171,8 @@ test(
   async (t) => {
     let times = 0;
     const receiver = await startReceiver(t, certificates, (response) => void (times++ > 0 && response.end()));
-    const { temporary, store, project } = await room(t);
-    addEndpoint(temporary, project, { url: receiver.url });
+    const { store, project } = await room(t);
+    await addEndpoint(store, project, { url: receiver.url });
     const id = await endOne(store, project);
     const deliverer = start(t, store, [receiver], { drainMs: 100 });
     await receiver.until(1);
@@ -193,8 +194,8 @@ test(
 
 test("what a process that died had claimed is sent when its lease has run out", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { temporary, store, project } = await room(t);
-  addEndpoint(temporary, project, { url: receiver.url });
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const begun = Date.now();
   assert.equal((await store.deliveries.claimDue({ leaseMs: 700, max: 1, perEndpoint: 1 })).length, 1);
@@ -207,7 +208,7 @@ test("what a process that died had claimed is sent when its lease has run out", 
 test("two services on one outbox never make one attempt twice", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 20));
   const { temporary, store, project } = await room(t);
-  for (let i = 0; i < 3; i++) addEndpoint(temporary, project, { url: receiver.url });
+  for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: receiver.url });
   const ids: string[] = [];
   for (let i = 0; i < 20; i++) ids.push(await endOne(store, project));
   const other = await openStore({ path: temporary.path });
@@ -228,10 +229,10 @@ test("two services on one outbox never make one attempt twice", LIMIT, async (t)
 test("receivers that never answer do not delay one that does", LIMIT, async (t) => {
   const silent = await startReceiver(t, certificates, () => {});
   const quick = await startReceiver(t, certificates);
-  const { temporary, store, project } = await room(t);
-  const other = await addProject(temporary, "another");
-  for (let i = 0; i < 3; i++) addEndpoint(temporary, project, { url: silent.url });
-  addEndpoint(temporary, other, { url: quick.url });
+  const { store, project } = await room(t);
+  const other = await addProject(store, "another");
+  for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: silent.url });
+  await addEndpoint(store, other, { url: quick.url });
   for (let i = 0; i < 15; i++) await endOne(store, project);
   const deliverer = start(t, store, [silent, quick], { drainMs: 0 });
   await silent.until(12); // four of each
@@ -246,10 +247,10 @@ test("receivers that never answer do not delay one that does", LIMIT, async (t) 
 
 test("an endpoint that was switched off meanwhile gets no attempt", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { temporary, store, project } = await room(t);
-  const { id: endpoint } = addEndpoint(temporary, project, { url: receiver.url });
+  const { store, project } = await room(t);
+  const { id: endpoint } = await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
-  setActive(temporary, endpoint, false);
+  await store.endpoints.setActive(endpoint, false, ACTOR);
   const deliverer = start(t, store, [receiver]);
   const delivery = await ended(store, id);
   await deliverer.stop();
@@ -260,7 +261,7 @@ test("an endpoint that was switched off meanwhile gets no attempt", LIMIT, async
 test("a replay that a command asked for is sent by the service, with the same id and body", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { temporary, store, project } = await room(t);
-  addEndpoint(temporary, project, { url: receiver.url });
+  await addEndpoint(store, project, { url: receiver.url });
   const deliverer = start(t, store, [receiver]);
   const id = await endOne(store, project);
   const delivery = await ended(store, id);
@@ -278,8 +279,8 @@ test("a replay that a command asked for is sent by the service, with the same id
 
 test("an address that is not allowed is one attempt, recorded and never connected to", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { temporary, store, project } = await room(t);
-  addEndpoint(temporary, project, { url: receiver.url });
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
   const deliverer = start(t, store, []);
   const delivery = await ended(store, await endOne(store, project));
   await deliverer.stop();

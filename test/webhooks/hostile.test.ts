@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, Socket } from "node:net";
 import { after, before, mock, test } from "node:test";
+import type { HostPort } from "../../src/domain/transport.ts";
 import { newWebhookSecret } from "../../src/domain/webhook.ts";
 import type { DeliveryClaim } from "../../src/store/port.ts";
 import { checkUrl } from "../../src/webhooks/guard.ts";
 import type { Resolve } from "../../src/webhooks/resolve.ts";
 import { type Sent, send } from "../../src/webhooks/send.ts";
-import { type Allowed, BlockedError } from "../../src/webhooks/target.ts";
+import { BlockedError } from "../../src/webhooks/target.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { loopbackUrls, NOT_GLOBAL_4, NOT_GLOBAL_6, OTHER_URLS } from "./hostile.ts";
 import { sealer } from "./project.ts";
 import { makeCertificates, startReceiver } from "./receiver.ts";
@@ -49,10 +51,11 @@ function claimFor(url: string): DeliveryClaim {
   return { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID(), endpoint };
 }
 
+const NOBODY_MORE = trustedAuthorities(null);
 const NEVER = new AbortController().signal;
 
-function sendTo(url: string, resolve: Resolve, allowed: readonly Allowed[] = [], timeoutMs = 2_000): Promise<Sent> {
-  const options = { sealer, allowed, authorities: [], userAgent: "Assay/0.0.0", resolve, timeoutMs };
+function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
+  const options = { sealer, allowed, trust: NOBODY_MORE, userAgent: "Assay/0.0.0", resolve, timeoutMs };
   return send(claimFor(url), Buffer.from("{}"), options, NEVER);
 }
 
@@ -164,7 +167,7 @@ test("a redirect to any of them", async (t) => {
         response.writeHead(status, { location }).end(),
       );
       const allowed = [{ host: "127.0.0.1", port: receiver.port }];
-      const options = { sealer, allowed, authorities: [certificates.ca], userAgent: "Assay/0.0.0" };
+      const options = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
       const before = [begun.mock.callCount(), accepted] as const;
       const { ending, attempt } = await send(claimFor(receiver.url), Buffer.from("{}"), options, NEVER);
       assert.deepEqual([ending, attempt.status], ["never", status]);

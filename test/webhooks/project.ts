@@ -1,12 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import Database from "better-sqlite3";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import { newSubmission, programOf } from "../../src/domain/submission.ts";
 import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
 import type { Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { keySealer } from "../../src/webhooks/seal.ts";
-import { addKey, type Temporary } from "../store/temporary.ts";
+import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
 /** How every submission of these tests ends, unless told otherwise. */
@@ -25,41 +24,26 @@ export interface NewEndpoint {
 }
 
 /** A project with a key. */
-export async function addProject({ store, path }: Pick<Temporary, "store" | "path">, name = "p"): Promise<Project> {
-  const key = await addKey(store, `key of ${name}`);
-  const id = randomUUID();
-  change(path, "insert into projects (id, account_id, name, created_at) values (?, ?, ?, 0)", id, key.accountId, name);
-  return { id, key };
+export async function addProject(store: Store, name = "p"): Promise<Project> {
+  const { id: accountId } = await store.accounts.ensure(name, "beta", ACTOR);
+  const id = await store.projects.create(accountId, name, ACTOR);
+  if (id === undefined) throw new Error("there is such a project");
+  return { id, key: await addKey(store, `key of ${name}`, { account: name, projectId: id }) };
 }
 
-export function addEndpoint(
-  { path }: Pick<Temporary, "path">,
-  project: Project,
+export async function addEndpoint(
+  store: Store,
+  { id: projectId }: Project,
   { url = "https://receiver.example/hook", signing = "standard" }: NewEndpoint = {},
-): { id: string; secret: string } {
+): Promise<{ id: string; secret: string }> {
   const id = randomUUID();
   const secret = newWebhookSecret();
-  change(
-    path,
-    "insert into endpoints (id, project_id, url, secret, signing, active, created_at) values (?, ?, ?, ?, ?, 1, 0)",
-    ...[id, project.id, url, sealer.seal(id, secret), signing],
-  );
+  const added = await store.endpoints.add({ id, projectId, url, secret: sealer.seal(id, secret), signing }, 10, ACTOR);
+  if (added !== "added") throw new Error(added);
   return { id, secret };
 }
 
-export function setActive({ path }: Pick<Temporary, "path">, id: string, active: boolean): void {
-  change(path, "update endpoints set active = ? where id = ?", active ? 1 : 0, id);
-}
-
-export function remove({ path }: Pick<Temporary, "path">, id: string): void {
-  change(path, "update endpoints set active = 0, removed_at = 1 where id = ?", id);
-}
-
-function change(path: string, statement: string, ...values: unknown[]): void {
-  const database = new Database(path);
-  database.prepare(statement).run(...values);
-  database.close();
-}
+export const ACTOR = "test";
 
 /** A submission of the project, run to its end. @returns its id. */
 export async function endOne(store: Store, project: Project, outcome: Outcome = DONE): Promise<string> {

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
-import { rootCertificates } from "node:tls";
 import { Webhook } from "standardwebhooks";
 import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
 import type { DeliveryClaim } from "../../src/store/port.ts";
 import { type SendOptions, type Sent, send } from "../../src/webhooks/send.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { sealer } from "./project.ts";
 import { type Answer, makeCertificates, startReceiver } from "./receiver.ts";
 
@@ -31,7 +31,7 @@ function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & {
 const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
   sealer,
   allowed: [{ host: "127.0.0.1", port }],
-  authorities: [certificates.ca],
+  trust: trustedAuthorities(certificates.ca),
   userAgent: "Assay/0.0.0",
   ...more,
 });
@@ -206,12 +206,13 @@ test("a peer that never speaks TLS is a timeout", LIMIT, async (t) => {
 
 test("a certificate of nobody we trust, or of another name, gets no request", LIMIT, async (t) => {
   const other = makeCertificates("IP:127.0.0.2,DNS:other.example");
-  for (const [own, authorities, words] of [
-    [certificates, [...rootCertificates], /certificate/],
-    [other, [other.ca], /127\.0\.0\.1/],
+  for (const [own, trust, words] of [
+    [certificates, trustedAuthorities(null), /certificate/],
+    [certificates, trustedAuthorities(other.ca), /certificate/],
+    [other, trustedAuthorities(other.ca), /127\.0\.0\.1/],
   ] as const) {
     const receiver = await startReceiver(t, own);
-    const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port, { authorities }), NEVER);
+    const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port, { trust }), NEVER);
     assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
     assert.match(sent.attempt.error ?? "", words);
     assert.equal(receiver.received.length, 0);
@@ -222,7 +223,7 @@ test("the certificate is asked for by the name of the URL, not by the address", 
   const named = makeCertificates("DNS:localhost");
   const receiver = await startReceiver(t, named);
   const allowed = [{ host: "localhost", port: receiver.port }];
-  const options = allow(0, { allowed, authorities: [named.ca] });
+  const options = allow(0, { allowed, trust: trustedAuthorities(named.ca) });
   const sent = await send(claimFor(`https://localhost:${receiver.port}/a?b=c`), BODY, options, NEVER);
   assert.deepEqual(seen(sent), ["delivered", 200, null]);
   assert.deepEqual(
@@ -238,7 +239,7 @@ test("the environment cannot switch verification off", LIMIT, async (t) => {
   const sent = await send(
     claimFor(receiver.url),
     BODY,
-    allow(receiver.port, { authorities: [...rootCertificates] }),
+    allow(receiver.port, { trust: trustedAuthorities(null) }),
     NEVER,
   );
   assert.equal(sent.ending, "again");
