@@ -98,11 +98,7 @@ async function startedService(data: string, socket: string) {
     { ASSAY_LOG_LEVEL: "silent" },
   );
   const store = await openStore({ path: config.databasePath });
-  const { key } = await createKey(
-    store,
-    { name: "bench", requestsPerMinute: 1_000_000, profiles: ["judge"] },
-    Date.now(),
-  );
+  const { key } = await createKey(store, { name: "bench", requestsPerMinute: 1_000_000, profiles: ["judge"] }, "bench");
   await store.close();
   const service = await startService(config);
   await service.ready();

@@ -65,8 +65,11 @@ as_service() {
 }
 
 give_to_service() {
-  [ -d "$data/db" ] || mkdir -m 0700 -- "$data/db"
-  [ "$(stat -c %U:%G "$data/db")" = "$service_user:$service_user" ] || chown -R "$service_user:$service_user" "$data/db"
+  for private in db keys; do
+    [ -d "$data/$private" ] || mkdir -m 0700 -- "$data/$private"
+    [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
+      chown -R "$service_user:$service_user" "$data/$private"
+  done
   (as_service test -x "$data/db") ||
     fail "the user $service_user can't reach $data: every directory above it needs execute permission for others"
 }

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { z } from "zod";
-import type { Address, Transport } from "./domain/transport.ts";
+import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
 /**
  * All settings, read once at start. The only file that reads the environment; every setting
@@ -24,6 +24,14 @@ export interface Config {
   readonly leaseMs: number;
   /** How long running submissions may go on after SIGTERM before they are given back. */
   readonly drainMs: number;
+  /** What webhook secrets are sealed with. It is made when it is missing, unless somebody named it. */
+  readonly secretKey: { readonly path: string; readonly make: boolean };
+  readonly webhooks: {
+    /** Receivers that are allowed whatever their address is. */
+    readonly allow: readonly HostPort[];
+    /** A file with an authority that receivers' certificates may come from, besides the usual ones. */
+    readonly caPath: string | null;
+  };
   readonly logLevel: LogLevel;
   /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
   readonly unknownSettings: readonly string[];
@@ -40,6 +48,8 @@ export interface Flags {
   readonly launcherSocket?: string | undefined;
   readonly operatorListen?: string | undefined;
   readonly plainHttp?: boolean | undefined;
+  readonly webhookAllow?: readonly string[] | undefined;
+  readonly webhookCa?: string | undefined;
 }
 
 /** A setting that cannot be used; the message is for the person who made it. */
@@ -64,6 +74,19 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
+/** As a URL spells it: lower case, numbers in their plain form, IPv6 without brackets. */
+const receivers = list.transform((items, context) =>
+  items.map((item): HostPort => {
+    const parsed = parseAddress(item);
+    const url = `https://${item}/`;
+    if (parsed && "port" in parsed && parsed.port > 0 && URL.canParse(url)) {
+      return { host: new URL(url).hostname.replace(/^\[(.*)\]$/, "$1"), port: parsed.port };
+    }
+    context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, but there is '${item}'` });
+    return z.NEVER;
+  }),
+);
+
 /** Addresses or CIDR blocks. A name would be looked up by nobody, and so would trust nobody. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
 
@@ -80,6 +103,9 @@ const settingsSchema = z.object({
   ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("1000"),
   ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
   ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
+  ASSAY_SECRET_KEY_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
+  ASSAY_WEBHOOK_ALLOW: receivers.prefault(""),
+  ASSAY_WEBHOOK_CA: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
 });
 
@@ -104,6 +130,11 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     maxPending: settings.ASSAY_MAX_PENDING,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
+    secretKey: {
+      path: settings.ASSAY_SECRET_KEY_FILE ?? join(dataDir, "keys", "webhook.key"),
+      make: settings.ASSAY_SECRET_KEY_FILE === undefined,
+    },
+    webhooks: { allow: settings.ASSAY_WEBHOOK_ALLOW, caPath: settings.ASSAY_WEBHOOK_CA ?? null },
     logLevel: settings.ASSAY_LOG_LEVEL,
     unknownSettings: Object.keys(given).filter((name) => !(name in settingsSchema.shape)),
   };
@@ -121,6 +152,8 @@ function fromFlags(flags: Flags): Record<string, string> {
     ASSAY_LAUNCHER_SOCKET: flags.launcherSocket,
     ASSAY_OPERATOR_LISTEN: flags.operatorListen,
     ASSAY_PLAIN_HTTP: flags.plainHttp ? "yes" : undefined,
+    ASSAY_WEBHOOK_ALLOW: flags.webhookAllow?.length ? flags.webhookAllow.join(",") : undefined,
+    ASSAY_WEBHOOK_CA: flags.webhookCa && resolve(flags.webhookCa),
   };
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }

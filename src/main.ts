@@ -1,25 +1,45 @@
 import { Command } from "commander";
-import { AdminError } from "./admin/keys.ts";
+import { AdminError } from "./admin/error.ts";
+import { accountsCommand } from "./cli/accounts.ts";
+import { auditCommand } from "./cli/audit.ts";
 import { benchCommand } from "./cli/bench.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { keysCommand } from "./cli/keys.ts";
+import { projectsCommand } from "./cli/projects.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { tiersCommand } from "./cli/tiers.ts";
+import { webhooksCommand } from "./cli/webhooks.ts";
 import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
 import { ProtocolError } from "./sandbox/wire.ts";
+import { SecretKeyError } from "./webhooks/key-file.ts";
+import { BlockedError } from "./webhooks/target.ts";
 
 const OLDEST_NODE = 24;
 
 /** Errors whose message is written for whoever typed the command. */
-const SENTENCES = [AdminError, ConfigError, LanguageFileError, ProtocolError, SandboxError];
+const SENTENCES = [
+  AdminError,
+  BlockedError,
+  ConfigError,
+  LanguageFileError,
+  ProtocolError,
+  SandboxError,
+  SecretKeyError,
+];
 
 /** One command per file of cli/. */
 const program = new Command("assay")
   .description("sandboxed code execution with kernel evidence")
   .addCommand(serveCommand())
+  .addCommand(accountsCommand())
+  .addCommand(projectsCommand())
   .addCommand(keysCommand())
+  .addCommand(webhooksCommand())
+  .addCommand(tiersCommand())
+  .addCommand(auditCommand())
   .addCommand(runCommand())
   .addCommand(doctorCommand())
   .addCommand(benchCommand());

@@ -57,6 +57,13 @@ test("the operator's listener has no keys, so it stays on the machine", () => {
   assert.throws(() => loadConfig({ operatorListen: "0.0.0.0:9000" }, {}), /loopback/);
 });
 
+test("the key of webhook secrets is made only where nobody named another", () => {
+  assert.deepEqual(loadConfig({}, {}).secretKey, { path: "/var/lib/assay/keys/webhook.key", make: true });
+  const named = loadConfig({}, { ASSAY_SECRET_KEY_FILE: "/etc/assay/webhook.key" });
+  assert.deepEqual(named.secretKey, { path: "/etc/assay/webhook.key", make: false });
+  assert.throws(() => loadConfig({}, { ASSAY_SECRET_KEY_FILE: "webhook.key" }), /ASSAY_SECRET_KEY_FILE.*absolute/);
+});
+
 test("a value that makes no sense is refused by name", () => {
   const wrong: Record<string, string>[] = [
     { ASSAY_WORKERS: "0" },

@@ -1,121 +1,153 @@
 import { randomUUID } from "node:crypto";
 import { hashKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKeyRow, Store } from "../store/port.ts";
+import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
+import type { Store } from "../store/port.ts";
+import { ensureAccount, findAccount } from "./accounts.ts";
+import { AdminError } from "./error.ts";
+import { type KeyView, keyView } from "./key-view.ts";
+import { archived, findOpenProject, findProject } from "./projects.ts";
+import { checkLimits, checkName } from "./rules.ts";
 
-const DEFAULT_TIER = "beta";
-
-/** Largest override that makes sense; beyond it, a number is a typing mistake. */
-const MAX_REQUESTS_PER_MINUTE = 1_000_000;
-const MAX_CONCURRENCY = 10_000;
-const MAX_NAME_LENGTH = 100;
+/** Longer than this, two keys are not an overlap. */
+const MAX_OVERLAP_MS = 90 * 24 * 3_600_000;
 
 export interface NewKey {
   readonly name: string;
   /**
-   * Whose the records are. Without it the key has an account of its own name: keys of
-   * different names do not see each other's records, and a second key of the same name
-   * replaces the first without losing them.
+   * Whose the records are. Without it, and without a project, the key has an account of its
+   * own name: keys of different names do not see each other's records, and a second key of
+   * the same name replaces the first without losing them.
    */
   readonly account?: string | undefined;
+  /** Whose webhooks the results go to; the key then belongs to the project's account. */
+  readonly project?: string | undefined;
   /** Overrides of the tier; undefined keeps its value. */
   readonly requestsPerMinute?: number | undefined;
   readonly concurrency?: number | undefined;
-  /** Profiles that the key may use; the first is its default. */
+  /** Profiles that the key may use. */
   readonly profiles: readonly ProfileName[];
+  /** What a submission that names no profile gets: one of them, or else the first. */
+  readonly defaultProfile?: ProfileName | undefined;
 }
 
-/** What an operator may read about a key. `key` is there once: when it was made. */
-export interface KeyView {
-  readonly id: string;
-  readonly name: string;
-  readonly account: string;
-  readonly prefix: string;
-  readonly requestsPerMinute: number | null;
-  readonly concurrency: number | null;
-  readonly profiles: readonly string[];
-  readonly defaultProfile: string;
-  readonly createdAt: string;
-  readonly revokedAt: string | null;
-  readonly lastUsedAt: string | null;
+/** What is undefined stays; a limit that is null is the tier's again. */
+export type KeyUpdate = { readonly [Name in keyof KeyChanges]?: KeyChanges[Name] | undefined };
+
+/** `key` is the key itself, there this once. */
+export interface MadeKey extends KeyView {
+  readonly key: string;
 }
 
-/** A request of an operator that cannot be done; the message is for them. */
-export class AdminError extends Error {
-  override readonly name = "AdminError";
-}
-
-/** @throws AdminError when a value is out of its range. */
-export async function createKey(store: Store, request: NewKey, nowMs: number): Promise<{ key: string; id: string }> {
-  const defaultProfile = check(request);
-  const account = await store.accounts.ensureAccount(request.account ?? request.name, DEFAULT_TIER);
-  const { key, hash, prefix } = newKey();
-  const id = randomUUID();
-  await store.accounts.addKey({
-    id,
-    accountId: account.id,
-    projectId: null,
-    name: request.name,
-    prefix,
-    hash,
+/** @throws AdminError when a value is out of its range, or there is no such project. */
+export async function createKey(store: Store, request: NewKey, actor: string): Promise<MadeKey> {
+  checkName(request.name);
+  const settings = checkSettings({
     requestsPerMinute: request.requestsPerMinute ?? null,
     concurrency: request.concurrency ?? null,
-    profiles: [...new Set(request.profiles)],
-    defaultProfile,
-    createdAtMs: nowMs,
+    profiles: request.profiles,
+    defaultProfile: request.defaultProfile ?? request.profiles[0],
   });
-  return { key, id };
+  const { accountId, projectId } = await ownerOf(store, request, actor);
+  const { key, hash, prefix } = newKey();
+  const id = randomUUID();
+  const added = await store.keys.add(
+    { id, accountId, projectId, name: request.name, prefix, hash, ...settings },
+    actor,
+  );
+  if (!added) throw archived(request.project ?? "");
+  return { key, ...(await viewOf(store, id)) };
 }
 
-export async function listKeys(store: Store): Promise<KeyView[]> {
-  return (await store.accounts.listKeys()).map(view);
+/** All keys, oldest first; of one project, if that is named. @throws AdminError when there is no such project. */
+export async function listKeys(store: Store, project?: string): Promise<KeyView[]> {
+  const projectId = project === undefined ? undefined : (await findProject(store, project)).id;
+  const keys = await store.keys.list();
+  return keys.filter((key) => projectId === undefined || key.projectId === projectId).map(keyView);
 }
 
 /**
- * Ends a key at once; what it submitted goes on.
- * @param which the key itself, its id, or its visible first characters.
- * @throws AdminError when that is no live key, or more than one.
+ * Changes what a live key may do, from its next request on.
+ * @param which the key itself, its id, or its visible first characters; as in what follows.
+ * @throws AdminError when that is no live key or more than one, or a value is out of its range.
  */
-export async function revokeKey(store: Store, which: string): Promise<KeyView> {
-  const hash = hashKey(which);
-  const matches = (await store.accounts.listKeys()).filter(
-    (key) => key.revokedAtMs === null && (key.id === which || key.hash === hash || key.prefix === which),
-  );
-  const [match, ...others] = matches;
-  if (!match) throw new AdminError("there is no such live key");
-  if (others.length > 0) throw new AdminError("more than one key begins like this; use the id");
-  await store.accounts.revokeKey(match.id);
-  return view(match);
+export async function updateKey(store: Store, which: string, update: KeyUpdate, actor: string): Promise<KeyView> {
+  if (Object.values(update).every((value) => value === undefined)) throw new AdminError("there is nothing to change");
+  const key = await findLiveKey(store, which);
+  const { requestsPerMinute = key.requestsPerMinute, concurrency = key.concurrency } = update;
+  const { profiles = key.profiles, defaultProfile = key.defaultProfile } = update;
+  const settings = checkSettings({ requestsPerMinute, concurrency, profiles, defaultProfile });
+  if (!(await store.keys.update(key.id, settings, actor))) throw noSuchKey();
+  return await viewOf(store, key.id);
 }
 
-function check(request: NewKey): ProfileName {
-  if (request.name.trim() === "" || request.name.length > MAX_NAME_LENGTH) {
-    throw new AdminError(`the name must have 1 to ${MAX_NAME_LENGTH} characters`);
+/**
+ * Makes a new key with the settings of a live one, which stops after the overlap: 0 is at once.
+ * Records and idempotency keys are the account's, so the new key goes on with them.
+ * @returns the new key, and the old one.
+ * @throws AdminError when that is no live key, more than one, or one that was rotated before.
+ */
+export async function rotateKey(
+  store: Store,
+  which: string,
+  overlapMs: number,
+  actor: string,
+): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
+  if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
+    throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);
   }
-  checkRange("requests per minute", request.requestsPerMinute, MAX_REQUESTS_PER_MINUTE);
-  checkRange("concurrency", request.concurrency, MAX_CONCURRENCY);
-  const [defaultProfile] = request.profiles;
-  if (!defaultProfile) throw new AdminError("a key needs at least one profile");
-  return defaultProfile;
+  const old = await findLiveKey(store, which);
+  if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
+  const { key, hash, prefix } = newKey();
+  const id = randomUUID();
+  if ((await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor)) === undefined) throw noSuchKey();
+  return { made: { key, ...(await viewOf(store, id)) }, old: await viewOf(store, old.id) };
 }
 
-function checkRange(what: string, value: number | undefined, most: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 1 && value <= most)) return;
-  throw new AdminError(`${what} must be a whole number from 1 to ${most}`);
+/** Ends a key at once; what it submitted goes on. @throws AdminError when that is no live key, or more than one. */
+export async function revokeKey(store: Store, which: string, actor: string): Promise<KeyView> {
+  const { id } = await findLiveKey(store, which);
+  if (!(await store.keys.revoke(id, actor))) throw noSuchKey();
+  return await viewOf(store, id);
 }
 
-function view(row: ApiKeyRow): KeyView {
-  return {
-    id: row.id,
-    name: row.name,
-    account: row.accountName,
-    prefix: row.prefix,
-    requestsPerMinute: row.requestsPerMinute,
-    concurrency: row.concurrency,
-    profiles: row.profiles,
-    defaultProfile: row.defaultProfile,
-    createdAt: new Date(row.createdAtMs).toISOString(),
-    revokedAt: row.revokedAtMs === null ? null : new Date(row.revokedAtMs).toISOString(),
-    lastUsedAt: row.lastUsedAtMs === null ? null : new Date(row.lastUsedAtMs).toISOString(),
-  };
+async function ownerOf(store: Store, { name, account, project }: NewKey, actor: string) {
+  if (project === undefined) return { accountId: await ensureAccount(store, account ?? name, actor), projectId: null };
+  if (account !== undefined) await findAccount(store, account);
+  const { id, accountId } = await findOpenProject(store, project, account);
+  return { accountId, projectId: id };
+}
+
+function checkSettings(
+  settings: Omit<KeyChanges, "defaultProfile"> & { defaultProfile: ProfileName | undefined },
+): KeyChanges {
+  checkLimits(settings);
+  const { requestsPerMinute, concurrency, defaultProfile } = settings;
+  const profiles = [...new Set(settings.profiles)];
+  if (defaultProfile === undefined || profiles.length === 0) throw new AdminError("a key needs at least one profile");
+  if (!profiles.includes(defaultProfile)) {
+    throw new AdminError(
+      `the default profile ${defaultProfile} is not one that the key may use: ${profiles.join(", ")}`,
+    );
+  }
+  return { requestsPerMinute, concurrency, profiles, defaultProfile };
+}
+
+async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
+  const matches = await store.keys.match({ id: which, hash: hashKey(which), prefix: which });
+  const [key, ...others] = matches.filter(({ live }) => live);
+  if (!key) throw noSuchKey();
+  if (others.length > 0) throw new AdminError("more than one key begins like this; use the id");
+  return key;
+}
+
+/** The text never has what was asked for: that may be a key. */
+function noSuchKey(): AdminError {
+  return new AdminError("there is no such live key");
+}
+
+async function viewOf(store: Store, id: string): Promise<KeyView> {
+  const [key] = await store.keys.match({ id, hash: "", prefix: "" });
+  if (!key) throw new Error(`the key ${id} is gone`);
+  return keyView(key);
 }

@@ -1,129 +1,136 @@
-import { Command, InvalidArgumentError } from "commander";
-import { createKey, type KeyView, listKeys, revokeKey } from "../admin/keys.ts";
-import { loadConfig } from "../config.ts";
-import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
-import { openStore } from "../store/open.ts";
-import type { Store } from "../store/port.ts";
-import { becomeOwner } from "./owner.ts";
+import { Command } from "commander";
+import type { KeyView } from "../admin/key-view.ts";
+import { createKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
+import type { ProfileName } from "../domain/limits.ts";
+import { answer, table } from "./answer.ts";
+import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
+import { ACTOR, type DataOption, withStore } from "./with-store.ts";
 
-interface DataOption {
-  data?: string;
+interface Options extends DataOption {
+  readonly json?: boolean;
 }
 
-interface CreateOptions extends DataOption {
-  name: string;
-  account?: string;
-  rpm?: number;
-  concurrency?: number;
-  profiles: ProfileName[];
-  json?: boolean;
+interface CreateOptions extends Options {
+  readonly name: string;
+  readonly account?: string;
+  readonly project?: string;
+  readonly rpm?: number;
+  readonly concurrency?: number;
+  readonly profiles: ProfileName[];
+  readonly defaultProfile?: ProfileName;
 }
+
+interface UpdateOptions extends Options {
+  readonly rpm?: number | "tier";
+  readonly concurrency?: number | "tier";
+  readonly profiles?: ProfileName[];
+  readonly defaultProfile?: ProfileName;
+}
+
+const WHICH = "the key, its id, or its visible first characters";
+const DEFAULT_OVERLAP = "24h";
 
 /** `assay keys`: works on the database itself, so it does not matter whether the service runs. */
 export function keysCommand(): Command {
-  const keys = new Command("keys").description("make, list and revoke API keys");
+  const keys = new Command("keys").description("make, list, change, rotate and revoke API keys");
 
   keys
     .command("create")
     .description("make a key and print it; it is shown this once")
     .requiredOption("--name <name>", "what the key is for")
-    .option("--account <name>", "whose records it sees (default: an account of the key's name)")
+    .option("--account <name>", "whose records it sees (default: the project's, or an account of the key's name)")
+    .option("--project <project>", "name or id: whose webhooks the results go to")
     .option("--rpm <number>", "requests a minute, instead of the tier's", wholeNumber)
     .option("--concurrency <number>", "submissions executing at once, instead of the tier's", wholeNumber)
-    .option("--profiles <names>", `profiles it may use; the first is its default`, profileList, ["judge"])
+    .option("--profiles <names>", "profiles it may use", profileList, ["judge"])
+    .option("--default-profile <name>", "the one of them that a submission gets (default: the first)", profile)
     .option("--json", "print id and limits too, as JSON")
     .option("--data <directory>", "data directory")
-    .action((options: CreateOptions) => withStore(options, (store) => create(store, options)));
+    .action((options: CreateOptions) =>
+      withStore(options, async (store) => {
+        const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR);
+        answer(options.json, made, () => made.key);
+      }),
+    );
 
   keys
     .command("list")
     .description("all keys, oldest first")
+    .option("--project <project>", "only those of a project, by its name or id")
     .option("--json", "as JSON")
     .option("--data <directory>", "data directory")
-    .action((options: DataOption & { json?: boolean }) =>
+    .action((options: Options & { project?: string }) =>
       withStore(options, async (store) => {
-        const all = await listKeys(store);
-        print(options.json ? JSON.stringify(all) : table(all));
+        const all = await listKeys(store, options.project);
+        answer(options.json, all, () =>
+          table(["ID", "KEY", "NAME", "ACCOUNT", "PROJECT", "PROFILES", "STATE"], all.map(row)),
+        );
+      }),
+    );
+
+  keys
+    .command("update")
+    .description("change what a key may do, from its next request on")
+    .argument("<key>", WHICH)
+    .option("--rpm <number>", "requests a minute; 'tier' for the tier's", limitOrTier)
+    .option("--concurrency <number>", "submissions executing at once; 'tier' for the tier's", limitOrTier)
+    .option("--profiles <names>", "profiles it may use", profileList)
+    .option("--default-profile <name>", "the one of them that a submission gets", profile)
+    .option("--json", "as JSON")
+    .option("--data <directory>", "data directory")
+    .action((which: string, options: UpdateOptions) =>
+      withStore(options, async (store) => {
+        const { profiles, defaultProfile } = options;
+        const requestsPerMinute = options.rpm === "tier" ? null : options.rpm;
+        const concurrency = options.concurrency === "tier" ? null : options.concurrency;
+        const key = await updateKey(store, which, { requestsPerMinute, concurrency, profiles, defaultProfile }, ACTOR);
+        answer(options.json, key, () => `changed ${key.prefix}… (${key.name})`);
+      }),
+    );
+
+  keys
+    .command("rotate")
+    .description("make a key with the same settings and print it; the old one stops after the overlap")
+    .argument("<key>", WHICH)
+    .option(
+      "--overlap <time>",
+      "how long the old one goes on, like 90s, 15m or 7d; 0 for not at all (default: 24h)",
+      duration,
+    )
+    .option("--json", "print both, as JSON")
+    .option("--data <directory>", "data directory")
+    .action((which: string, options: Options & { overlap?: number }) =>
+      withStore(options, async (store) => {
+        const { made, old } = await rotateKey(store, which, options.overlap ?? duration(DEFAULT_OVERLAP), ACTOR);
+        answer(options.json, { ...made, old }, () => made.key);
+        if (!options.json) process.stderr.write(`the old key ${old.prefix}… stops at ${old.expiresAt}\n`);
       }),
     );
 
   keys
     .command("revoke")
     .description("end a key at once")
-    .argument("<key>", "the key, its id, or its visible first characters")
+    .argument("<key>", WHICH)
     .option("--json", "as JSON")
     .option("--data <directory>", "data directory")
-    .action((which: string, options: DataOption & { json?: boolean }) =>
+    .action((which: string, options: Options) =>
       withStore(options, async (store) => {
-        const key = await revokeKey(store, which);
-        print(options.json ? JSON.stringify({ id: key.id, revoked: true }) : `revoked ${key.prefix}… (${key.name})`);
+        const key = await revokeKey(store, which, ACTOR);
+        answer(options.json, { id: key.id, revoked: true }, () => `revoked ${key.prefix}… (${key.name})`);
       }),
     );
 
   return keys;
 }
 
-async function create(store: Store, options: CreateOptions): Promise<void> {
-  const { key, id } = await createKey(
-    store,
-    {
-      name: options.name,
-      account: options.account,
-      requestsPerMinute: options.rpm,
-      concurrency: options.concurrency,
-      profiles: options.profiles,
-    },
-    Date.now(),
-  );
-  if (!options.json) return print(key);
-  const view = (await listKeys(store)).find((other) => other.id === id);
-  print(JSON.stringify({ key, ...view }));
+function row(key: KeyView): string[] {
+  const { id, prefix, name, account, project, profiles } = key;
+  return [id, `${prefix}…`, name, account, project ?? "-", profiles.join(","), state(key)];
 }
 
-async function withStore(options: DataOption, work: (store: Store) => Promise<void>): Promise<void> {
-  const { databasePath } = loadConfig({ data: options.data });
-  becomeOwner(databasePath);
-  const store = await openStore({ path: databasePath });
-  try {
-    await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-function table(keys: readonly KeyView[]): string {
-  const rows = keys.map((key) => [
-    key.id,
-    `${key.prefix}…`,
-    key.name,
-    key.account,
-    key.profiles.join(","),
-    key.revokedAt ? `revoked ${key.revokedAt}` : `used ${key.lastUsedAt ?? "never"}`,
-  ]);
-  const all = [["ID", "KEY", "NAME", "ACCOUNT", "PROFILES", "STATE"], ...rows];
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? [];
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("must be a whole number");
-  return Number(text);
-}
-
-function profileList(text: string): ProfileName[] {
-  return text.split(",").map((name) => {
-    if (isProfileName(name)) return name;
-    throw new InvalidArgumentError(`must be a list of ${PROFILE_NAMES.join(", ")}`);
-  });
+function state({ state, revokedAt, expiresAt, lastUsedAt }: KeyView): string {
+  if (state === "revoked") return `revoked ${revokedAt}`;
+  if (state === "expired") return `expired ${expiresAt}`;
+  const used = `used ${lastUsedAt ?? "never"}`;
+  return expiresAt === null ? used : `${used}, stops ${expiresAt}`;
 }

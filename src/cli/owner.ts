@@ -7,12 +7,14 @@ import { dirname } from "node:path";
  * journal beside the database, and one that belongs to root would lock the service out.
  * What it makes from here on is for its user alone.
  * The change is for good: this process does not need root again.
+ * @param secretKey its directory is made too, if this program is to make the key.
  * @returns the user id that the process has now.
  */
-export function becomeOwner(databasePath: string): number {
+export function becomeOwner(databasePath: string, secretKey?: { path: string; make: boolean }): number {
   const directory = dirname(databasePath);
   process.umask(0o077);
   makeLikeParent(directory);
+  if (secretKey?.make) makeLikeParent(dirname(secretKey.path));
   if (process.getuid?.() !== 0) return process.getuid?.() ?? 0;
   const { uid, gid } = statSync(directory);
   if (uid !== 0) {

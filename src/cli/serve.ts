@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { ConfigError, type Flags, loadConfig } from "../config.ts";
 import { becomeOwner } from "./owner.ts";
 import { startService } from "./service.ts";
+import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 
 /** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. */
 export function serveCommand(): Command {
@@ -12,20 +13,27 @@ export function serveCommand(): Command {
     .option("--workers <number>", "submissions that run at once (ASSAY_WORKERS)")
     .option("--launcher-socket <path>", "the launcher's socket (ASSAY_LAUNCHER_SOCKET)")
     .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
+    .option("--webhook-allow <host:port>", "a webhook receiver that may have any address; may be repeated", append, [])
+    .option("--webhook-ca <file>", "an authority of webhook receivers, besides the usual ones (ASSAY_WEBHOOK_CA)")
     .option("--plain-http", "HTTP without TLS, on a loopback address only")
     .action(serve);
 }
 
 async function serve(flags: Flags): Promise<void> {
   const config = loadConfig(flags);
-  if (becomeOwner(config.databasePath) === 0) {
+  if (becomeOwner(config.databasePath, config.secretKey) === 0) {
     throw new ConfigError(
       `the service does not run as root: start it with 'assay serve', or give ${config.dataDir}/db to its user`,
     );
   }
+  noteWebhookSettings(config, ownWebhookSettings(config));
   const service = await startService(config);
   await signalled();
   await service.stop();
+}
+
+function append(text: string, others: string[]): string[] {
+  return [...others, text];
 }
 
 /** Resolves at the first signal to stop; the second one ends the process at once. */

@@ -4,8 +4,10 @@ import type { Dependencies } from "../http/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { openStore } from "../store/open.ts";
+import { Deliverer } from "../webhooks/deliverer.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
+import { ownWebhookSettings, sendOptions } from "./webhook-settings.ts";
 
 /** The contract's longest hold of `wait=true`. */
 const HOLD_MS = 30_000;
@@ -20,16 +22,18 @@ export interface Service {
 }
 
 /**
- * Composes the whole service, from the bottom to the top: store, engine, servers; stopping
+ * Composes the whole service, from the bottom to the top: store, engine, webhooks, servers; stopping
  * goes the other way. The only place that knows all the rooms.
- * @throws when the database, the certificate or the address cannot be used.
+ * @throws when the database, the certificate, the address or the key of webhook secrets cannot be used.
  */
 export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   const languages = ourLanguages();
+  const sending = sendOptions(config, ownWebhookSettings(config));
   const store = await openStore({ path: config.databasePath });
   const engine = Worker.start({ ...config, store, languages, log });
+  const deliverer = Deliverer.start({ ...sending, store, log, drainMs: config.drainMs });
   const dependencies: Dependencies = {
     store,
     engine,
@@ -43,6 +47,7 @@ export async function startService(config: Config): Promise<Service> {
   const stop = async () => {
     http.beginClosing();
     await engine.stop();
+    await deliverer.stop(); // after the engine: what it finished last is sent at once
     await http.close();
     await operator.close();
     await store.close();

@@ -1,5 +1,11 @@
+/** A place on a network: a name or an address (IPv6 without brackets), and a port. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Where a server listens. */
-export type Address = { readonly host: string; readonly port: number } | { readonly path: string };
+export type Address = HostPort | { readonly path: string };
 
 /** How clients reach the service. There is no way to offer plain HTTP to a network by accident. */
 export type Transport =

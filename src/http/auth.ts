@@ -4,7 +4,7 @@ import type { FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { hashKey, hasKeyForm } from "../domain/key.ts";
 import type { Caller } from "../domain/submission.ts";
-import type { AccountStore } from "../store/port.ts";
+import type { KeyStore } from "../store/admin-port.ts";
 import type { MinuteWindow } from "./window.ts";
 
 /** Failed authentications that one address may have in a minute; beyond it they get 429. */
@@ -17,24 +17,20 @@ const FAILURES_PER_MINUTE = 120;
  * may be many callers.
  * @throws ClientError unauthorized or tooManyFailures.
  */
-export async function authenticate(
-  request: FastifyRequest,
-  accounts: AccountStore,
-  failures: MinuteWindow,
-): Promise<Caller> {
+export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: MinuteWindow): Promise<Caller> {
   const key = request.headers["x-api-key"];
-  const caller = typeof key === "string" && hasKeyForm(key) ? await lookUp(key, accounts) : undefined;
+  const caller = typeof key === "string" && hasKeyForm(key) ? await lookUp(key, keys) : undefined;
   if (caller) return caller;
   const retryAfter = failures.take(network(request.ip), FAILURES_PER_MINUTE);
   if (retryAfter > 0) throw clientError("tooManyFailures", [], { headers: { "retry-after": String(retryAfter) } });
   throw clientError("unauthorized", []);
 }
 
-async function lookUp(key: string, accounts: AccountStore): Promise<Caller | undefined> {
+async function lookUp(key: string, keys: KeyStore): Promise<Caller | undefined> {
   const hash = hashKey(key);
-  const found = await accounts.findCaller(hash);
+  const found = await keys.findCaller(hash);
   if (!found || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) return undefined;
-  await accounts.touchKey(found.caller.keyId);
+  await keys.touch(found.caller.keyId);
   return found.caller;
 }
 

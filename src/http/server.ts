@@ -42,7 +42,7 @@ export class HttpServer {
       checkHttps(request);
       if (this.#closing)
         throw clientError("shuttingDown", [], { headers: { "retry-after": "5", connection: "close" } });
-      const caller = await authenticate(request, dependencies.store.accounts, failures);
+      const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       const retryAfter = quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });

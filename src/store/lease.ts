@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../domain/submission.ts";
+import { type Ended, insertDeliveries } from "./outbox.ts";
 import type { Lease, Swept } from "./port.ts";
 import { fromOutcome } from "./rows.ts";
 import type { Schema } from "./schema.ts";
@@ -9,6 +10,11 @@ const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform
 const NOT_REPEATABLE = internalError(
   "the run was interrupted; agent runs are not repeated because they may have had outside effects",
 );
+
+interface Finished {
+  /** Whether there is something to deliver now. */
+  readonly delivers: boolean;
+}
 
 const UNLEASED = { worker_id: null, lease_until: null };
 
@@ -22,14 +28,13 @@ export async function finish(
   lease: Lease,
   outcome: Outcome,
   nowMs: number,
-): Promise<boolean> {
+): Promise<Finished | undefined> {
   const row = await held(trx, lease)
     .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
-    .returning("seq")
+    .returning(["seq", "id", "project_id"])
     .executeTakeFirst();
-  if (!row) return false;
-  await insertOutcome(trx, row.seq, outcome);
-  return true;
+  if (!row) return undefined;
+  return { delivers: await end(trx, row, outcome, nowMs) };
 }
 
 /** @returns what became of it; undefined when the lease is no longer ours. */
@@ -38,25 +43,26 @@ export async function release(
   lease: Lease,
   begun: boolean,
   nowMs: number,
-): Promise<"requeued" | "failed" | undefined> {
+): Promise<(Finished & { became: "requeued" | "failed" }) | undefined> {
   const row = await trx
     .selectFrom("submissions")
     .select("profile")
     .where("id", "=", lease.submissionId)
     .executeTakeFirst();
   if (begun && row?.profile === "agent") {
-    return (await finish(trx, lease, NOT_REPEATABLE, nowMs)) ? "failed" : undefined;
+    const finished = await finish(trx, lease, NOT_REPEATABLE, nowMs);
+    return finished && { ...finished, became: "failed" };
   }
   const result = await held(trx, lease)
     .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
     .executeTakeFirst();
-  return result.numUpdatedRows > 0n ? "requeued" : undefined;
+  return result.numUpdatedRows > 0n ? { became: "requeued", delivers: false } : undefined;
 }
 
-export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Swept> {
+export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Swept & Finished> {
   const expired = await trx
     .selectFrom("submissions")
-    .select(["seq", "id", "profile", "attempts"])
+    .select(["seq", "id", "project_id", "profile", "attempts"])
     .where("status", "=", "running")
     .where("lease_until", "<=", nowMs)
     .execute();
@@ -69,15 +75,17 @@ export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Sw
       .where("seq", "=", row.seq)
       .execute();
   }
+  let delivers = false;
   for (const row of over) {
     await trx
       .updateTable("submissions")
       .set({ ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" })
       .where("seq", "=", row.seq)
       .execute();
-    await insertOutcome(trx, row.seq, row.profile === "judge" ? LOST : NOT_REPEATABLE);
+    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
+    delivers = (await end(trx, row, outcome, nowMs)) || delivers;
   }
-  return { requeued: again.map(({ id }) => id), failed: over.map(({ id }) => id) };
+  return { requeued: again.map(({ id }) => id), failed: over.map(({ id }) => id), delivers };
 }
 
 /** An update of the row that holds only while the lease is ours: the fence against late workers. */
@@ -90,9 +98,11 @@ function held(trx: Transaction<Schema>, lease: Lease) {
     .where("fence", "=", lease.fence);
 }
 
-async function insertOutcome(trx: Transaction<Schema>, seq: number, outcome: Outcome): Promise<void> {
+/** What belongs to every end, in the transaction of the end. @returns whether there is something to deliver. */
+async function end(trx: Transaction<Schema>, row: Ended, outcome: Outcome, nowMs: number): Promise<boolean> {
   await trx
     .insertInto("outcomes")
-    .values({ submission_seq: seq, ...fromOutcome(outcome) })
+    .values({ submission_seq: row.seq, ...fromOutcome(outcome) })
     .execute();
+  return await insertDeliveries(trx, row, nowMs);
 }

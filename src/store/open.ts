@@ -1,9 +1,15 @@
 import { sql } from "kysely";
 import { accountStore } from "./accounts.ts";
+import { auditStore } from "./audit.ts";
+import { deliveryStore } from "./deliveries.ts";
+import { endpointStore } from "./endpoints.ts";
+import { keyStore } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
+import { projectStore } from "./projects.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
+import { tierStore } from "./tiers.ts";
 import { Transactions } from "./transactions.ts";
 import { Wakeups } from "./wakeups.ts";
 
@@ -31,7 +37,14 @@ export async function openStore({ path, now = Date.now }: StoreOptions): Promise
   return {
     submissions: submissionStore(engine, transactions, wakeups, now),
     accounts: accountStore(engine, transactions, now),
+    deliveries: deliveryStore(engine, transactions, wakeups, now),
+    tiers: tierStore(engine, transactions, now),
+    projects: projectStore(engine, transactions, now),
+    keys: keyStore(engine, transactions, now),
+    endpoints: endpointStore(engine, transactions, now),
+    audit: auditStore(engine),
     onWork: (listener) => wakeups.onWork(listener),
+    onDeliveries: (listener) => wakeups.onDeliveries(listener),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },

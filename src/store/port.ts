@@ -1,6 +1,8 @@
-import type { ProfileName } from "../domain/limits.ts";
+import type { Attempt, Next } from "../domain/delivery.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import type { Caller, Program, Submission } from "../domain/submission.ts";
+import type { Program, Submission } from "../domain/submission.ts";
+import type { Signing } from "../domain/webhook.ts";
+import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -12,6 +14,12 @@ import type { Caller, Program, Submission } from "../domain/submission.ts";
 export interface Store {
   readonly submissions: SubmissionStore;
   readonly accounts: AccountStore;
+  readonly tiers: TierStore;
+  readonly projects: ProjectStore;
+  readonly keys: KeyStore;
+  readonly endpoints: EndpointStore;
+  readonly audit: AuditStore;
+  readonly deliveries: DeliveryStore;
 
   /**
    * Calls back when work may be available: a submission was accepted or given back,
@@ -21,6 +29,9 @@ export interface Store {
    * @returns a function that ends the subscription.
    */
   onWork(listener: () => void): () => void;
+
+  /** The same for deliveries: one may be due now. */
+  onDeliveries(listener: () => void): () => void;
 
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
@@ -129,42 +140,86 @@ export interface SubmissionStore {
   depth(): Promise<number>;
 }
 
-/** A key as an operator sees it; the key itself is never stored. */
-export interface ApiKeyRow {
+/** What an attempt needs to know, and the proof that it is ours: a fence, as a Lease is. */
+export interface DeliveryClaim {
   readonly id: string;
-  readonly accountId: string;
-  readonly accountName: string;
-  readonly projectId: string | null;
-  readonly name: string;
-  /** First characters of the key, so that a person can recognise it. */
-  readonly prefix: string;
-  /** SHA-256 of the key, hexadecimal. */
-  readonly hash: string;
-  /** Null: the tier's value. */
-  readonly requestsPerMinute: number | null;
-  readonly concurrency: number | null;
-  readonly profiles: readonly ProfileName[];
-  readonly defaultProfile: ProfileName;
-  readonly createdAtMs: number;
-  readonly revokedAtMs: number | null;
-  readonly lastUsedAtMs: number | null;
+  /** Differs in every claim of the delivery. */
+  readonly fence: number;
+  /** The number of the attempt: 1 for the first. */
+  readonly attempt: number;
+  readonly kind: DeliveryKind;
+  readonly messageId: string;
+  readonly endpoint: { readonly id: string; readonly url: string; readonly secret: Buffer; readonly signing: Signing };
 }
 
-export interface AccountStore {
-  /** @returns the account of that name, made with the tier if there is none. */
-  ensureAccount(name: string, tier: string): Promise<{ readonly id: string; readonly name: string }>;
+/** `replay`: the same message again, because an operator asked for it. */
+export type DeliveryKind = "result" | "replay" | "test";
 
-  addKey(key: Omit<ApiKeyRow, "accountName" | "revokedAtMs" | "lastUsedAtMs">): Promise<void>;
+/** What is sent: a submission that has ended, or the body of a test. */
+export type Message = { readonly submission: Submission } | { readonly body: Buffer };
 
-  /** All keys, oldest first, revoked ones included. */
-  listKeys(): Promise<ApiKeyRow[]>;
+/** A delivery as an operator sees it. */
+export interface Delivery {
+  readonly id: string;
+  readonly endpointId: string;
+  /** Null for a test. */
+  readonly submissionId: string | null;
+  readonly messageId: string;
+  readonly kind: DeliveryKind;
+  readonly state: "pending" | "delivered" | "failed";
+  readonly createdAtMs: number;
+  /** When the next attempt is due; null when it is over. */
+  readonly nextAtMs: number | null;
+  readonly endedAtMs: number | null;
+  /** Why it failed without an attempt; else null. */
+  readonly reason: string | null;
+  /** In order; the first is number 1. */
+  readonly attempts: readonly Attempt[];
+}
 
-  /** @returns false when there is no such live key. */
-  revokeKey(id: string): Promise<boolean>;
+/**
+ * The outbox. Rows come into being in the transaction that ends a submission, one for each
+ * active endpoint of its project, so that a crash neither loses nor repeats a schedule.
+ * Several processes may serve it.
+ */
+export interface DeliveryStore {
+  /**
+   * Takes up to `max` deliveries that are due, at most `perEndpoint` of one endpoint at a time
+   * over all processes; endpoints that are served least go first. One whose holder vanished
+   * is due again when its lease has run out: a receiver may see an attempt twice, never none.
+   * Those that cannot be sent any more (their endpoint was removed or is not active) end here.
+   */
+  claimDue(request: { leaseMs: number; max: number; perEndpoint: number }): Promise<DeliveryClaim[]>;
 
-  /** The caller behind a key's hash, and that hash as stored; undefined when unknown or revoked. */
-  findCaller(hash: string): Promise<{ readonly caller: Caller; readonly hash: string } | undefined>;
+  /** What to send; undefined when it was deleted meanwhile. */
+  message(claim: DeliveryClaim): Promise<Message | undefined>;
 
-  /** Notes that the key was used now. Written at most once a minute per key. */
-  touchKey(keyId: string): Promise<void>;
+  /** @returns false, and changes nothing, when the claim is no longer ours. */
+  recordAttempt(claim: DeliveryClaim, attempt: Attempt, next: Next): Promise<boolean>;
+
+  /** Gives an attempt back that nothing is known of: it is due at once. @returns false when it is no longer ours. */
+  release(claim: DeliveryClaim): Promise<boolean>;
+
+  /** @returns the first moment after `afterMs` at which something is due, or a lease runs out; null: nothing waits. */
+  nextDueMs(afterMs: number): Promise<number | null>;
+
+  /** Newest first. */
+  list(which: {
+    readonly max: number;
+    readonly endpointId?: string | undefined;
+    readonly submissionId?: string | undefined;
+    readonly id?: string | undefined;
+  }): Promise<Delivery[]>;
+
+  /** Sends the same message again. @returns the new delivery's id; undefined when there is no such one to an active endpoint. */
+  replay(id: string): Promise<string | undefined>;
+
+  /**
+   * A test message, claimed by whoever adds it; the endpoint need not be active.
+   * @returns undefined when there is no such endpoint.
+   */
+  addTest(
+    endpointId: string,
+    test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
+  ): Promise<DeliveryClaim | undefined>;
 }

@@ -9,14 +9,28 @@ export async function readSubmission(
   id: string,
   accountId: string,
 ): Promise<Submission | undefined> {
-  const row = await db
-    .selectFrom("submissions")
-    .leftJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
-    .select([...SUBMISSION_COLUMNS, "outcomes.stdout", "outcomes.stderr", "outcomes.body"])
+  const row = await withOutcome(db)
     .where("submissions.id", "=", id)
     .where("submissions.account_id", "=", accountId)
     .executeTakeFirst();
-  if (!row) return undefined;
-  const { stdout, stderr, body } = row;
+  return row && whole(row);
+}
+
+/** A submission by its row, whoever's it is. */
+export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submission | undefined> {
+  const row = await withOutcome(db).where("submissions.seq", "=", seq).executeTakeFirst();
+  return row && whole(row);
+}
+
+function withOutcome(db: Kysely<Schema>) {
+  return db
+    .selectFrom("submissions")
+    .leftJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
+    .select([...SUBMISSION_COLUMNS, "outcomes.stdout", "outcomes.stderr", "outcomes.body"]);
+}
+
+type Joined = NonNullable<Awaited<ReturnType<ReturnType<typeof withOutcome>["executeTakeFirst"]>>>;
+
+function whole({ stdout, stderr, body, ...row }: Joined): Submission {
   return toSubmission(row, body === null ? null : toOutcome({ stdout, stderr, body }));
 }

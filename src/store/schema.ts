@@ -37,6 +37,8 @@ interface ProjectTable {
   account_id: string;
   name: string;
   created_at: number;
+  /** An archived project gets no new keys and endpoints; its records stay. */
+  archived_at: number | null;
 }
 
 interface ApiKeyTable {
@@ -139,7 +141,7 @@ interface DeliveryTable {
   body: Buffer | null;
   /** `pending`, `delivered` or `failed`. */
   state: string;
-  /** Attempts begun. */
+  /** Attempts that are recorded. */
   attempts: number;
   /** When the next attempt is due; null when it is over. */
   next_at: number | null;
@@ -148,6 +150,8 @@ interface DeliveryTable {
   lease_until: number | null;
   created_at: number;
   ended_at: number | null;
+  /** Why it failed without an attempt; else null. */
+  reason: string | null;
 }
 
 interface AttemptTable {

@@ -40,21 +40,24 @@ export function submissionStore(
       if (finished) {
         wakeups.ended(lease.submissionId);
         wakeups.work();
+        if (finished.delivers) wakeups.deliveries();
       }
-      return finished;
+      return finished !== undefined;
     },
 
     async release(lease, begun) {
-      const became = await transactions.run((trx) => release(trx, lease, begun, now()));
-      if (became === "failed") wakeups.ended(lease.submissionId);
-      if (became) wakeups.work();
-      return became !== undefined;
+      const released = await transactions.run((trx) => release(trx, lease, begun, now()));
+      if (released?.became === "failed") wakeups.ended(lease.submissionId);
+      if (released) wakeups.work();
+      if (released?.delivers) wakeups.deliveries();
+      return released !== undefined;
     },
 
     async sweep() {
-      const swept = await transactions.run((trx) => sweep(trx, now()));
+      const { delivers, ...swept } = await transactions.run((trx) => sweep(trx, now()));
       for (const id of swept.failed) wakeups.ended(id);
       if (swept.requeued.length + swept.failed.length > 0) wakeups.work();
+      if (delivers) wakeups.deliveries();
       return swept;
     },
 

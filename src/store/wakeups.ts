@@ -5,7 +5,9 @@
 export class Wakeups {
   readonly #workers = new Set<() => void>();
   readonly #waiters = new Map<string, Set<() => void>>();
+  readonly #deliverers = new Set<() => void>();
   #workPending = false;
+  #deliveriesPending = false;
 
   onWork(listener: () => void): () => void {
     this.#workers.add(listener);
@@ -19,6 +21,21 @@ export class Wakeups {
     setImmediate(() => {
       this.#workPending = false;
       for (const listener of [...this.#workers]) listener();
+    });
+  }
+
+  onDeliveries(listener: () => void): () => void {
+    this.#deliverers.add(listener);
+    return () => this.#deliverers.delete(listener);
+  }
+
+  /** A delivery may be due; coalesced as work is. */
+  deliveries(): void {
+    if (this.#deliveriesPending) return;
+    this.#deliveriesPending = true;
+    setImmediate(() => {
+      this.#deliveriesPending = false;
+      for (const listener of [...this.#deliverers]) listener();
     });
   }
 

@@ -30,6 +30,39 @@ test("keys create --json tells the limits too, list and revoke know the key", as
   assert.equal(again.stderr, "assay: there is no such live key\n");
 });
 
+test("a project's key is rotated with an overlap, updated and listed", async (t) => {
+  const data = ["--data", dataDirectory(t)];
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await assay("keys", ...args, "--json", ...data);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  await assay("projects", "create", "--name", "shop", "--account", "acme", ...data);
+  const profiles = ["--profiles", "judge,agent", "--default-profile", "agent"];
+  const first = await json("create", "--name", "n", "--project", "shop", ...profiles);
+  assert.deepEqual([first.project, first.account, first.defaultProfile], ["shop", "acme", "agent"]);
+  const updated = await json("update", first.prefix, "--rpm", "5", "--default-profile", "judge");
+  assert.deepEqual([updated.requestsPerMinute, updated.defaultProfile, "key" in updated], [5, "judge", false]);
+  assert.equal((await json("update", first.id, "--rpm", "tier")).requestsPerMinute, null);
+  const second = await json("rotate", first.key);
+  assert.match(second.key, /^assay_live_/);
+  assert.deepEqual(
+    [second.replaces, second.project, second.old.id, second.old.state],
+    [first.id, "shop", first.id, "live"],
+  );
+  const overlapMs = Date.parse(second.old.expiresAt) - Date.parse(second.createdAt);
+  assert.equal(overlapMs, 24 * 3_600_000, "a day unless told otherwise");
+  const { code, stdout, stderr } = await assay("keys", "rotate", second.id, "--overlap", "0", ...data);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^assay_live_[A-Za-z0-9_-]{32}\n$/);
+  assert.match(stderr, /^the old key assay_live_\S{6}… stops at \S+Z\n$/);
+  const listed: { state: string }[] = await json("list", "--project", "shop");
+  assert.deepEqual(listed.map(({ state }) => state).toSorted(), ["expired", "live", "live"]);
+  const { stdout: table } = await assay("keys", "list", ...data);
+  assert.match(table, /acme +shop +judge,agent +used never, stops \d{4}-/);
+  assert.match(table, / expired \d{4}-/);
+});
+
 test("several first commands at once make one database", async (t) => {
   const data = dataDirectory(t);
   const all = await Promise.all(["a", "b", "c"].map((name) => assay("keys", "create", "--name", name, "--data", data)));
@@ -62,10 +95,15 @@ test("a wrong option is one sentence and not 0", async (t) => {
     ["create", "--name", "n", "--rpm", "0"],
     ["create", "--name", "n", "--rpm", "x"],
     ["create", "--name", "n", "--profiles", "root"],
+    ["create", "--name", "n", "--default-profile", "agent"],
+    ["create", "--name", "n", "--project", "none"],
+    ["update", "none", "--rpm", "5"],
+    ["rotate", "none"],
+    ["rotate", "none", "--overlap", "soon"],
     ["destroy"],
   ];
   for (const args of wrong) {
-    const { code, stdout, stderr } = await assay("keys", ...args, ...(args[0] === "create" ? ["--data", data] : []));
+    const { code, stdout, stderr } = await assay("keys", ...args, ...(args[0] === "destroy" ? [] : ["--data", data]));
     assert.notEqual(code, 0, args.join(" "));
     assert.equal(stdout, "", args.join(" "));
     assert.doesNotMatch(stderr, /\n +at /, args.join(" "));

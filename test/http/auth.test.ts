@@ -28,7 +28,7 @@ test("a revoked key is refused at once", async (t) => {
   const { ask, key, store } = await startHttp(t);
   const mine = await key();
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
-  await revokeKey(store, mine);
+  await revokeKey(store, mine, "test");
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 401);
 });
 

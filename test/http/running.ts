@@ -13,7 +13,7 @@ import type { Transport } from "../../src/domain/transport.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
-import { temporaryStore } from "../store/temporary.ts";
+import { type Clock, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
 const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
@@ -46,6 +46,8 @@ export interface Ask {
 
 export interface Running {
   readonly store: Store;
+  /** The store's; it stands still unless a test moves it. */
+  readonly clock: Clock;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -65,7 +67,7 @@ export interface Options {
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store } = await temporaryStore(t);
+  const { store, clock } = await temporaryStore(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const server = new HttpServer(
@@ -88,15 +90,20 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   t.after(() => server.close());
   let names = 0;
   const key = async (request: Partial<NewKey> = {}) =>
-    (await createKey(store, { name: `key ${names++}`, profiles: ["judge"], requestsPerMinute: 100_000, ...request }, 0))
-      .key;
+    (
+      await createKey(
+        store,
+        { name: `key ${names++}`, profiles: ["judge"], requestsPerMinute: 100_000, ...request },
+        "test",
+      )
+    ).key;
   const defaultKey = await key();
   const secure = options.transport === undefined || options.transport.kind === "https";
   const ask = (asked: Ask) =>
     send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, server, port, caPath: certPath, logs, engine, key, ask, submit };
+  return { store, clock, server, port, caPath: certPath, logs, engine, key, ask, submit };
 }
 
 function send(

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Command } from "commander";
 import { loadConfig } from "../../src/config.ts";
+import { AUDIT_ACTIONS } from "../../src/domain/audit.ts";
 import { ERRORS } from "../../src/domain/error.ts";
 import { type Limits, PROFILE_NAMES, type ProfileName } from "../../src/domain/limits.ts";
 import { LIMIT_CAUSES, VERDICTS } from "../../src/domain/outcome.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../src/domain/submission.ts";
 import { loadLanguages } from "../../src/languages/load.ts";
 import { TABLE } from "../../src/verdict/table.ts";
-import { codes, ROOT, read, rows, section } from "./documents.ts";
+import { codes, prose, ROOT, read, rows, section } from "./documents.ts";
 
 /** What README.md says is compared with what it is about, so that neither changes alone. */
 const README = read("README.md");
@@ -129,6 +130,13 @@ test("every command and every option of it is told", async () => {
       if (long && !hidden) assert.match(text, new RegExp(`${long}\\b`), `${command.name()} ${long}`);
     }
   }
+});
+
+test("every kind of change in the audit trail is told, and no other", () => {
+  const told = codes(prose(section(README, "Accounts, projects and keys"))).filter((code) =>
+    /^[a-z]+\.[a-z-]+$/.test(code),
+  );
+  assert.deepEqual(told, [...AUDIT_ACTIONS]);
 });
 
 /** One command per file of src/cli/: what a file exports as somethingCommand makes it. */

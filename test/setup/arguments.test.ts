@@ -88,3 +88,16 @@ test("--data is taken from anywhere before a bare --, the rest keeps its order",
   assert.deepEqual(args.slice(-5), ["a b", "c", "--", "--data", "x"]);
   assert.deepEqual(args.slice(0, 2), ["--data", fake.data]);
 });
+
+test("what operators administer runs as the service user, with the arguments, the directory and the exit code", async () => {
+  using fake = new FakeCheckout();
+  for (const command of ["accounts", "projects", "webhooks", "tiers", "audit"]) {
+    const ended = await fake.run(command, "create", "--name", "a b", `--data=${fake.data}`);
+    assert.equal(ended.code, 7, ended.stderr);
+    const { uid, ...rest } = JSON.parse(ended.stdout);
+    assert.deepEqual(rest, { command, args: ["create", "--name", "a b"], data: fake.data });
+    assert.notEqual(uid, 0);
+  }
+  assert.deepEqual(fake.list("run"), []);
+  assert.equal(fake.count("image-begun"), 0, "no sandbox is made for them");
+});

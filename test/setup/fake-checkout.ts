@@ -175,6 +175,10 @@ import { createServer } from "node:http";
 const [command, ...args] = process.argv.slice(2);
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log("assay_live_fake");
+if (["accounts", "projects", "webhooks", "tiers", "audit"].includes(command)) {
+  console.log(JSON.stringify({ command, args, uid: process.getuid?.(), data: process.env.ASSAY_DATA }));
+  process.exitCode = 7;
+}
 if (command === "run") {
   console.log(JSON.stringify({ args, uid: process.getuid?.(), environment: Object.keys(process.env), cwd: process.cwd() }));
   process.stdin.pipe(process.stdout);

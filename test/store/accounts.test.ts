@@ -1,60 +1,93 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addKey, START_MS, temporaryStore } from "./temporary.ts";
+import { addKey, onEachEngine, START_MS } from "./temporary.ts";
 
-test("a key's caller has the tier's limits, or its own where it has some", async (t) => {
-  const { store } = await temporaryStore(t);
-  const plain = await addKey(store, "plain");
-  const special = await addKey(store, "special", {
-    requestsPerMinute: 5,
-    concurrency: 2,
-    profiles: ["agent", "judge"],
+onEachEngine((temporaryStore) => {
+  test("an account is made once, whoever asks, and noted once", async (t) => {
+    const { store } = await temporaryStore(t);
+    const all = await Promise.all(Array.from({ length: 5 }, (_, i) => store.accounts.ensure("same", "beta", `a${i}`)));
+    assert.equal(new Set(all.map(({ id }) => id)).size, 1);
+    assert.equal(all.filter(({ made }) => made).length, 1);
+    const entries = await store.audit.list({ max: 10 });
+    assert.deepEqual(
+      entries.map(({ action, subject, accountName, detail }) => ({ action, subject, accountName, detail })),
+      [{ action: "account.create", subject: all[0]?.id, accountName: "same", detail: { name: "same", tier: "beta" } }],
+    );
   });
-  const first = await store.accounts.findCaller(plain.hash);
-  assert.deepEqual(first, {
-    hash: plain.hash,
-    caller: {
-      keyId: "plain",
-      accountId: plain.accountId,
-      projectId: null,
-      requestsPerMinute: 60,
-      concurrency: 10,
-      profiles: ["judge"],
-      defaultProfile: "judge",
-    },
+
+  test("an account of an unknown tier is neither made nor noted", async (t) => {
+    const { store } = await temporaryStore(t);
+    await assert.rejects(store.accounts.ensure("other", "no such tier", "a"));
+    assert.deepEqual(await store.accounts.list(), []);
+    assert.deepEqual(await store.audit.list({ max: 10 }), []);
   });
-  const second = (await store.accounts.findCaller(special.hash))?.caller;
-  assert.deepEqual([second?.requestsPerMinute, second?.concurrency], [5, 2]);
-  assert.deepEqual([second?.profiles, second?.defaultProfile], [["agent", "judge"], "agent"]);
-});
 
-test("an unknown and a revoked key have no caller", async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  assert.equal(await store.accounts.findCaller("other"), undefined);
-  assert.equal(await store.accounts.revokeKey(key.keyId), true);
-  assert.equal(await store.accounts.revokeKey(key.keyId), false);
-  assert.equal(await store.accounts.findCaller(key.hash), undefined);
-});
+  test("accounts are listed with the limits of their tier, oldest first", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const first = await store.accounts.ensure("zebra", "beta", "a");
+    clock.nowMs += 1;
+    const second = await store.accounts.ensure("ant", "beta", "a");
+    const limits = { tier: "beta", requestsPerMinute: 60, concurrency: 10 };
+    assert.deepEqual(await store.accounts.list(), [
+      { id: first.id, name: "zebra", ...limits, createdAtMs: START_MS },
+      { id: second.id, name: "ant", ...limits, createdAtMs: START_MS + 1 },
+    ]);
+  });
 
-test("an account is made once, whoever asks", async (t) => {
-  const { store } = await temporaryStore(t);
-  const accounts = await Promise.all(Array.from({ length: 5 }, () => store.accounts.ensureAccount("same", "beta")));
-  assert.equal(new Set(accounts.map(({ id }) => id)).size, 1);
-  await assert.rejects(store.accounts.ensureAccount("other", "no such tier"));
-});
+  test("another tier, or another limit of the tier, is that of its keys at once; overrides stay", async (t) => {
+    const { store } = await temporaryStore(t);
+    const plain = await addKey(store, "plain", { account: "one" });
+    const special = await addKey(store, "special", { account: "one", concurrency: 3 });
+    const stranger = await addKey(store, "stranger");
+    const limits = async ({ hash }: { hash: string }) => {
+      const found = await store.keys.findCaller(hash);
+      return [found?.caller.requestsPerMinute, found?.caller.concurrency];
+    };
+    await store.tiers.set({ name: "large", requestsPerMinute: 600, concurrency: 50 }, "a");
+    assert.equal(await store.accounts.setTier(plain.accountId, "large", "a"), true);
+    assert.deepEqual(
+      [await limits(plain), await limits(special), await limits(stranger)],
+      [
+        [600, 50],
+        [600, 3],
+        [60, 10],
+      ],
+    );
+    await store.tiers.set({ name: "large", requestsPerMinute: 700, concurrency: 60 }, "a");
+    assert.deepEqual(
+      [await limits(plain), await limits(special)],
+      [
+        [700, 60],
+        [700, 3],
+      ],
+    );
+    assert.deepEqual(await store.tiers.list(), [
+      { name: "beta", requestsPerMinute: 60, concurrency: 10 },
+      { name: "large", requestsPerMinute: 700, concurrency: 60 },
+    ]);
+  });
 
-test("last use is noted, to the minute", async (t) => {
-  const { store, clock } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  const lastUsed = async () => (await store.accounts.listKeys())[0]?.lastUsedAtMs;
-  assert.equal(await lastUsed(), null);
-  await store.accounts.touchKey(key.keyId);
-  assert.equal(await lastUsed(), START_MS);
-  clock.nowMs += 59_999;
-  await store.accounts.touchKey(key.keyId);
-  assert.equal(await lastUsed(), START_MS);
-  clock.nowMs += 1;
-  await store.accounts.touchKey(key.keyId);
-  assert.equal(await lastUsed(), START_MS + 60_000);
+  test("a change of tier is noted from what to what, and not when it is none", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { id } = await store.accounts.ensure("one", "beta", "a");
+    await store.tiers.set({ name: "large", requestsPerMinute: 600, concurrency: 50 }, "a");
+    clock.nowMs += 5;
+    assert.equal(await store.accounts.setTier(id, "large", "b"), true);
+    assert.equal(await store.accounts.setTier(id, "large", "b"), true);
+    assert.equal(await store.accounts.setTier("nobody", "large", "b"), false);
+    const [changed, made] = await store.audit.list({ max: 10 });
+    const owner = { accountId: id, accountName: "one" };
+    const detail = { tier: { from: "beta", to: "large" } };
+    assert.deepEqual(changed, {
+      atMs: START_MS + 5,
+      actor: "b",
+      action: "account.set-tier",
+      subject: id,
+      ...owner,
+      detail,
+    });
+    assert.deepEqual([made?.action, made?.subject, made?.accountId], ["tier.set", "large", null]);
+    await assert.rejects(store.accounts.setTier(id, "no such tier", "b"));
+    assert.equal((await store.audit.list({ max: 10 })).length, 3);
+  });
 });

@@ -47,24 +47,32 @@ export function onEachEngine(suite: (temporaryStore: OpenTemporary) => void): vo
 export async function addKey(
   store: Store,
   name: string,
-  options: { account?: string; concurrency?: number; requestsPerMinute?: number; profiles?: ProfileName[] } = {},
+  options: {
+    account?: string;
+    concurrency?: number;
+    requestsPerMinute?: number;
+    profiles?: ProfileName[];
+    projectId?: string;
+  } = {},
 ): Promise<{ keyId: string; accountId: string; hash: string }> {
-  const account = await store.accounts.ensureAccount(options.account ?? name, "beta");
+  const account = await store.accounts.ensure(options.account ?? name, "beta", "test");
   const profiles = options.profiles ?? ["judge"];
   const hash = `hash of ${name}`;
-  await store.accounts.addKey({
-    id: name,
-    accountId: account.id,
-    projectId: null,
-    name,
-    prefix: "assay_live_000000",
-    hash,
-    requestsPerMinute: options.requestsPerMinute ?? null,
-    concurrency: options.concurrency ?? null,
-    profiles,
-    defaultProfile: profiles[0] ?? "judge",
-    createdAtMs: START_MS,
-  });
+  await store.keys.add(
+    {
+      id: name,
+      accountId: account.id,
+      projectId: options.projectId ?? null,
+      name,
+      prefix: "assay_live_000000",
+      hash,
+      requestsPerMinute: options.requestsPerMinute ?? null,
+      concurrency: options.concurrency ?? null,
+      profiles,
+      defaultProfile: profiles[0] ?? "judge",
+    },
+    "test",
+  );
   return { keyId: name, accountId: account.id, hash };
 }
 

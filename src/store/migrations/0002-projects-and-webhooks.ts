@@ -9,6 +9,7 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
     .addColumn("name", "text", (c) => c.notNull())
     .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addColumn("archived_at", "bigint")
     .addUniqueConstraint("projects_name", ["account_id", "name"])
     .execute();
   await trx.schema.alterTable("api_keys").addColumn("expires_at", "bigint").execute();
@@ -53,8 +54,14 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
     .addColumn("lease_until", "bigint")
     .addColumn("created_at", "bigint", (c) => c.notNull())
     .addColumn("ended_at", "bigint")
+    .addColumn("reason", "text")
     .execute();
   await sql`create index deliveries_due on deliveries (next_at) where state = 'pending'`.execute(trx);
+  // A receiver that is down may have a long queue: what is next of each must be found without walking it.
+  await sql`create index deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending'`.execute(
+    trx,
+  );
+  await sql`create index deliveries_leased on deliveries (lease_until) where lease_until is not null`.execute(trx);
   await trx.schema.createIndex("deliveries_endpoint").on("deliveries").columns(["endpoint_id", "seq"]).execute();
   await trx.schema.createIndex("deliveries_submission").on("deliveries").column("submission_seq").execute();
   await trx.schema

@@ -1,0 +1,68 @@
+import type { Account } from "../store/admin-port.ts";
+import type { Store } from "../store/port.ts";
+import { AdminError } from "./error.ts";
+import { checkName } from "./rules.ts";
+
+/** What an account has unless somebody chooses another. */
+const DEFAULT_TIER = "beta";
+
+export interface AccountView {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: string;
+  /** Limits of its keys that do not override them. */
+  readonly requestsPerMinute: number;
+  readonly concurrency: number;
+  readonly createdAt: string;
+}
+
+/** @throws AdminError when the name is taken, or there is no such tier. */
+export async function createAccount(
+  store: Store,
+  { name, tier = DEFAULT_TIER }: { readonly name: string; readonly tier?: string | undefined },
+  actor: string,
+): Promise<AccountView> {
+  checkName(name);
+  await checkTier(store, tier);
+  const { made } = await store.accounts.ensure(name, tier, actor);
+  if (!made) throw new AdminError(`there is an account ${name} already`);
+  return view(await findAccount(store, name));
+}
+
+export async function listAccounts(store: Store): Promise<AccountView[]> {
+  return (await store.accounts.list()).map(view);
+}
+
+/**
+ * Changes the limits of all keys of an account that have no limits of their own, at once.
+ * @param which its name or id.
+ * @throws AdminError when there is no such account or tier.
+ */
+export async function setAccountTier(store: Store, which: string, tier: string, actor: string): Promise<AccountView> {
+  const { id } = await findAccount(store, which);
+  await checkTier(store, tier);
+  await store.accounts.setTier(id, tier, actor);
+  return view(await findAccount(store, id));
+}
+
+/** @returns the id of the account of that name, made if there is none. @throws AdminError for what is no name. */
+export async function ensureAccount(store: Store, name: string, actor: string): Promise<string> {
+  checkName(name);
+  return (await store.accounts.ensure(name, DEFAULT_TIER, actor)).id;
+}
+
+/** @throws AdminError when no account has that name or id. */
+export async function findAccount(store: Store, which: string): Promise<Account> {
+  const account = (await store.accounts.list()).find(({ id, name }) => id === which || name === which);
+  if (!account) throw new AdminError(`there is no account ${which}`);
+  return account;
+}
+
+async function checkTier(store: Store, tier: string): Promise<void> {
+  const names = (await store.tiers.list()).map(({ name }) => name);
+  if (!names.includes(tier)) throw new AdminError(`there is no tier ${tier}; there are ${names.join(", ")}`);
+}
+
+function view({ id, name, tier, requestsPerMinute, concurrency, createdAtMs }: Account): AccountView {
+  return { id, name, tier, requestsPerMinute, concurrency, createdAt: new Date(createdAtMs).toISOString() };
+}

@@ -1,0 +1,33 @@
+import type { Store } from "../store/port.ts";
+import { findAccount } from "./accounts.ts";
+import { AdminError } from "./error.ts";
+
+const MAX_ENTRIES = 10_000;
+
+export interface AuditView {
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  /** Id of what was changed; the name of a tier. */
+  readonly subject: string;
+  /** Null for what belongs to no account. */
+  readonly account: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The newest changes of operators, newest first.
+ * @param account name or id: only what belongs to it.
+ * @throws AdminError when there is no such account, or `max` is not from 1 to 10,000.
+ */
+export async function listAudit(
+  store: Store,
+  { max, account }: { readonly max: number; readonly account?: string | undefined },
+): Promise<AuditView[]> {
+  if (max < 1 || max > MAX_ENTRIES) throw new AdminError(`from 1 to ${MAX_ENTRIES} entries can be listed`);
+  const accountId = account === undefined ? undefined : (await findAccount(store, account)).id;
+  const entries = await store.audit.list({ max, accountId });
+  return entries.map(({ atMs, actor, action, subject, accountName, detail }) => {
+    return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
+  });
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import type { Sealer } from "../domain/sealer.ts";
+import { newWebhookSecret, type Signing } from "../domain/webhook.ts";
+import type { Endpoint } from "../store/admin-port.ts";
+import type { Store } from "../store/port.ts";
+import { AdminError } from "./error.ts";
+import { archived, findOpenProject, findProject } from "./projects.ts";
+
+/** Each result is sent to every endpoint of its project: a bound on what one run can set off. */
+const MAX_ENDPOINTS = 10;
+
+/** What endpoints need besides the store; handed in, because admin does not know webhooks. */
+export interface EndpointRoom {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  /** @throws, with a sentence for the operator, for what is no URL or one that results may not be sent to. */
+  readonly checkUrl: (url: string) => Promise<void>;
+}
+
+export interface NewEndpoint {
+  /** Name or id of the project. */
+  readonly project: string;
+  readonly url: string;
+  readonly signing?: Signing | undefined;
+}
+
+export interface EndpointView {
+  readonly id: string;
+  readonly url: string;
+  readonly project: string;
+  readonly projectId: string;
+  readonly signing: Signing;
+  readonly active: boolean;
+  readonly createdAt: string;
+}
+
+/** `secret` is there this once. */
+export interface MadeEndpoint extends EndpointView {
+  readonly secret: string;
+}
+
+/** Makes an active endpoint. @throws AdminError when the project has too many, or the URL cannot be used. */
+export async function createEndpoint(
+  { store, sealer, checkUrl }: EndpointRoom,
+  request: NewEndpoint,
+  actor: string,
+): Promise<MadeEndpoint> {
+  const project = await findOpenProject(store, request.project);
+  const { url, signing = "standard" } = request;
+  await checkUrl(url);
+  const id = randomUUID();
+  const secret = newWebhookSecret();
+  const sealed = sealer.seal(id, secret);
+  const endpoint = { id, projectId: project.id, url, secret: sealed, signing };
+  const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor);
+  if (result === "full")
+    throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
+  if (result === "no-project") throw archived(project.name);
+  return { ...(await viewOf(store, id)), secret };
+}
+
+/** Oldest first; of one project, if that is named. @throws AdminError when there is no such project. */
+export async function listEndpoints(store: Store, project?: string): Promise<EndpointView[]> {
+  const projectId = project === undefined ? undefined : (await findProject(store, project)).id;
+  const names = await projectNames(store);
+  return (await store.endpoints.list(projectId)).map((endpoint) => view(endpoint, names));
+}
+
+/** Switches an endpoint on or off. @throws AdminError when there is none of that id; as in what follows. */
+export async function setEndpointActive(
+  store: Store,
+  id: string,
+  active: boolean,
+  actor: string,
+): Promise<EndpointView> {
+  return await changed(store, id, await store.endpoints.setActive(id, active, actor));
+}
+
+export async function setEndpointSigning(
+  store: Store,
+  id: string,
+  signing: Signing,
+  actor: string,
+): Promise<EndpointView> {
+  return await changed(store, id, await store.endpoints.setSigning(id, signing, actor));
+}
+
+/** Replaces the secret: what is signed from now on is signed with the new one alone. */
+export async function rotateEndpointSecret(
+  { store, sealer }: Pick<EndpointRoom, "store" | "sealer">,
+  id: string,
+  actor: string,
+): Promise<MadeEndpoint> {
+  const secret = newWebhookSecret();
+  const done = await store.endpoints.setSecret(id, sealer.seal(id, secret), actor);
+  return { ...(await changed(store, id, done)), secret };
+}
+
+/** Removes an endpoint; its deliveries stay on record. */
+export async function removeEndpoint(store: Store, id: string, actor: string): Promise<void> {
+  if (!(await store.endpoints.remove(id, actor))) throw noSuchEndpoint(id);
+}
+
+async function changed(store: Store, id: string, done: boolean): Promise<EndpointView> {
+  if (!done) throw noSuchEndpoint(id);
+  return await viewOf(store, id);
+}
+
+async function viewOf(store: Store, id: string): Promise<EndpointView> {
+  const endpoint = await store.endpoints.get(id);
+  if (!endpoint) throw noSuchEndpoint(id);
+  return view(endpoint, await projectNames(store));
+}
+
+async function projectNames(store: Store): Promise<ReadonlyMap<string, string>> {
+  return new Map((await store.projects.list()).map(({ id, name }) => [id, name]));
+}
+
+function noSuchEndpoint(id: string): AdminError {
+  return new AdminError(`there is no webhook endpoint ${id}`);
+}
+
+function view(
+  { id, url, projectId, signing, active, createdAtMs }: Endpoint,
+  names: ReadonlyMap<string, string>,
+): EndpointView {
+  const project = names.get(projectId) ?? projectId;
+  return { id, url, project, projectId, signing, active, createdAt: new Date(createdAtMs).toISOString() };
+}

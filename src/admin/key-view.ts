@@ -1,0 +1,50 @@
+import type { ApiKey } from "../store/admin-port.ts";
+
+/** What an operator may read about a key: neither the key itself nor its hash. */
+export interface KeyView {
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  readonly project: string | null;
+  readonly projectId: string | null;
+  readonly prefix: string;
+  /** Null: the tier's value. */
+  readonly requestsPerMinute: number | null;
+  readonly concurrency: number | null;
+  readonly profiles: readonly string[];
+  readonly defaultProfile: string;
+  /** `live`, `expired` (a rotated key after its overlap) or `revoked`. */
+  readonly state: "live" | "expired" | "revoked";
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+  /** When a rotated key stops or stopped. */
+  readonly expiresAt: string | null;
+  /** Id of the key that this one was rotated from. */
+  readonly replaces: string | null;
+  readonly lastUsedAt: string | null;
+}
+
+export function keyView(key: ApiKey): KeyView {
+  return {
+    id: key.id,
+    name: key.name,
+    account: key.accountName,
+    project: key.projectName,
+    projectId: key.projectId,
+    prefix: key.prefix,
+    requestsPerMinute: key.requestsPerMinute,
+    concurrency: key.concurrency,
+    profiles: key.profiles,
+    defaultProfile: key.defaultProfile,
+    state: key.live ? "live" : key.revokedAtMs === null ? "expired" : "revoked",
+    createdAt: new Date(key.createdAtMs).toISOString(),
+    revokedAt: iso(key.revokedAtMs),
+    expiresAt: iso(key.expiresAtMs),
+    replaces: key.replaces,
+    lastUsedAt: iso(key.lastUsedAtMs),
+  };
+}
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

@@ -1,0 +1,99 @@
+import type { Project } from "../store/admin-port.ts";
+import type { Store } from "../store/port.ts";
+import { ensureAccount } from "./accounts.ts";
+import { AdminError } from "./error.ts";
+import { checkName } from "./rules.ts";
+
+export interface ProjectView {
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  readonly createdAt: string;
+  readonly archivedAt: string | null;
+}
+
+export interface NewProject {
+  readonly name: string;
+  /** Without it the project has an account of its own name, as a key has. */
+  readonly account?: string | undefined;
+}
+
+/** @throws AdminError when the account has a project of that name, or a name is none. */
+export async function createProject(store: Store, request: NewProject, actor: string): Promise<ProjectView> {
+  checkName(request.name);
+  const account = request.account ?? request.name;
+  const id = await store.projects.create(await ensureAccount(store, account, actor), request.name, actor);
+  if (id === undefined) throw new AdminError(`the account ${account} has a project ${request.name} already`);
+  return view(await findProject(store, id));
+}
+
+export async function listProjects(store: Store): Promise<ProjectView[]> {
+  return (await store.projects.list()).map(view);
+}
+
+/** @throws AdminError when there is no such project, or its account has another one of that name. */
+export async function renameProject(store: Store, which: string, name: string, actor: string): Promise<ProjectView> {
+  checkName(name);
+  const { id, accountName } = await findProject(store, which);
+  if (!(await store.projects.rename(id, name, actor))) {
+    throw new AdminError(`the account ${accountName} has a project ${name} already`);
+  }
+  return view(await findProject(store, id));
+}
+
+/**
+ * Closes a project to new keys and endpoints. It is never deleted: records refer to it.
+ * @throws AdminError when there is no such project, or keys of it are live: whoever uses them
+ * would notice only afterwards.
+ */
+export async function archiveProject(store: Store, which: string, actor: string): Promise<ProjectView> {
+  const { id, name } = await findProject(store, which);
+  const keys = await store.projects.archive(id, actor);
+  if (keys > 0) throw new AdminError(`the project ${name} has live keys (${keys}); revoke them first`);
+  return view(await findProject(store, id));
+}
+
+/** @throws AdminError when there is no such project. */
+export async function restoreProject(store: Store, which: string, actor: string): Promise<ProjectView> {
+  const { id } = await findProject(store, which);
+  await store.projects.restore(id, actor);
+  return view(await findProject(store, id));
+}
+
+/**
+ * @param which its id, or its name where that is not ambiguous.
+ * @param account name or id of its account, where that is known.
+ * @throws AdminError when that is no project, or more than one.
+ */
+export async function findProject(store: Store, which: string, account?: string): Promise<Project> {
+  const matches = await store.projects.find(which);
+  const [project, ...others] = matches.filter(
+    ({ accountId, accountName }) => account === undefined || account === accountName || account === accountId,
+  );
+  if (!project) {
+    throw new AdminError(`there is no project ${which}${account === undefined ? "" : ` in the account ${account}`}`);
+  }
+  if (others.length > 0) throw new AdminError(`several accounts have a project ${which}; use its id`);
+  return project;
+}
+
+/** The same for a project that is to get something new. @throws AdminError also when it is archived. */
+export async function findOpenProject(store: Store, which: string, account?: string): Promise<Project> {
+  const project = await findProject(store, which, account);
+  if (project.archivedAtMs !== null) throw archived(project.name);
+  return project;
+}
+
+export function archived(name: string): AdminError {
+  return new AdminError(`the project ${name} is archived; restore it first`);
+}
+
+function view({ id, name, accountName, createdAtMs, archivedAtMs }: Project): ProjectView {
+  return {
+    id,
+    name,
+    account: accountName,
+    createdAt: new Date(createdAtMs).toISOString(),
+    archivedAt: archivedAtMs === null ? null : new Date(archivedAtMs).toISOString(),
+  };
+}

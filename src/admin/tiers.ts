@@ -1,0 +1,15 @@
+import type { Tier } from "../store/admin-port.ts";
+import type { Store } from "../store/port.ts";
+import { checkLimits, checkName } from "./rules.ts";
+
+export function listTiers(store: Store): Promise<Tier[]> {
+  return store.tiers.list();
+}
+
+/** Makes a tier or changes it, for all of its accounts at once. @throws AdminError when a value is out of its range. */
+export async function setTier(store: Store, tier: Tier, actor: string): Promise<Tier> {
+  checkName(tier.name);
+  checkLimits(tier);
+  await store.tiers.set(tier, actor);
+  return tier;
+}

@@ -1,0 +1,75 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { type Config, ConfigError } from "../config.ts";
+import type { HostPort } from "../domain/transport.ts";
+import { fileSealer } from "../webhooks/seal.ts";
+import type { SendOptions } from "../webhooks/send.ts";
+import { trustedAuthorities } from "../webhooks/trust.ts";
+
+/** Which receivers are allowed and trusted beyond the usual ones. */
+export interface WebhookSettings {
+  readonly allow: readonly HostPort[];
+  /** PEM; null for none. */
+  readonly ca: string | null;
+}
+
+const settingsSchema = z.object({
+  allow: z.array(z.object({ host: z.string(), port: z.number() })),
+  ca: z.string().nullable(),
+});
+
+/** Those that this process was given. @throws when the file of the authority cannot be read. */
+export function ownWebhookSettings({ webhooks: { allow, caPath } }: Pick<Config, "webhooks">): WebhookSettings {
+  return { allow, ca: caPath === null ? null : readFileSync(caPath, "utf8") };
+}
+
+/**
+ * Notes what the service was started with, so that commands judge an address as the service
+ * does without being given the same flags. It loosens nothing: what counts is the service's
+ * own look at each connection.
+ */
+export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: WebhookSettings): void {
+  const path = notePath(config);
+  writeFileSync(`${path}.new`, JSON.stringify(settings));
+  renameSync(`${path}.new`, path);
+}
+
+/** What a command goes by: its own settings, and those of the service that was started last. */
+export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): WebhookSettings {
+  const own = ownWebhookSettings(config);
+  const noted = readNote(config);
+  return { allow: [...own.allow, ...(noted?.allow ?? [])], ca: own.ca ?? noted?.ca ?? null };
+}
+
+/** @throws SecretKeyError, or ConfigError when the authority is no certificate. */
+export function sendOptions(config: Pick<Config, "secretKey">, { allow, ca }: WebhookSettings): SendOptions {
+  return { sealer: fileSealer(config.secretKey), allowed: allow, trust: trust(ca), userAgent: `Assay/${version()}` };
+}
+
+function trust(ca: string | null): SendOptions["trust"] {
+  try {
+    return trustedAuthorities(ca);
+  } catch {
+    throw new ConfigError("ASSAY_WEBHOOK_CA: there is no certificate in the file");
+  }
+}
+
+function readNote(config: Pick<Config, "dataDir">): WebhookSettings | undefined {
+  try {
+    return settingsSchema.parse(JSON.parse(readFileSync(notePath(config), "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** In the directory that belongs to the service and to nobody else. */
+function notePath({ dataDir }: Pick<Config, "dataDir">): string {
+  return join(dataDir, "db", "webhooks.json");
+}
+
+function version(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
+}

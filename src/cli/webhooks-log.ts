@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import type { Delivery } from "../store/port.ts";
+import { answer, table } from "./answer.ts";
+import { wholeNumber } from "./option-values.ts";
+import { type DataOption, withStore } from "./with-store.ts";
+
+interface Options extends DataOption {
+  readonly endpoint?: string;
+  readonly submission?: string;
+  readonly max: number;
+  readonly json?: boolean;
+}
+
+/** `assay webhooks deliveries`: what was sent, and what came back. */
+export function deliveriesVerb(webhooks: Command): void {
+  webhooks
+    .command("deliveries")
+    .description("what was sent and what came back, newest first")
+    .option("--endpoint <id>", "only those to an endpoint")
+    .option("--submission <id>", "only those of a submission")
+    .option("--max <number>", "so many at most", wholeNumber, 50)
+    .option("--json", "as JSON, with every attempt and how each answer begins")
+    .option("--data <directory>", "data directory")
+    .action((options: Options) =>
+      withStore(options, async (store) => {
+        const { max, endpoint: endpointId, submission: submissionId } = options;
+        const all = (await store.deliveries.list({ max, endpointId, submissionId })).map(deliveryView);
+        answer(options.json, all, () =>
+          table(["ID", "AT", "KIND", "STATE", "ATTEMPTS", "LAST", "ENDPOINT"], all.map(row)),
+        );
+      }),
+    );
+}
+
+export type DeliveryView = ReturnType<typeof deliveryView>;
+
+/** A delivery for people and scripts: times as text, answers as UTF-8. */
+export function deliveryView(delivery: Delivery) {
+  return {
+    id: delivery.id,
+    endpoint: delivery.endpointId,
+    submission: delivery.submissionId,
+    webhookId: delivery.messageId,
+    kind: delivery.kind,
+    state: delivery.state,
+    createdAt: isoTime(delivery.createdAtMs),
+    nextAt: delivery.nextAtMs === null ? null : isoTime(delivery.nextAtMs),
+    endedAt: delivery.endedAtMs === null ? null : isoTime(delivery.endedAtMs),
+    reason: delivery.reason,
+    attempts: delivery.attempts.map(({ atMs, latencyMs, status, error, answer }, index) => ({
+      number: index + 1,
+      at: isoTime(atMs),
+      latencyMs,
+      status,
+      error,
+      answer: answer?.toString("utf8") ?? null,
+    })),
+  };
+}
+
+/** What is known of the last attempt, in a few words. */
+export function lastWords({ attempts, reason }: DeliveryView): string {
+  const last = attempts.at(-1);
+  if (reason !== null || last === undefined) return reason ?? "not tried yet";
+  return last.status === null ? (last.error ?? "") : `${last.status} in ${last.latencyMs} ms`;
+}
+
+function row(view: DeliveryView): string[] {
+  const { id, createdAt, kind, state, attempts, endpoint } = view;
+  return [id, createdAt, kind, state, String(attempts.length), lastWords(view), endpoint];
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

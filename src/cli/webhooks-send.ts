@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import type { Command } from "commander";
+import { AdminError } from "../admin/error.ts";
+import type { Config } from "../config.ts";
+import type { Store } from "../store/port.ts";
+import { deliver } from "../webhooks/deliver.ts";
+import { testBody } from "../webhooks/test-body.ts";
+import { answer } from "./answer.ts";
+import { sendOptions, webhookSettings } from "./webhook-settings.ts";
+import { deliveryView, lastWords } from "./webhooks-log.ts";
+import { type DataOption, withStore } from "./with-store.ts";
+
+interface Options extends DataOption {
+  readonly json?: boolean;
+}
+
+/** Longer than an attempt can take; after it, a service that sees the test takes it over. */
+const LEASE_MS = 30_000;
+
+/** `assay webhooks replay`: the service sends it, by the same rules as the first time. */
+export function replayVerb(webhooks: Command): void {
+  webhooks
+    .command("replay")
+    .description("send the same message again, with the same webhook-id; the service does it within seconds")
+    .argument("<delivery>", "its id, as the deliveries show it")
+    .option("--json", "as JSON")
+    .option("--data <directory>", "data directory")
+    .action((replays: string, options: Options) =>
+      withStore(options, async (store) => {
+        const id = await store.deliveries.replay(replays);
+        if (id === undefined) throw new AdminError("there is no such delivery to an endpoint that is active");
+        answer(options.json, { id, replays }, () => `will be sent again as delivery ${id}`);
+      }),
+    );
+}
+
+/** `assay webhooks test`: one attempt by this command itself. Exit status 0 only if it was delivered. */
+export function testVerb(webhooks: Command): void {
+  webhooks
+    .command("test")
+    .description("send a test message now, once, and show what came back; exit code 0 only if it was delivered")
+    .argument("<endpoint>", "its id, as the list shows it; it need not be active")
+    .option("--json", "as JSON")
+    .option("--data <directory>", "data directory")
+    .action((endpoint: string, options: Options) =>
+      withStore(options, (store, config) => sendTest(store, config, endpoint, options)),
+    );
+}
+
+async function sendTest(store: Store, config: Config, endpointId: string, { json }: Options): Promise<void> {
+  const options = sendOptions(config, webhookSettings(config));
+  const messageId = randomUUID();
+  const body = testBody(messageId, Date.now());
+  const claim = await store.deliveries.addTest(endpointId, { messageId, body, leaseMs: LEASE_MS });
+  if (!claim) throw new AdminError("there is no such endpoint");
+  const sent = await deliver(claim, store, options, new AbortController().signal);
+  const [delivery] = await store.deliveries.list({ max: 1, id: claim.id });
+  if (!sent || !delivery) throw new AdminError("the endpoint was removed meanwhile");
+  const view = deliveryView(delivery);
+  answer(json, view, () => [`${view.state}: ${lastWords(view)}`, view.attempts[0]?.answer].filter(Boolean).join("\n"));
+  if (sent.ending !== "delivered") process.exitCode = 1;
+}

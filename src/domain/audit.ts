@@ -1,0 +1,22 @@
+/** Every change of an operator that leaves an entry in the audit trail. */
+export const AUDIT_ACTIONS = [
+  "account.create",
+  "account.set-tier",
+  "tier.set",
+  "project.create",
+  "project.rename",
+  "project.archive",
+  "project.restore",
+  "key.create",
+  "key.update",
+  "key.rotate",
+  "key.revoke",
+  "endpoint.create",
+  "endpoint.enable",
+  "endpoint.disable",
+  "endpoint.rotate-secret",
+  "endpoint.set-signing",
+  "endpoint.remove",
+] as const;
+
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];

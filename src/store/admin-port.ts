@@ -1,0 +1,195 @@
+import type { AuditAction } from "../domain/audit.ts";
+import type { ProfileName } from "../domain/limits.ts";
+import type { Caller } from "../domain/submission.ts";
+import type { Signing } from "../domain/webhook.ts";
+
+/**
+ * The part of the port (port.ts) that operators change. Each change is noted in the audit trail
+ * by the transaction that makes it; `actor` is who it was.
+ */
+
+/** A key as an operator sees it; the key itself is never stored. */
+export interface ApiKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  /** Null for a key of the account alone. */
+  readonly projectId: string | null;
+  readonly projectName: string | null;
+  readonly name: string;
+  /** First characters of the key, so that a person can recognise it. */
+  readonly prefix: string;
+  /** SHA-256 of the key, hexadecimal. */
+  readonly hash: string;
+  /** Null: the tier's value. */
+  readonly requestsPerMinute: number | null;
+  readonly concurrency: number | null;
+  readonly profiles: readonly ProfileName[];
+  readonly defaultProfile: ProfileName;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
+  /** When a rotated key stops; null: never by itself. */
+  readonly expiresAtMs: number | null;
+  /** Id of the key that this one was rotated from. */
+  readonly replaces: string | null;
+  readonly lastUsedAtMs: number | null;
+  /** Neither revoked nor at its end. */
+  readonly live: boolean;
+}
+
+/** What of a key can be changed later. */
+export type KeyChanges = Pick<ApiKey, "requestsPerMinute" | "concurrency" | "profiles" | "defaultProfile">;
+
+export type NewApiKey = KeyChanges & Pick<ApiKey, "id" | "accountId" | "projectId" | "name" | "prefix" | "hash">;
+
+export interface KeyStore {
+  /** @returns false, and adds nothing, when the project is archived or not of that account. */
+  add(key: NewApiKey, actor: string): Promise<boolean>;
+
+  /** All keys, oldest first, dead ones included. */
+  list(): Promise<ApiKey[]>;
+
+  /** Keys, dead ones included, that have that id, that hash or that prefix. */
+  match(which: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]>;
+
+  /** @returns false when there is no such live key. */
+  update(id: string, changes: KeyChanges, actor: string): Promise<boolean>;
+
+  /**
+   * Adds a key with the same settings, and ends the old one after the overlap.
+   * @returns when the old one ends, in milliseconds since the epoch; undefined when there is
+   * no such live key, or its end is already set.
+   */
+  rotate(
+    id: string,
+    successor: Pick<ApiKey, "id" | "prefix" | "hash">,
+    overlapMs: number,
+    actor: string,
+  ): Promise<number | undefined>;
+
+  /** Ends a key now. @returns false when there is no such live key. */
+  revoke(id: string, actor: string): Promise<boolean>;
+
+  /** The caller behind the hash of a live key, and that hash as stored. */
+  findCaller(hash: string): Promise<{ readonly caller: Caller; readonly hash: string } | undefined>;
+
+  /** Notes that the key was used now. Written at most once a minute per key. */
+  touch(id: string): Promise<void>;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: string;
+  /** Those of the tier. */
+  readonly requestsPerMinute: number;
+  readonly concurrency: number;
+  readonly createdAtMs: number;
+}
+
+export interface AccountStore {
+  /** The account of that name, made with the tier if there is none. @throws when there is no such tier. */
+  ensure(name: string, tier: string, actor: string): Promise<{ readonly id: string; readonly made: boolean }>;
+
+  /** Oldest first. */
+  list(): Promise<Account[]>;
+
+  /** @returns false when there is no such account. @throws when there is no such tier. */
+  setTier(id: string, tier: string, actor: string): Promise<boolean>;
+}
+
+/** Limits of the keys of an account that do not override them. */
+export interface Tier {
+  readonly name: string;
+  readonly requestsPerMinute: number;
+  readonly concurrency: number;
+}
+
+export interface TierStore {
+  list(): Promise<Tier[]>;
+
+  /** Makes the tier or changes it, for its accounts at once. */
+  set(tier: Tier, actor: string): Promise<void>;
+}
+
+export interface Project {
+  readonly id: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  /** Unique in its account. */
+  readonly name: string;
+  readonly createdAtMs: number;
+  /** An archived project gets no new keys and endpoints. */
+  readonly archivedAtMs: number | null;
+}
+
+export interface ProjectStore {
+  /** @returns its id; undefined when the account has a project of that name. */
+  create(accountId: string, name: string, actor: string): Promise<string | undefined>;
+
+  /** Oldest first, archived ones included. */
+  list(): Promise<Project[]>;
+
+  /** The project with that id, and those of that name, one per account at most. */
+  find(nameOrId: string): Promise<Project[]>;
+
+  /** @returns false when the account has another project of that name, or there is no such project. */
+  rename(id: string, name: string, actor: string): Promise<boolean>;
+
+  /** @returns its live keys: it was archived if they are 0. */
+  archive(id: string, actor: string): Promise<number>;
+
+  restore(id: string, actor: string): Promise<void>;
+}
+
+/** Where a project's results are sent. */
+export interface Endpoint {
+  readonly id: string;
+  readonly projectId: string;
+  readonly url: string;
+  /** Sealed: the store never sees it open. */
+  readonly secret: Buffer;
+  readonly signing: Signing;
+  readonly active: boolean;
+  readonly createdAtMs: number;
+}
+
+/** Endpoints. A removed one is kept for its deliveries, and is nowhere to be seen here. */
+export interface EndpointStore {
+  /** Adds an active endpoint, unless the project has `most` already or is archived. */
+  add(
+    endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "secret" | "signing">,
+    most: number,
+    actor: string,
+  ): Promise<"added" | "full" | "no-project">;
+
+  /** Those of a project, or all; oldest first. */
+  list(projectId?: string): Promise<Endpoint[]>;
+
+  get(id: string): Promise<Endpoint | undefined>;
+
+  /** Each of the following returns false when there is no such endpoint. */
+  setActive(id: string, active: boolean, actor: string): Promise<boolean>;
+  setSigning(id: string, signing: Signing, actor: string): Promise<boolean>;
+  setSecret(id: string, sealed: Buffer, actor: string): Promise<boolean>;
+  remove(id: string, actor: string): Promise<boolean>;
+}
+
+/** A change of an operator. */
+export interface AuditEntry {
+  readonly atMs: number;
+  readonly actor: string;
+  readonly action: AuditAction;
+  /** Id of what was changed; the name of a tier. */
+  readonly subject: string;
+  /** Null for what belongs to no account. */
+  readonly accountId: string | null;
+  readonly accountName: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Entries are only ever added, by the transactions of the changes. */
+export interface AuditStore {
+  /** Newest first. */
+  list(which: { readonly max: number; readonly accountId?: string | undefined }): Promise<AuditEntry[]>;
+}

@@ -1,0 +1,56 @@
+import type { Transaction } from "kysely";
+import type { AuditAction } from "../domain/audit.ts";
+import type { AuditStore } from "./admin-port.ts";
+import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
+
+interface Entry {
+  readonly atMs: number;
+  readonly actor: string;
+  readonly action: AuditAction;
+  /** Id of what was changed. */
+  readonly subject: string;
+  /** Null for what belongs to no account. */
+  readonly accountId: string | null;
+  /** What it is now, or from what to what it changed; never a secret. */
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Notes a change in the transaction that makes it: neither is there without the other. */
+export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void> {
+  await trx
+    .insertInto("audit")
+    .values({
+      at: entry.atMs,
+      actor: entry.actor,
+      action: entry.action,
+      subject: entry.subject,
+      account_id: entry.accountId,
+      detail: JSON.stringify(entry.detail),
+    })
+    .execute();
+}
+
+export function auditStore({ db }: Engine): AuditStore {
+  return {
+    async list({ max, accountId }) {
+      let query = db.selectFrom("audit").leftJoin("accounts", "accounts.id", "audit.account_id");
+      if (accountId !== undefined) query = query.where("audit.account_id", "=", accountId);
+      const rows = await query
+        .selectAll("audit")
+        .select("accounts.name as account_name")
+        .orderBy("audit.seq", "desc")
+        .limit(max)
+        .execute();
+      return rows.map((row) => ({
+        atMs: row.at,
+        actor: row.actor,
+        action: row.action as AuditAction,
+        subject: row.subject,
+        accountId: row.account_id,
+        accountName: row.account_name,
+        detail: JSON.parse(row.detail) as Record<string, unknown>,
+      }));
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import type { Transaction } from "kysely";
+import type { KeyChanges, KeyStore } from "./admin-port.ts";
+import { note } from "./audit.ts";
+import type { Engine } from "./engine.ts";
+import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
+import { lockProject } from "./projects.ts";
+import type { Schema } from "./schema.ts";
+import type { Transactions } from "./transactions.ts";
+
+/** Granularity of "last used": a write for every request would cost more than the request. */
+const TOUCH_MS = 60_000;
+
+/** @param now milliseconds since the epoch. */
+export function keyStore({ db }: Engine, transactions: Transactions, now: () => number): KeyStore {
+  const touched = new Map<string, number>();
+  return {
+    add(key, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        if (key.projectId !== null) {
+          const project = await lockProject(trx, key.projectId);
+          if (project?.account_id !== key.accountId || project.archived_at !== null) return false;
+        }
+        const row = {
+          id: key.id,
+          account_id: key.accountId,
+          project_id: key.projectId,
+          name: key.name,
+          prefix: key.prefix,
+          hash: key.hash,
+          ...columnsOf(key),
+          created_at: atMs,
+        };
+        await trx.insertInto("api_keys").values(row).execute();
+        const { requestsPerMinute, concurrency, profiles, defaultProfile } = key;
+        const limits = { requestsPerMinute, concurrency, profiles, defaultProfile };
+        const detail = { name: key.name, prefix: key.prefix, projectId: key.projectId, ...limits };
+        await note(trx, { atMs, actor, action: "key.create", subject: key.id, accountId: key.accountId, detail });
+        return true;
+      });
+    },
+
+    async list() {
+      const nowMs = now();
+      return (await selectKeys(db).execute()).map((row) => toApiKey(row, nowMs));
+    },
+
+    async match({ id, hash, prefix }) {
+      const query = selectKeys(db).where((eb) =>
+        eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash), eb("api_keys.prefix", "=", prefix)]),
+      );
+      const nowMs = now();
+      return (await query.execute()).map((row) => toApiKey(row, nowMs));
+    },
+
+    update(id, changes, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs)) return false;
+        const detail = differences(row, changes);
+        if (Object.keys(detail).length === 0) return true;
+        await trx.updateTable("api_keys").set(columnsOf(changes)).where("id", "=", id).execute();
+        await note(trx, { atMs, actor, action: "key.update", subject: id, accountId: row.account_id, detail });
+        return true;
+      });
+    },
+
+    rotate(id, successor, overlapMs, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs) || row.expires_at !== null) return undefined;
+        const expiresAtMs = atMs + overlapMs;
+        await trx.updateTable("api_keys").set({ expires_at: expiresAtMs }).where("id", "=", id).execute();
+        const fresh = { created_at: atMs, last_used_at: null, replaces: id };
+        await trx
+          .insertInto("api_keys")
+          .values({ ...row, ...successor, ...fresh })
+          .execute();
+        const detail = { successor: successor.id, prefix: successor.prefix, expiresAt: new Date(expiresAtMs) };
+        await note(trx, { atMs, actor, action: "key.rotate", subject: id, accountId: row.account_id, detail });
+        return expiresAtMs;
+      });
+    },
+
+    revoke(id, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs)) return false;
+        await trx.updateTable("api_keys").set({ revoked_at: atMs }).where("id", "=", id).execute();
+        const detail = { name: row.name, prefix: row.prefix };
+        await note(trx, { atMs, actor, action: "key.revoke", subject: id, accountId: row.account_id, detail });
+        return true;
+      });
+    },
+
+    async findCaller(hash) {
+      const row = await db
+        .selectFrom("api_keys")
+        .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+        .innerJoin("tiers", "tiers.name", "accounts.tier")
+        .selectAll("api_keys")
+        .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency"])
+        .where("api_keys.hash", "=", hash)
+        .executeTakeFirst();
+      if (!row || !isLive(row, now())) return undefined;
+      return {
+        hash: row.hash,
+        caller: {
+          keyId: row.id,
+          accountId: row.account_id,
+          projectId: row.project_id,
+          requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
+          concurrency: row.concurrency ?? row.tier_concurrency,
+          ...profilesOf(row),
+        },
+      };
+    },
+
+    async touch(id) {
+      const nowMs = now();
+      const last = touched.get(id);
+      if (last !== undefined && Math.abs(nowMs - last) < TOUCH_MS) return;
+      touched.set(id, nowMs);
+      await transactions.run((trx) =>
+        trx.updateTable("api_keys").set({ last_used_at: nowMs }).where("id", "=", id).execute(),
+      );
+    },
+  };
+}
+
+/** As it stays until the end of the transaction; see lockProject. */
+async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | undefined> {
+  return await trx
+    .updateTable("api_keys")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirst();
+}
+
+function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }: KeyChanges) {
+  return {
+    requests_per_minute: requestsPerMinute,
+    concurrency,
+    profiles: JSON.stringify(profiles),
+    default_profile: defaultProfile,
+  };
+}
+
+/** What an update changes, from what to what. */
+function differences(row: KeyRow, changes: KeyChanges): Record<string, { from: unknown; to: unknown }> {
+  const was = { requestsPerMinute: row.requests_per_minute, concurrency: row.concurrency, ...profilesOf(row) };
+  const names = ["requestsPerMinute", "concurrency", "profiles", "defaultProfile"] as const;
+  return Object.fromEntries(
+    names
+      .map((name) => [name, { from: was[name], to: changes[name] }] as const)
+      .filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to)),
+  );
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import type { Project, ProjectStore } from "./admin-port.ts";
+import { note } from "./audit.ts";
+import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
+import type { Transactions } from "./transactions.ts";
+
+type ProjectRow = Selectable<Schema["projects"]>;
+
+/** @param now milliseconds since the epoch. */
+export function projectStore({ db }: Engine, transactions: Transactions, now: () => number): ProjectStore {
+  const select = () =>
+    db
+      .selectFrom("projects")
+      .innerJoin("accounts", "accounts.id", "projects.account_id")
+      .selectAll("projects")
+      .select("accounts.name as account_name")
+      .orderBy("projects.created_at")
+      .orderBy("projects.id");
+
+  return {
+    create(accountId, name, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const made = await trx
+          .insertInto("projects")
+          .values({ id: randomUUID(), account_id: accountId, name, created_at: atMs })
+          .onConflict((conflict) => conflict.columns(["account_id", "name"]).doNothing())
+          .returning("id")
+          .executeTakeFirst();
+        if (!made) return undefined;
+        await note(trx, { atMs, actor, action: "project.create", subject: made.id, accountId, detail: { name } });
+        return made.id;
+      });
+    },
+
+    async list() {
+      return (await select().execute()).map(toProject);
+    },
+
+    async find(nameOrId) {
+      const query = select().where((eb) =>
+        eb.or([eb("projects.id", "=", nameOrId), eb("projects.name", "=", nameOrId)]),
+      );
+      return (await query.execute()).map(toProject);
+    },
+
+    rename(id, name, actor) {
+      return transactions.run(async (trx) => {
+        const project = await lockProject(trx, id);
+        if (!project) return false;
+        if (project.name === name) return true;
+        const taken = await trx
+          .selectFrom("projects")
+          .select("id")
+          .where("account_id", "=", project.account_id)
+          .where("name", "=", name)
+          .executeTakeFirst();
+        if (taken) return false;
+        await trx.updateTable("projects").set({ name }).where("id", "=", id).execute();
+        const entry = {
+          subject: id,
+          accountId: project.account_id,
+          detail: { name: { from: project.name, to: name } },
+        };
+        await note(trx, { atMs: now(), actor, action: "project.rename", ...entry });
+        return true;
+      });
+    },
+
+    archive(id, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const project = await lockProject(trx, id);
+        if (!project || project.archived_at !== null) return 0;
+        const liveKeys = await countLiveKeys(trx, id, atMs);
+        if (liveKeys > 0) return liveKeys;
+        await trx.updateTable("projects").set({ archived_at: atMs }).where("id", "=", id).execute();
+        const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
+        await note(trx, { atMs, actor, action: "project.archive", ...entry });
+        return 0;
+      });
+    },
+
+    async restore(id, actor) {
+      await transactions.run(async (trx) => {
+        const project = await lockProject(trx, id);
+        if (!project || project.archived_at === null) return;
+        await trx.updateTable("projects").set({ archived_at: null }).where("id", "=", id).execute();
+        const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
+        await note(trx, { atMs: now(), actor, action: "project.restore", ...entry });
+      });
+    },
+  };
+}
+
+/**
+ * The project as it stays until the end of the transaction: keys, endpoints and the archiving
+ * of one project exclude one another. An update that changes nothing is how every engine
+ * locks a row.
+ */
+export async function lockProject(trx: Transaction<Schema>, id: string): Promise<ProjectRow | undefined> {
+  return await trx
+    .updateTable("projects")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirst();
+}
+
+async function countLiveKeys(trx: Transaction<Schema>, projectId: string, nowMs: number): Promise<number> {
+  const { live } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll<number>().as("live"))
+    .where("project_id", "=", projectId)
+    .where("revoked_at", "is", null)
+    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", nowMs)]))
+    .executeTakeFirstOrThrow();
+  return Number(live);
+}
+
+function toProject(row: ProjectRow & { account_name: string }): Project {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    accountName: row.account_name,
+    name: row.name,
+    createdAtMs: row.created_at,
+    archivedAtMs: row.archived_at,
+  };
+}

@@ -1,0 +1,42 @@
+import { ATTEMPT_DELAYS_MS, type Next } from "../domain/delivery.ts";
+import { toRecord } from "../domain/record.ts";
+import type { DeliveryClaim, Message, Store } from "../store/port.ts";
+import { type SendOptions, type Sent, send } from "./send.ts";
+
+/**
+ * Makes the attempt that was claimed and records it.
+ * @returns what came of it; undefined when there is nothing to send any more, or the claim was lost.
+ * @throws the reason of `stop`; the claim is still held then.
+ */
+export async function deliver(
+  claim: DeliveryClaim,
+  store: Store,
+  options: SendOptions,
+  stop: AbortSignal,
+): Promise<Sent | undefined> {
+  const message = await store.deliveries.message(claim);
+  if (!message) return undefined;
+  const sent = await send(claim, bodyOf(message), options, stop);
+  const now = options.now ?? Date.now;
+  const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, nextAfter(claim, sent.ending, now()));
+  return recorded ? sent : undefined;
+}
+
+/** The same bytes for every attempt: a terminal record never changes. */
+function bodyOf(message: Message): Buffer {
+  if ("body" in message) return message.body;
+  return Buffer.from(JSON.stringify(toRecord(message.submission)), "utf8");
+}
+
+/** @param endMs when the attempt ended: the next one is due so long after it. */
+export function nextAfter(
+  { attempt, kind }: Pick<DeliveryClaim, "attempt" | "kind">,
+  ending: Sent["ending"],
+  endMs: number,
+): Next {
+  if (ending === "delivered") return { state: "delivered" };
+  const delayMs = ATTEMPT_DELAYS_MS[attempt];
+  // Whoever sends a test looks at it and sends another.
+  if (ending === "never" || kind === "test" || delayMs === undefined) return { state: "failed" };
+  return { state: "pending", atMs: endMs + delayMs };
+}

@@ -1,0 +1,131 @@
+import type { Logger } from "pino";
+import type { DeliveryClaim, Store } from "../store/port.ts";
+import { deliver } from "./deliver.ts";
+import type { SendOptions } from "./send.ts";
+
+export interface DelivererOptions extends SendOptions {
+  readonly store: Store;
+  readonly log: Logger;
+  /** How long attempts may go on once stopping. */
+  readonly drainMs: number;
+  /** Longer than an attempt can take: after it, another process repeats the attempt. */
+  readonly leaseMs?: number;
+}
+
+const LEASE_MS = 30_000;
+
+/** Attempts at once. A body may have some megabytes, so this bounds memory, too. */
+const MAX_ACTIVE = 32;
+/** Of one endpoint, over all processes: one that never answers holds so many for ten seconds each. */
+const MAX_PER_ENDPOINT = 4;
+
+/**
+ * Longest sleep. What this process does wakes it at once, and so does the time of the next
+ * attempt; a command that runs beside it (a replay) is seen by the next look.
+ */
+const LOOK_MS = 5_000;
+
+/**
+ * Sends what is due: woken by the store, by the clock and by attempts that end. It has no
+ * part in a submission's result; whatever goes wrong here stays here.
+ */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #active = new Map<DeliveryClaim, Promise<void>>();
+  readonly #abort = new AbortController();
+  readonly #unsubscribe: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #claiming: Promise<void> | null = null;
+  #again = false;
+  #stopping = false;
+
+  private constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.store.onDeliveries(() => this.#wake());
+    this.#wake();
+  }
+
+  static start(options: DelivererOptions): Deliverer {
+    return new Deliverer(options);
+  }
+
+  /** Lets attempts that are under way end, or gives them back; resolves when the store is not needed any more. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#unsubscribe();
+    clearTimeout(this.#timer);
+    await this.#claiming;
+    const timer = setTimeout(() => this.#abort.abort(new Error("stopping")), this.#options.drainMs);
+    await Promise.all(this.#active.values());
+    clearTimeout(timer);
+  }
+
+  /** At most one claim at a time; what woke us meanwhile is looked at after it. */
+  #wake(): void {
+    if (this.#stopping) return;
+    this.#again = true;
+    this.#claiming ??= this.#claimAll().finally(() => {
+      this.#claiming = null;
+      if (this.#again) this.#wake(); // it came between the last look and here
+    });
+  }
+
+  async #claimAll(): Promise<void> {
+    const { store, log, now = Date.now, leaseMs = LEASE_MS } = this.#options;
+    while (this.#again && !this.#stopping) {
+      this.#again = false;
+      const free = MAX_ACTIVE - this.#active.size;
+      if (free === 0) return; // the end of an attempt wakes us
+      const sinceMs = now();
+      try {
+        const claims = await store.deliveries.claimDue({ leaseMs, max: free, perEndpoint: MAX_PER_ENDPOINT });
+        for (const claim of claims) this.#begin(claim);
+        this.#sleepUntil(await store.deliveries.nextDueMs(sinceMs));
+      } catch (error) {
+        log.error({ err: error }, "deliveries could not be claimed");
+        this.#sleepUntil(null);
+      }
+    }
+  }
+
+  #sleepUntil(dueMs: number | null): void {
+    const { now = Date.now } = this.#options;
+    clearTimeout(this.#timer);
+    if (this.#stopping) return;
+    const sleepMs = Math.min(Math.max((dueMs ?? Number.POSITIVE_INFINITY) - now(), 0), LOOK_MS);
+    this.#timer = setTimeout(() => this.#wake(), sleepMs);
+  }
+
+  #begin(claim: DeliveryClaim): void {
+    const attempt = this.#attempt(claim).finally(() => {
+      this.#active.delete(claim);
+      this.#wake();
+    });
+    this.#active.set(claim, attempt);
+  }
+
+  /** Never rejects: one delivery's trouble is not another's. */
+  async #attempt(claim: DeliveryClaim): Promise<void> {
+    const { store, log } = this.#options;
+    const about = { delivery: claim.id, endpoint: claim.endpoint.id, attempt: claim.attempt };
+    try {
+      const sent = await deliver(claim, store, this.#options, this.#abort.signal);
+      if (!sent) return;
+      const { status, latencyMs, error } = sent.attempt;
+      if (sent.ending === "delivered") log.info({ ...about, status, latencyMs }, "delivered");
+      else log.warn({ ...about, status, latencyMs, error }, "not delivered");
+    } catch (error) {
+      if (!this.#abort.signal.aborted) log.error({ ...about, err: error }, "the attempt could not be made");
+      await this.#release(claim);
+    }
+  }
+
+  /** Where even this fails, the lease runs out by itself. */
+  async #release(claim: DeliveryClaim): Promise<void> {
+    try {
+      if (this.#abort.signal.aborted) await this.#options.store.deliveries.release(claim);
+    } catch (error) {
+      this.#options.log.error({ delivery: claim.id, err: error }, "could not be given back");
+    }
+  }
+}

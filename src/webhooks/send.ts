@@ -1,0 +1,89 @@
+import type { SecureContext } from "node:tls";
+import type { Attempt } from "../domain/delivery.ts";
+import type { Sealer } from "../domain/sealer.ts";
+import type { HostPort } from "../domain/transport.ts";
+import type { DeliveryClaim } from "../store/port.ts";
+import { type Answer, post } from "./post.ts";
+import { type Resolve, resolvePublic } from "./resolve.ts";
+import { sign } from "./sign.ts";
+import { BlockedError, parseTarget } from "./target.ts";
+
+/** From the look-up of the name to the end of the answer. */
+const TIMEOUT_MS = 10_000;
+
+export interface SendOptions {
+  readonly sealer: Sealer;
+  readonly allowed: readonly HostPort[];
+  readonly trust: SecureContext;
+  /** Such as `Assay/1.2.3`. */
+  readonly userAgent: string;
+  readonly resolve?: Resolve;
+  readonly timeoutMs?: number;
+  readonly now?: () => number;
+}
+
+export interface Sent {
+  readonly attempt: Attempt;
+  /** `again`: another attempt may help. */
+  readonly ending: "delivered" | "again" | "never";
+}
+
+/**
+ * One attempt. Its timestamp and its signature are new, its id is that of the message.
+ * @param stop ends it early; what then became of it is not known.
+ * @throws the reason of `stop`. Whatever else happens is in what it returns.
+ */
+export async function send(claim: DeliveryClaim, body: Buffer, options: SendOptions, stop: AbortSignal): Promise<Sent> {
+  const { now = Date.now, timeoutMs = TIMEOUT_MS, resolve = resolvePublic } = options;
+  const { endpoint, messageId } = claim;
+  const atMs = now();
+  const began = performance.now();
+  const sent = (ending: Sent["ending"], seen: Pick<Attempt, "status" | "error" | "answer">): Sent => ({
+    ending,
+    attempt: { atMs, latencyMs: Math.round(performance.now() - began), ...seen },
+  });
+  const time = new AbortController();
+  const timer = setTimeout(() => time.abort(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  try {
+    const target = parseTarget(endpoint.url, options.allowed);
+    const signed = signatureOf(claim, { id: messageId, atMs, body }, options.sealer);
+    const headers = { "content-type": "application/json", "user-agent": options.userAgent, ...signed };
+    const signal = AbortSignal.any([time.signal, stop]);
+    const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
+    return sent(endingOf(answer.status), seenIn(answer));
+  } catch (error) {
+    if (stop.aborted && error === stop.reason) throw error;
+    const final = error instanceof BlockedError || error instanceof UnsignedError;
+    return sent(final ? "never" : "again", { status: null, error: words(error), answer: null });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Nothing is sent without a signature, and another attempt would have none either. */
+class UnsignedError extends Error {}
+
+function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
+  try {
+    return sign(message, sealer.open(endpoint.id, endpoint.secret), endpoint.signing);
+  } catch (error) {
+    throw new UnsignedError(`it cannot be signed: ${words(error)}`);
+  }
+}
+
+/** A redirect is not followed, and a client error will be the same the next time. */
+function endingOf(status: number): Sent["ending"] {
+  if (status >= 200 && status < 300) return "delivered";
+  return status >= 500 ? "again" : "never";
+}
+
+function seenIn({ status, begin, broken }: Answer): Pick<Attempt, "status" | "error" | "answer"> {
+  return { status, error: broken === null ? null : `the answer broke off: ${words(broken)}`, answer: begin };
+}
+
+/** Of several addresses that were tried, the first one's words stand for all. */
+function words(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return words(error.errors[0]);
+  if (!(error instanceof Error)) return String(error);
+  return error.message || (error as NodeJS.ErrnoException).code || error.name;
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createAccount, listAccounts, setAccountTier } from "../../src/admin/accounts.ts";
+import { AdminError } from "../../src/admin/error.ts";
+import { listTiers, setTier } from "../../src/admin/tiers.ts";
+import { onEachEngine, START_MS } from "../store/temporary.ts";
+
+onEachEngine((temporaryStore) => {
+  test("an account is made once, of the tier beta unless another is named", async (t) => {
+    const { store } = await temporaryStore(t);
+    const made = await createAccount(store, { name: "acme" }, "alice");
+    const { id, ...rest } = made;
+    const beta = { tier: "beta", requestsPerMinute: 60, concurrency: 10 };
+    assert.deepEqual(rest, { name: "acme", ...beta, createdAt: new Date(START_MS).toISOString() });
+    await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
+    assert.equal((await createAccount(store, { name: "other", tier: "large" }, "alice")).requestsPerMinute, 600);
+    assert.deepEqual(
+      (await listAccounts(store)).find((account) => account.id === id),
+      made,
+    );
+    const refused: [{ name: string; tier?: string }, RegExp][] = [
+      [{ name: "acme" }, /there is an account acme already/],
+      [{ name: "new", tier: "huge" }, /there is no tier huge; there are beta, large/],
+      [{ name: "" }, /the name must have 1 to 100/],
+    ];
+    for (const [request, message] of refused) {
+      await assert.rejects(createAccount(store, request, "alice"), (error: Error) => {
+        assert.ok(error instanceof AdminError);
+        assert.match(error.message, message);
+        return true;
+      });
+    }
+    assert.equal((await listAccounts(store)).length, 2);
+  });
+
+  test("an account gets another tier by its name or id; what is unknown is said", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id } = await createAccount(store, { name: "acme" }, "alice");
+    await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
+    assert.equal((await setAccountTier(store, "acme", "large", "alice")).concurrency, 50);
+    assert.equal((await setAccountTier(store, id, "beta", "alice")).concurrency, 10);
+    await assert.rejects(setAccountTier(store, "nobody", "beta", "alice"), /^AdminError: there is no account nobody$/);
+    await assert.rejects(setAccountTier(store, "acme", "huge", "alice"), /^AdminError: there is no tier huge/);
+  });
+
+  test("a tier's limits are within their ranges", async (t) => {
+    const { store } = await temporaryStore(t);
+    const tier = { name: "beta", requestsPerMinute: 60, concurrency: 10 };
+    for (const change of [
+      { requestsPerMinute: 0 },
+      { concurrency: 1.5 },
+      { requestsPerMinute: 1_000_001 },
+      { name: " " },
+    ]) {
+      await assert.rejects(setTier(store, { ...tier, ...change }, "alice"), AdminError);
+    }
+    assert.deepEqual(await listTiers(store), [tier]);
+  });
+});

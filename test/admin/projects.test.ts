@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AdminError } from "../../src/admin/error.ts";
+import { createKey, revokeKey } from "../../src/admin/keys.ts";
+import {
+  archiveProject,
+  createProject,
+  listProjects,
+  renameProject,
+  restoreProject,
+} from "../../src/admin/projects.ts";
+import { onEachEngine, START_MS } from "../store/temporary.ts";
+
+onEachEngine((temporaryStore) => {
+  test("a project has the account that is named, or one of its own name", async (t) => {
+    const { store } = await temporaryStore(t);
+    const own = await createProject(store, { name: "shop" }, "alice");
+    const createdAt = new Date(START_MS).toISOString();
+    assert.deepEqual(own, { id: own.id, name: "shop", account: "shop", createdAt, archivedAt: null });
+    const named = await createProject(store, { name: "shop", account: "acme" }, "alice");
+    assert.equal(named.account, "acme");
+    await assert.rejects(
+      createProject(store, { name: "shop", account: "acme" }, "alice"),
+      /^AdminError: the account acme has a project shop already$/,
+    );
+    for (const wrong of [{ name: "" }, { name: "p", account: "" }, { name: "p\u0007" }]) {
+      await assert.rejects(createProject(store, wrong, "alice"), AdminError);
+    }
+    assert.equal((await listProjects(store)).length, 2);
+  });
+
+  test("a project is renamed by name or id, and a taken name is refused", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { id } = await createProject(store, { name: "a", account: "acme" }, "alice");
+    clock.nowMs += 1;
+    await createProject(store, { name: "b", account: "acme" }, "alice");
+    assert.deepEqual(
+      [(await renameProject(store, "a", "c", "alice")).id, (await listProjects(store))[0]?.name],
+      [id, "c"],
+    );
+    await assert.rejects(renameProject(store, id, "b", "alice"), /the account acme has a project b already/);
+    await assert.rejects(renameProject(store, "a", "d", "alice"), /there is no project a/);
+    await assert.rejects(renameProject(store, id, "\t", "alice"), AdminError);
+  });
+
+  test("a project with live keys is not archived; an archived one can be restored", async (t) => {
+    const { store } = await temporaryStore(t);
+    await createProject(store, { name: "shop" }, "alice");
+    const key = () => createKey(store, { name: "k", project: "shop", profiles: ["judge"] }, "alice");
+    const { id } = await key();
+    await assert.rejects(
+      archiveProject(store, "shop", "alice"),
+      /the project shop has live keys \(1\); revoke them first/,
+    );
+    await revokeKey(store, id, "alice");
+    assert.equal((await archiveProject(store, "shop", "alice")).archivedAt, new Date(START_MS).toISOString());
+    await assert.rejects(key(), /the project shop is archived; restore it first/);
+    assert.equal((await restoreProject(store, "shop", "alice")).archivedAt, null);
+    assert.equal((await key()).project, "shop");
+  });
+});

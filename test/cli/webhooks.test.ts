@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { assay, dataDirectory } from "./processes.ts";
+
+/** Public, and no name to look up: nothing is sent there by these commands. */
+const URL = "https://93.184.216.34/hook";
+
+test("an endpoint is made, listed, changed and removed, its secret shown only when it is new", async (t) => {
+  const data = ["--data", dataDirectory(t)];
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await assay("webhooks", ...args, "--json", ...data);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  await assay("projects", "create", "--name", "shop", ...data);
+  const made = await json("create", "--project", "shop", "--url", URL);
+  const { id, secret, createdAt, ...rest } = made;
+  assert.deepEqual(rest, { url: URL, project: "shop", projectId: rest.projectId, signing: "standard", active: true });
+  assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.match(createdAt, /^\d{4}-\d\d-\d\dT/);
+  const listed = await json("list", "--project", "shop");
+  assert.deepEqual(listed, [{ id, ...rest, createdAt }]);
+  assert.equal((await json("disable", id)).active, false);
+  assert.equal((await json("enable", id)).active, true);
+  assert.equal((await json("set-signing", id, "raw")).signing, "raw");
+  const rotated = await json("rotate-secret", id);
+  assert.match(rotated.secret, /^whsec_/);
+  assert.notEqual(rotated.secret, secret);
+  assert.match(
+    (await assay("webhooks", "list", ...data)).stdout,
+    new RegExp(`^${id} +shop +${URL} +raw +active$`, "m"),
+  );
+  assert.deepEqual(await json("remove", id), { id, removed: true });
+  assert.deepEqual(await json("list"), []);
+  const { stdout: trail } = await assay("audit", "list", "--json", ...data);
+  for (const hidden of [secret, rotated.secret, "/hook"]) assert.equal(trail.includes(hidden), false, hidden);
+});
+
+test("neither the database nor its journal has a secret in the clear; the key file is the owner's alone", async (t) => {
+  const data = dataDirectory(t);
+  await assay("projects", "create", "--name", "shop", "--data", data);
+  const { stdout: secret } = await assay("webhooks", "create", "--project", "shop", "--url", URL, "--data", data);
+  const { stdout: key } = await assay("keys", "create", "--name", "k", "--project", "shop", "--data", data);
+  assert.match(secret, /^whsec_\S+\n$/);
+  for (const name of readdirSync(join(data, "db"))) {
+    const bytes = readFileSync(join(data, "db", name));
+    assert.equal(bytes.includes(secret.trim()), false, name);
+    assert.equal(bytes.includes(Buffer.from(secret.trim().slice("whsec_".length), "base64")), false, name);
+    assert.equal(bytes.includes(key.trim()), false, name);
+  }
+  assert.equal(statSync(join(data, "keys", "webhook.key")).mode & 0o777, 0o600);
+});
+
+test("a mistake is one sentence and not 0, and makes nothing", async (t) => {
+  const data = ["--data", dataDirectory(t)];
+  await assay("projects", "create", "--name", "shop", ...data);
+  const create = (url: string) => ["create", "--project", "shop", "--url", url];
+  const refused: [string[], RegExp][] = [
+    [["create", "--project", "shop"], /required option '--url <url>'/],
+    [["create", "--project", "none", "--url", URL], /^assay: there is no project none\n$/],
+    [[...create(URL), "--signing", "none"], /Allowed choices are standard, raw/],
+    [create("http://93.184.216.34/"), /^assay: the URL must begin with https:\/\/\n$/],
+    [create("https://127.0.0.1/"), /^assay: 127\.0\.0\.1 .*not allowed\n$/],
+    [create("https://localhost/"), /^assay: localhost is not a public name\n$/],
+    [create("hook"), /^assay: this is not a URL\n$/],
+    [["disable", "none"], /^assay: there is no webhook endpoint none\n$/],
+    [["rotate-secret", "none"], /^assay: there is no webhook endpoint none\n$/],
+  ];
+  for (const [args, expected] of refused) {
+    const { code, stdout, stderr } = await assay("webhooks", ...args, ...data);
+    assert.notEqual(code, 0, args.join(" "));
+    assert.equal(stdout, "", args.join(" "));
+    assert.match(stderr, expected, args.join(" "));
+  }
+  assert.deepEqual(JSON.parse((await assay("webhooks", "list", "--json", ...data)).stdout), []);
+});

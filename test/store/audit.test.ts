@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addKey, onEachEngine } from "./temporary.ts";
+
+onEachEngine((temporaryStore) => {
+  test("entries are listed newest first, as many as asked for, of one account or all", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const a = await addKey(store, "a");
+    clock.nowMs -= 1_000; // the clock may step back, the order does not
+    await addKey(store, "b");
+    const subjects = (entries: readonly { action: string; accountName: string | null }[]) =>
+      entries.map(({ action, accountName }) => `${action} ${accountName}`);
+    const all = await store.audit.list({ max: 100 });
+    assert.deepEqual(subjects(all), ["key.create b", "account.create b", "key.create a", "account.create a"]);
+    assert.deepEqual(await store.audit.list({ max: 2 }), all.slice(0, 2));
+    assert.deepEqual(await store.audit.list({ max: 100, accountId: a.accountId }), all.slice(2));
+  });
+
+  test("a change that cannot be noted is not made, whichever it is", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { accountId } = await addKey(store, "a");
+    await store.tiers.set({ name: "large", requestsPerMinute: 600, concurrency: 50 }, "x");
+    const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
+    const archived = (await store.projects.create(accountId, "archived", "x")) ?? "";
+    await store.projects.archive(archived, "x");
+    const endpoint = {
+      id: "e",
+      projectId,
+      url: "https://example.com/",
+      secret: Buffer.from("s"),
+      signing: "standard",
+    } as const;
+    await store.endpoints.add(endpoint, 10, "x");
+    const everything = async () =>
+      JSON.stringify([
+        await store.accounts.list(),
+        await store.tiers.list(),
+        await store.projects.list(),
+        await store.keys.list(),
+        await store.endpoints.list(),
+        await store.audit.list({ max: 100 }),
+      ]);
+    const before = await everything();
+    const nobody = null as unknown as string; // the table refuses an entry without an actor
+    const settings = { requestsPerMinute: 1, concurrency: 1, profiles: ["judge"], defaultProfile: "judge" } as const;
+    const key = { id: "b", hash: "b", prefix: "b" };
+    const changes: readonly (() => Promise<unknown>)[] = [
+      () => store.accounts.ensure("new", "beta", nobody),
+      () => store.accounts.setTier(accountId, "large", nobody),
+      () => store.tiers.set({ name: "beta", requestsPerMinute: 1, concurrency: 1 }, nobody),
+      () => store.projects.create(accountId, "q", nobody),
+      () => store.projects.rename(projectId, "q", nobody),
+      () => store.projects.archive(projectId, nobody),
+      () => store.projects.restore(archived, nobody),
+      () => store.keys.add({ ...key, accountId, projectId, name: "b", ...settings }, nobody),
+      () => store.keys.update("a", settings, nobody),
+      () => store.keys.rotate("a", key, 1000, nobody),
+      () => store.keys.revoke("a", nobody),
+      () => store.endpoints.add({ ...endpoint, id: "f" }, 10, nobody),
+      () => store.endpoints.setActive("e", false, nobody),
+      () => store.endpoints.setSigning("e", "raw", nobody),
+      () => store.endpoints.setSecret("e", Buffer.from("t"), nobody),
+      () => store.endpoints.remove("e", nobody),
+    ];
+    for (const change of changes) {
+      await assert.rejects(change, String(change));
+      assert.equal(await everything(), before, String(change));
+    }
+  });
+});

@@ -1,0 +1,324 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import type { Attempt } from "../../src/domain/delivery.ts";
+import { internalError } from "../../src/domain/outcome.ts";
+import type { DeliveryClaim, Store } from "../../src/store/port.ts";
+import { ACTOR, addEndpoint, addProject, DONE, endOne, submit } from "../webhooks/project.ts";
+import { onEachEngine, START_MS } from "./temporary.ts";
+
+const LEASE_MS = 1_000;
+
+const attempt = (status: number | null, error: string | null = null): Attempt => ({
+  atMs: START_MS,
+  latencyMs: 12,
+  status,
+  error,
+  answer: status === null ? null : Buffer.from([0, 255, 10]),
+});
+
+const claimAll = (store: Store, max = 100, perEndpoint = 100): Promise<DeliveryClaim[]> =>
+  store.deliveries.claimDue({ leaseMs: LEASE_MS, max, perEndpoint });
+
+async function claimOne(store: Store): Promise<DeliveryClaim> {
+  const [claim, ...others] = await claimAll(store);
+  assert.ok(claim, "nothing is due");
+  assert.deepEqual(others, []);
+  return claim;
+}
+
+const all = (store: Store) => store.deliveries.list({ max: 100 });
+
+onEachEngine((temporaryStore) => {
+  async function room(t: TestContext) {
+    const { store, clock } = await temporaryStore(t);
+    const project = await addProject(store);
+    return { store, clock, project, endpoint: async () => (await addEndpoint(store, project)).id };
+  }
+
+  test("a result comes with one delivery for each active endpoint of its project", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const endpoints = [await endpoint(), await endpoint(), await endpoint(), await endpoint()];
+    await store.endpoints.setActive(endpoints[1] ?? "", false, ACTOR);
+    await store.endpoints.remove(endpoints[2] ?? "", ACTOR);
+    await addEndpoint(store, await addProject(store, "another"));
+    const id = await endOne(store, project);
+    const deliveries = await all(store);
+    assert.deepEqual(deliveries.map((delivery) => delivery.endpointId).sort(), [endpoints[0], endpoints[3]].sort());
+    for (const { submissionId, messageId, kind, state, nextAtMs, attempts, reason } of deliveries) {
+      assert.deepEqual([submissionId, messageId, kind, state], [id, id, "result", "pending"]);
+      assert.deepEqual([nextAtMs, attempts, reason], [START_MS, [], null]);
+    }
+  });
+
+  test("a key without a project delivers nothing, whatever endpoints there are", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
+    await submit(store, { id: null, key: project.key });
+    const [claim] = await store.submissions.claim("w", LEASE_MS);
+    assert.ok(claim);
+    await store.submissions.finish(claim.lease, DONE);
+    assert.deepEqual(await all(store), []);
+  });
+
+  test("an error is delivered like a completion: finished, given back, and swept", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    const finished = await endOne(store, project, internalError("the sandbox was lost"));
+    const released = await submit(store, project, "agent");
+    const [mine] = await store.submissions.claim("w", LEASE_MS);
+    assert.ok(mine);
+    await store.submissions.release(mine.lease, true);
+    const swept = await submit(store, project, "agent");
+    await store.submissions.claim("w", LEASE_MS);
+    clock.nowMs += LEASE_MS;
+    await store.submissions.sweep();
+    assert.deepEqual(
+      (await all(store)).map(({ messageId }) => messageId),
+      [swept, released, finished],
+    );
+    for (const claim of await claimAll(store)) {
+      const message = await store.deliveries.message(claim);
+      assert.ok(message && "submission" in message);
+      assert.deepEqual([message.submission.id, message.submission.status], [claim.messageId, "error"]);
+    }
+  });
+
+  test("what is not the end delivers nothing: given back, swept to run again, finished too late", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    await submit(store, project);
+    const [first] = await store.submissions.claim("w", LEASE_MS);
+    assert.ok(first);
+    await store.submissions.release(first.lease, true);
+    const [second] = await store.submissions.claim("w", LEASE_MS);
+    assert.ok(second);
+    clock.nowMs += LEASE_MS;
+    await store.submissions.sweep();
+    assert.equal(await store.submissions.finish(second.lease, DONE), false);
+    assert.deepEqual(await all(store), []);
+  });
+
+  test("only an end that has something to deliver wakes whoever delivers", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    let woken = 0;
+    const unsubscribe = store.onDeliveries(() => woken++);
+    const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
+    await endOne(store, project);
+    await turn();
+    assert.equal(woken, 0);
+    await endpoint();
+    await endOne(store, project);
+    await turn();
+    assert.equal(woken, 1);
+    unsubscribe();
+    await endOne(store, project);
+    await turn();
+    assert.equal(woken, 1);
+  });
+
+  test("a claim carries what the attempt needs, and nobody else gets it while the lease holds", async (t) => {
+    const { store, project, clock } = await room(t);
+    const { id: endpoint } = await addEndpoint(store, project, {
+      url: "https://receiver.example/x?y=1",
+      signing: "raw",
+    });
+    const id = await endOne(store, project);
+    const claim = await claimOne(store);
+    assert.deepEqual([claim.attempt, claim.messageId, claim.kind], [1, id, "result"]);
+    assert.deepEqual([claim.endpoint.id, claim.endpoint.signing], [endpoint, "raw"]);
+    assert.equal(claim.endpoint.url, "https://receiver.example/x?y=1");
+    clock.nowMs += LEASE_MS - 1;
+    assert.deepEqual(await claimAll(store), []);
+  });
+
+  test("an attempt whose holder vanished is repeated with the same number, and the late holder changes nothing", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    await endOne(store, project);
+    const lost = await claimOne(store);
+    clock.nowMs += LEASE_MS;
+    const again = await claimOne(store);
+    assert.deepEqual([again.id, again.attempt, again.messageId], [lost.id, 1, lost.messageId]);
+    assert.equal(await store.deliveries.recordAttempt(lost, attempt(200), { state: "delivered" }), false);
+    assert.equal(await store.deliveries.release(lost), false);
+    assert.equal(await store.deliveries.recordAttempt(again, attempt(200), { state: "delivered" }), true);
+    const [delivery] = await all(store);
+    assert.deepEqual([delivery?.state, delivery?.attempts.length], ["delivered", 1]);
+  });
+
+  test("every attempt is kept, and the next one is due when it was said to be", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    await endOne(store, project);
+    const first = await claimOne(store);
+    await store.deliveries.recordAttempt(first, attempt(503), { state: "pending", atMs: START_MS + 1_000 });
+    clock.nowMs += 999;
+    assert.deepEqual(await claimAll(store), []);
+    assert.equal(await store.deliveries.nextDueMs(clock.nowMs), START_MS + 1_000);
+    clock.nowMs += 1;
+    const second = await claimOne(store);
+    assert.equal(second.attempt, 2);
+    const refused = attempt(null, "connect ECONNREFUSED");
+    await store.deliveries.recordAttempt(second, refused, { state: "failed" });
+    const [delivery] = await all(store);
+    assert.deepEqual(delivery?.attempts, [attempt(503), refused]);
+    assert.deepEqual([delivery?.state, delivery?.nextAtMs, delivery?.endedAtMs], ["failed", null, clock.nowMs]);
+    clock.nowMs += 1e9;
+    assert.deepEqual(await claimAll(store), []);
+    assert.equal(await store.deliveries.nextDueMs(0), null);
+  });
+
+  test("one given back is due at once, with the same number", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
+    await endOne(store, project);
+    const claim = await claimOne(store);
+    assert.equal(await store.deliveries.release(claim), true);
+    assert.equal((await claimOne(store)).attempt, 1);
+  });
+
+  test("one that is interrupted each time ends after twenty, with the reason", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    await endOne(store, project);
+    for (let time = 0; time < 20; time++) {
+      await claimOne(store);
+      clock.nowMs += LEASE_MS;
+    }
+    assert.deepEqual(await claimAll(store), []);
+    const [delivery] = await all(store);
+    assert.deepEqual([delivery?.state, delivery?.reason], ["failed", "it was interrupted 20 times"]);
+  });
+
+  test("a lease that runs out is a moment to look, so nothing waits for a holder that is gone", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    assert.equal(await store.deliveries.nextDueMs(0), null);
+    await endOne(store, project);
+    await claimOne(store);
+    assert.equal(await store.deliveries.nextDueMs(clock.nowMs), START_MS + LEASE_MS);
+  });
+
+  test("an endpoint that is not active, or removed, gets nothing any more, and the log says why", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const [paused, removed] = [await endpoint(), await endpoint()];
+    await endOne(store, project);
+    await store.endpoints.setActive(paused, false, ACTOR);
+    await store.endpoints.remove(removed, ACTOR);
+    assert.deepEqual(await claimAll(store), []);
+    const reasons = (await all(store)).map(({ endpointId, state, reason, attempts }) => {
+      assert.deepEqual([state, attempts], ["failed", []]);
+      return [endpointId, reason];
+    });
+    assert.deepEqual(Object.fromEntries(reasons), {
+      [paused]: "the endpoint is not active",
+      [removed]: "the endpoint was removed",
+    });
+  });
+
+  test("an endpoint that is active again before the next attempt gets it", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    const id = await endpoint();
+    await endOne(store, project);
+    await store.deliveries.recordAttempt(await claimOne(store), attempt(500), {
+      state: "pending",
+      atMs: START_MS + 1_000,
+    });
+    await store.endpoints.setActive(id, false, ACTOR);
+    assert.deepEqual(await claimAll(store), []);
+    await store.endpoints.setActive(id, true, ACTOR);
+    clock.nowMs += 1_000;
+    assert.equal((await claimOne(store)).attempt, 2);
+  });
+
+  test("an endpoint with many waiting does not keep others from their turn", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const other = await addProject(store, "another");
+    const [busy, quiet] = [await endpoint(), (await addEndpoint(store, other)).id];
+    for (let i = 0; i < 10; i++) await endOne(store, project);
+    await endOne(store, other);
+    const first = await claimAll(store, 2, 4);
+    assert.deepEqual(first.map(({ endpoint }) => endpoint.id).sort(), [busy, quiet].sort());
+    const then = await claimAll(store, 100, 4);
+    assert.deepEqual(
+      then.map(({ endpoint }) => endpoint.id),
+      [busy, busy, busy],
+    );
+    assert.deepEqual(await claimAll(store, 100, 4), []);
+  });
+
+  test("deliveries of one endpoint are claimed in the order of their results", async (t) => {
+    const { store, endpoint, project, clock } = await room(t);
+    await endpoint();
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      ids.push(await endOne(store, project));
+      clock.nowMs++;
+    }
+    assert.deepEqual(
+      (await claimAll(store)).map(({ messageId }) => messageId),
+      ids,
+    );
+  });
+
+  test("a replay is a new delivery of the same message, and wakes", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    await endpoint();
+    const id = await endOne(store, project);
+    const claim = await claimOne(store);
+    await store.deliveries.recordAttempt(claim, attempt(404), { state: "failed" });
+    const woken = new Promise<void>((resolve) => store.onDeliveries(resolve));
+    const replayed = await store.deliveries.replay(claim.id);
+    await woken;
+    const again = await claimOne(store);
+    assert.deepEqual([again.id, again.messageId, again.kind, again.attempt], [replayed, id, "replay", 1]);
+    assert.deepEqual(await store.deliveries.message(again), await store.deliveries.message(claim));
+    const [delivery] = await store.deliveries.list({ max: 1, id: claim.id });
+    assert.equal(delivery?.state, "failed");
+  });
+
+  test("what does not exist, or whose endpoint is gone or paused, is not replayed", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const id = await endpoint();
+    await endOne(store, project);
+    const claim = await claimOne(store);
+    assert.equal(await store.deliveries.replay(randomUUID()), undefined);
+    await store.endpoints.setActive(id, false, ACTOR);
+    assert.equal(await store.deliveries.replay(claim.id), undefined);
+    await store.endpoints.remove(id, ACTOR);
+    assert.equal(await store.deliveries.replay(claim.id), undefined);
+  });
+
+  test("a test belongs to whoever adds it, also to an endpoint that is not active", async (t) => {
+    const { store, endpoint } = await room(t);
+    const id = await endpoint();
+    await store.endpoints.setActive(id, false, ACTOR);
+    const message = { messageId: randomUUID(), body: Buffer.from("{}"), leaseMs: LEASE_MS };
+    const claim = await store.deliveries.addTest(id, message);
+    assert.ok(claim);
+    assert.deepEqual([claim.attempt, claim.kind, claim.messageId], [1, "test", message.messageId]);
+    assert.deepEqual(await claimAll(store), []);
+    assert.deepEqual(await store.deliveries.message(claim), { body: message.body });
+    assert.equal(await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" }), true);
+    const [delivery] = await all(store);
+    assert.deepEqual([delivery?.kind, delivery?.submissionId, delivery?.state], ["test", null, "delivered"]);
+    await store.endpoints.remove(id, ACTOR);
+    assert.equal(await store.deliveries.addTest(id, message), undefined);
+    assert.equal(await store.deliveries.addTest(randomUUID(), message), undefined);
+  });
+
+  test("the log is read by endpoint, by submission or by id, newest first", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const [one, two] = [await endpoint(), await endpoint()];
+    const first = await endOne(store, project);
+    const second = await endOne(store, project);
+    const submissions = async (which: { endpointId?: string; submissionId?: string }) =>
+      (await store.deliveries.list({ max: 100, ...which })).map(({ submissionId }) => submissionId);
+    assert.deepEqual(await submissions({ endpointId: one }), [second, first]);
+    assert.deepEqual(await submissions({ submissionId: first }), [first, first]);
+    assert.deepEqual(await submissions({ submissionId: first, endpointId: two }), [first]);
+    assert.deepEqual(await submissions({ submissionId: randomUUID() }), []);
+    assert.equal((await store.deliveries.list({ max: 3 })).length, 3);
+  });
+});

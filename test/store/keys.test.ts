@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Store } from "../../src/store/port.ts";
+import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
+
+const SUCCESSOR = { id: "new", prefix: "assay_live_111111", hash: "hash of new" };
+
+const live = async (store: Store, hash: string) => (await store.keys.findCaller(hash)) !== undefined;
+const actions = async (store: Store) => (await store.audit.list({ max: 100 })).map(({ action }) => action);
+
+onEachEngine((temporaryStore) => {
+  test("a key's caller has the tier's limits, or its own where it has some", async (t) => {
+    const { store } = await temporaryStore(t);
+    const plain = await addKey(store, "plain");
+    const limits = { requestsPerMinute: 5, concurrency: 2 };
+    const special = await addKey(store, "special", { ...limits, profiles: ["agent", "judge"] });
+    assert.deepEqual(await store.keys.findCaller(plain.hash), {
+      hash: plain.hash,
+      caller: {
+        keyId: "plain",
+        accountId: plain.accountId,
+        projectId: null,
+        requestsPerMinute: 60,
+        concurrency: 10,
+        profiles: ["judge"],
+        defaultProfile: "judge",
+      },
+    });
+    const second = (await store.keys.findCaller(special.hash))?.caller;
+    assert.deepEqual([second?.requestsPerMinute, second?.concurrency], [5, 2]);
+    assert.deepEqual([second?.profiles, second?.defaultProfile], [["agent", "judge"], "agent"]);
+  });
+
+  test("an unknown and a revoked key have no caller", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    assert.equal(await store.keys.findCaller("other"), undefined);
+    assert.equal(await store.keys.revoke(key.keyId, "x"), true);
+    assert.equal(await store.keys.revoke(key.keyId, "x"), false);
+    assert.equal(await store.keys.findCaller(key.hash), undefined);
+    assert.deepEqual((await actions(store)).filter((action) => action === "key.revoke").length, 1);
+  });
+
+  test("last use is noted, to the minute", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const lastUsed = async () => (await store.keys.list())[0]?.lastUsedAtMs;
+    assert.equal(await lastUsed(), null);
+    await store.keys.touch(key.keyId);
+    assert.equal(await lastUsed(), START_MS);
+    clock.nowMs += 59_999;
+    await store.keys.touch(key.keyId);
+    assert.equal(await lastUsed(), START_MS);
+    clock.nowMs += 1;
+    await store.keys.touch(key.keyId);
+    assert.equal(await lastUsed(), START_MS + 60_000);
+  });
+
+  test("a project's key carries it; one of another account, unknown or archived takes none", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
+    const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
+    const key = await addKey(store, "a", { account: "one", projectId });
+    assert.equal((await store.keys.findCaller(key.hash))?.caller.projectId, projectId);
+    const [listed] = await store.keys.list();
+    assert.deepEqual([listed?.accountName, listed?.projectName], ["one", "p"]);
+    await addKey(store, "b", { account: "other", projectId });
+    await addKey(store, "c", { account: "one", projectId: "no such project" });
+    await store.keys.revoke("a", "x");
+    assert.equal(await store.projects.archive(projectId, "x"), 0);
+    await addKey(store, "d", { account: "one", projectId });
+    assert.deepEqual(
+      (await store.keys.list()).map(({ id }) => id),
+      ["a"],
+    );
+    assert.equal((await actions(store)).filter((action) => action === "key.create").length, 1);
+  });
+
+  test("keys are found by id, hash or prefix, the dead ones too", async (t) => {
+    const { store } = await temporaryStore(t);
+    const a = await addKey(store, "a");
+    await addKey(store, "b");
+    await store.keys.revoke("b", "x");
+    const none = { id: "?", hash: "?", prefix: "?" };
+    const ids = async (which: Partial<typeof none>) =>
+      (await store.keys.match({ ...none, ...which })).map(({ id, live }) => `${id} ${live}`);
+    assert.deepEqual(await ids({}), []);
+    assert.deepEqual(await ids({ id: "b" }), ["b false"]);
+    assert.deepEqual(await ids({ hash: a.hash }), ["a true"]);
+    assert.deepEqual(await ids({ prefix: "assay_live_000000" }), ["a true", "b false"]);
+  });
+
+  test("a rotated key and its successor are both alive until the very end of the overlap", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
+    const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
+    const settings = { account: "one", projectId, requestsPerMinute: 7, concurrency: 3 };
+    const old = await addKey(store, "old", { ...settings, profiles: ["agent", "judge"] });
+    await store.keys.touch("old");
+    const before = (await store.keys.findCaller(old.hash))?.caller;
+    clock.nowMs += 10;
+    assert.equal(await store.keys.rotate("old", SUCCESSOR, 1000, "x"), START_MS + 1010);
+    const after = (await store.keys.findCaller(SUCCESSOR.hash))?.caller;
+    assert.deepEqual(after, { ...before, keyId: "new" }, "the same settings");
+    const [, made] = await store.keys.list();
+    assert.deepEqual(
+      [made?.name, made?.prefix, made?.replaces, made?.createdAtMs, made?.lastUsedAtMs, made?.expiresAtMs],
+      ["old", SUCCESSOR.prefix, "old", START_MS + 10, null, null],
+    );
+    clock.nowMs = START_MS + 1009;
+    assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [true, true]);
+    clock.nowMs = START_MS + 1010;
+    assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [false, true]);
+    assert.equal((await store.keys.list())[0]?.live, false);
+  });
+
+  test("without an overlap the old key stops at once", async (t) => {
+    const { store } = await temporaryStore(t);
+    const old = await addKey(store, "old");
+    await store.keys.rotate("old", SUCCESSOR, 0, "x");
+    assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [false, true]);
+  });
+
+  test("a key is rotated once, however many ask; a dead one is not", async (t) => {
+    const { store } = await temporaryStore(t);
+    await addKey(store, "old");
+    const tries = ["1", "2", "3"].map((id) => store.keys.rotate("old", { id, prefix: id, hash: id }, 1000, "x"));
+    assert.equal((await Promise.all(tries)).filter((end) => end !== undefined).length, 1);
+    assert.equal((await store.keys.list()).length, 2);
+    await addKey(store, "dead");
+    await store.keys.revoke("dead", "x");
+    assert.equal(await store.keys.rotate("dead", { ...SUCCESSOR, id: "y" }, 1000, "x"), undefined);
+    assert.equal(await store.keys.rotate("nobody", { ...SUCCESSOR, id: "y" }, 1000, "x"), undefined);
+    assert.equal((await actions(store)).filter((action) => action === "key.rotate").length, 1);
+  });
+
+  test("an idempotency key outlives the rotation of the key that brought it", async (t) => {
+    const { store } = await temporaryStore(t);
+    const old = await addKey(store, "old");
+    const first = await enqueue(store, old, { idempotencyKey: "i" });
+    await store.keys.rotate("old", SUCCESSOR, 0, "x");
+    const again = await enqueue(store, { ...old, keyId: "new" }, { idempotencyKey: "i" });
+    assert.ok(first.kind === "enqueued" && again.kind === "duplicate");
+    assert.equal(again.submission.id, first.submission.id);
+  });
+
+  test("a rotated key's waiting work still runs, and the successor's goes beside it, each within its limit", async (t) => {
+    const { store } = await temporaryStore(t);
+    const old = await addKey(store, "old", { concurrency: 2 });
+    for (let i = 0; i < 5; i++) await enqueue(store, old);
+    await store.keys.rotate("old", SUCCESSOR, 0, "x");
+    for (let i = 0; i < 5; i++) await enqueue(store, { ...old, keyId: "new" });
+    const claims = await store.submissions.claim("w", 1000, 100);
+    const byKey = claims.map(({ submission }) => submission.keyId);
+    assert.deepEqual(byKey.toSorted(), ["new", "new", "old", "old"]);
+  });
+
+  test("two keys of one project take turns, like any two keys", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
+    const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
+    const greedy = await addKey(store, "greedy", { account: "one", projectId });
+    const modest = await addKey(store, "modest", { account: "one", projectId });
+    for (let i = 0; i < 8; i++) await enqueue(store, greedy);
+    await enqueue(store, modest);
+    const first = await store.submissions.claim("w", 1000, 2);
+    assert.deepEqual(first.map(({ submission }) => submission.keyId).toSorted(), ["greedy", "modest"]);
+  });
+
+  test("an update changes the next request, and is noted from what to what", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { requestsPerMinute: 5 });
+    const settings = { requestsPerMinute: null, concurrency: 4, profiles: ["judge"], defaultProfile: "judge" } as const;
+    assert.equal(await store.keys.update("a", settings, "x"), true);
+    const found = (await store.keys.findCaller(key.hash))?.caller;
+    assert.deepEqual([found?.requestsPerMinute, found?.concurrency], [60, 4]);
+    const [entry] = await store.audit.list({ max: 1 });
+    assert.deepEqual([entry?.action, entry?.subject, entry?.accountId], ["key.update", "a", key.accountId]);
+    assert.deepEqual(entry?.detail, { requestsPerMinute: { from: 5, to: null }, concurrency: { from: null, to: 4 } });
+    assert.equal(await store.keys.update("a", settings, "x"), true);
+    assert.deepEqual(
+      (await actions(store)).filter((action) => action === "key.update").length,
+      1,
+      "no change, no entry",
+    );
+    await store.keys.revoke("a", "x");
+    assert.equal(await store.keys.update("a", settings, "x"), false);
+  });
+});

@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { Webhook } from "standardwebhooks";
+import { internalError } from "../../src/domain/outcome.ts";
+import { toRecord } from "../../src/domain/record.ts";
+import { openStore } from "../../src/store/open.ts";
+import type { Delivery, Store } from "../../src/store/port.ts";
+import { Deliverer, type DelivererOptions } from "../../src/webhooks/deliverer.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
+import { type Temporary, temporaryStore } from "../store/temporary.ts";
+import { ACTOR, addEndpoint, addProject, endOne, type Project, sealer } from "./project.ts";
+import { type Answer, makeCertificates, type Receiver, startReceiver } from "./receiver.ts";
+
+const certificates = makeCertificates();
+const LIMIT = { timeout: 30_000 };
+
+interface Room {
+  readonly temporary: Temporary;
+  readonly store: Store;
+  readonly project: Project;
+}
+
+/** A store that lives in the time of the clock on the wall. */
+async function room(t: TestContext): Promise<Room> {
+  const temporary = await temporaryStore(t);
+  Object.defineProperty(temporary.clock, "nowMs", { get: () => Date.now() });
+  return { temporary, store: temporary.store, project: await addProject(temporary.store) };
+}
+
+function start(t: TestContext, store: Store, receivers: readonly Receiver[], more: Partial<DelivererOptions> = {}) {
+  const deliverer = Deliverer.start({
+    store,
+    sealer,
+    allowed: receivers.map(({ port }) => ({ host: "127.0.0.1", port })),
+    trust: trustedAuthorities(certificates.ca),
+    userAgent: "Assay/0.0.0",
+    drainMs: 5_000,
+    log: pino({ level: "silent" }),
+    ...more,
+  });
+  t.after(() => deliverer.stop());
+  return deliverer;
+}
+
+async function ended(store: Store, submissionId: string): Promise<Delivery> {
+  for (;;) {
+    const [delivery] = await store.deliveries.list({ max: 1, submissionId });
+    if (delivery && delivery.state !== "pending") return delivery;
+    await sleep(10);
+  }
+}
+
+/** Ends a submission while a deliverer runs. The hook of `stop` runs before the store's. */
+async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<typeof endOne>[2]) {
+  const receiver = await startReceiver(t, certificates, answer);
+  const { store, project } = await room(t);
+  const { secret } = await addEndpoint(store, project, { url: receiver.url });
+  const deliverer = start(t, store, [receiver]);
+  await sleep(50); // it sleeps now, and has to be woken
+  const id = await endOne(store, project, outcome);
+  const delivery = await ended(store, id);
+  await deliverer.stop();
+  return { receiver, secret, store, project, id, delivery };
+}
+
+test("a result arrives at once, verified, as the record that the API gives", LIMIT, async (t) => {
+  const begun = Date.now();
+  const { receiver, secret, store, project, id, delivery } = await deliverTo(t, (response) => response.end("ok"));
+  assert.ok(Date.now() - begun < 3_000, "it was not woken");
+  assert.deepEqual([delivery.state, delivery.attempts.length, delivery.attempts[0]?.status], ["delivered", 1, 200]);
+  const [one, ...others] = receiver.received;
+  assert.ok(one);
+  assert.deepEqual(others, []);
+  const submission = await store.submissions.get(id, project.key.accountId);
+  assert.ok(submission);
+  assert.deepEqual(new Webhook(secret).verify(one.body, one.headers as Record<string, string>), toRecord(submission));
+  assert.equal(one.body.toString(), JSON.stringify(toRecord(submission)));
+  assert.equal(one.headers["webhook-id"], id);
+});
+
+test("an error is delivered like a completion", LIMIT, async (t) => {
+  const { receiver, delivery } = await deliverTo(
+    t,
+    (response) => response.end(),
+    internalError("the sandbox was lost"),
+  );
+  assert.equal(delivery.state, "delivered");
+  const record = JSON.parse(receiver.received[0]?.body.toString() ?? "");
+  assert.deepEqual([record.status, record.result.verdict], ["error", "IE"]);
+});
+
+test("5xx: three attempts, one and five seconds after the one before, same id, each newly signed", LIMIT, async (t) => {
+  const { receiver, secret, store, project, id, delivery } = await deliverTo(t, (response) =>
+    response.writeHead(503).end("busy"),
+  );
+  assert.deepEqual([delivery.state, delivery.nextAtMs], ["failed", null]);
+  assert.deepEqual(
+    delivery.attempts.map(({ status, answer }) => [status, answer?.toString()]),
+    [1, 2, 3].map(() => [503, "busy"]),
+  );
+  const [first = 0, second = 0, third = 0] = receiver.received.map(({ atMs }) => atMs);
+  assert.ok(second - first >= 1_000 && second - first < 2_500, `${second - first} ms`);
+  assert.ok(third - second >= 5_000 && third - second < 6_500, `${third - second} ms`);
+  const signatures = new Set<unknown>();
+  for (const { headers, body } of receiver.received) {
+    assert.equal(headers["webhook-id"], id);
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    signatures.add(headers["webhook-signature"]);
+  }
+  assert.equal(signatures.size, 3);
+  assert.equal((await store.submissions.get(id, project.key.accountId))?.status, "completed");
+});
+
+test("a second attempt that succeeds is the last", LIMIT, async (t) => {
+  let times = 0;
+  const { delivery } = await deliverTo(t, (response) => response.writeHead(times++ === 0 ? 500 : 200).end());
+  assert.equal(delivery.state, "delivered");
+  assert.deepEqual(
+    delivery.attempts.map(({ status }) => status),
+    [500, 200],
+  );
+});
+
+test("4xx and redirects have no second attempt", LIMIT, async (t) => {
+  for (const status of [400, 410, 302]) {
+    const { receiver, delivery } = await deliverTo(t, (response) => response.writeHead(status).end());
+    assert.deepEqual([delivery.state, delivery.attempts.length, receiver.received.length], ["failed", 1, 1]);
+  }
+});
+
+test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted anew", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates, (response) => response.writeHead(500).end());
+  const { temporary, store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
+  const id = await endOne(store, project);
+  const first = await openStore({ path: temporary.path });
+  const deliverer = start(t, first, [receiver]);
+  await receiver.until(1);
+  await deliverer.stop();
+  await first.close();
+  const second = await openStore({ path: temporary.path });
+  t.after(() => second.close());
+  const [pending] = await second.deliveries.list({ max: 1, submissionId: id });
+  assert.deepEqual([pending?.state, pending?.attempts.length], ["pending", 1]);
+  const again = start(t, second, [receiver]);
+  const delivery = await ended(second, id);
+  await again.stop();
+  assert.equal(delivery.attempts.length, 3);
+  assert.equal(receiver.received.length, 3);
+  const [one = 0, two = 0] = receiver.received.map(({ atMs }) => atMs);
+  assert.ok(two - one >= 1_000 && two - one < 2_500, `${two - one} ms`);
+});
+
+test("an attempt under way ends before it stops, and is recorded", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end("late"), 500));
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
+  const id = await endOne(store, project);
+  const deliverer = start(t, store, [receiver]);
+  await receiver.until(1);
+  await deliverer.stop();
+  const [delivery] = await store.deliveries.list({ max: 1, submissionId: id });
+  assert.deepEqual([delivery?.state, delivery?.attempts[0]?.answer?.toString()], ["delivered", "late"]);
+});
+
+test(
+  "one that does not end in time is given back, and the next start repeats it with the same id",
+  LIMIT,
+  async (t) => {
+    let times = 0;
+    const receiver = await startReceiver(t, certificates, (response) => void (times++ > 0 && response.end()));
+    const { store, project } = await room(t);
+    await addEndpoint(store, project, { url: receiver.url });
+    const id = await endOne(store, project);
+    const deliverer = start(t, store, [receiver], { drainMs: 100 });
+    await receiver.until(1);
+    const begun = Date.now();
+    await deliverer.stop();
+    assert.ok(Date.now() - begun < 2_000);
+    const [pending] = await store.deliveries.list({ max: 1, submissionId: id });
+    assert.deepEqual([pending?.state, pending?.attempts], ["pending", []]);
+    const again = start(t, store, [receiver]);
+    const delivery = await ended(store, id);
+    await again.stop();
+    assert.deepEqual([delivery.state, delivery.attempts.length], ["delivered", 1]);
+    assert.deepEqual(
+      receiver.received.map(({ headers }) => headers["webhook-id"]),
+      [id, id],
+    );
+  },
+);
+
+test("what a process that died had claimed is sent when its lease has run out", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
+  const id = await endOne(store, project);
+  const begun = Date.now();
+  assert.equal((await store.deliveries.claimDue({ leaseMs: 700, max: 1, perEndpoint: 1 })).length, 1);
+  const deliverer = start(t, store, [receiver]);
+  assert.equal((await ended(store, id)).state, "delivered");
+  assert.ok(Date.now() - begun >= 700 && Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
+  await deliverer.stop();
+});
+
+test("two services on one outbox never make one attempt twice", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 20));
+  const { temporary, store, project } = await room(t);
+  for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: receiver.url });
+  const ids: string[] = [];
+  for (let i = 0; i < 20; i++) ids.push(await endOne(store, project));
+  const other = await openStore({ path: temporary.path });
+  t.after(() => other.close());
+  const deliverers = [start(t, store, [receiver]), start(t, other, [receiver])];
+  await receiver.until(60);
+  await sleep(300);
+  await Promise.all(deliverers.map((deliverer) => deliverer.stop()));
+  const got = receiver.received.map(({ headers }) => headers["webhook-id"]).sort();
+  assert.deepEqual(got, ids.flatMap((id) => [id, id, id]).sort());
+  const all = await store.deliveries.list({ max: 100 });
+  assert.deepEqual(
+    all.map(({ state, attempts }) => [state, attempts.length]),
+    all.map(() => ["delivered", 1]),
+  );
+});
+
+test("receivers that never answer do not delay one that does", LIMIT, async (t) => {
+  const silent = await startReceiver(t, certificates, () => {});
+  const quick = await startReceiver(t, certificates);
+  const { store, project } = await room(t);
+  const other = await addProject(store, "another");
+  for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: silent.url });
+  await addEndpoint(store, other, { url: quick.url });
+  for (let i = 0; i < 15; i++) await endOne(store, project);
+  const deliverer = start(t, store, [silent, quick], { drainMs: 0 });
+  await silent.until(12); // four of each
+  await sleep(100);
+  assert.equal(silent.received.length, 12);
+  const begun = Date.now();
+  for (let i = 0; i < 5; i++) await ended(store, await endOne(store, other));
+  assert.ok(Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
+  assert.equal(quick.received.length, 5);
+  await deliverer.stop();
+});
+
+test("an endpoint that was switched off meanwhile gets no attempt", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const { store, project } = await room(t);
+  const { id: endpoint } = await addEndpoint(store, project, { url: receiver.url });
+  const id = await endOne(store, project);
+  await store.endpoints.setActive(endpoint, false, ACTOR);
+  const deliverer = start(t, store, [receiver]);
+  const delivery = await ended(store, id);
+  await deliverer.stop();
+  assert.deepEqual([delivery.state, delivery.reason, delivery.attempts], ["failed", "the endpoint is not active", []]);
+  assert.equal(receiver.connections(), 0);
+});
+
+test("a replay that a command asked for is sent by the service, with the same id and body", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const { temporary, store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
+  const deliverer = start(t, store, [receiver]);
+  const id = await endOne(store, project);
+  const delivery = await ended(store, id);
+  const command = await openStore({ path: temporary.path });
+  const replayed = await command.deliveries.replay(delivery.id);
+  await command.close();
+  await receiver.until(2);
+  await deliverer.stop();
+  const [first, second] = receiver.received;
+  assert.deepEqual(second?.body, first?.body);
+  assert.equal(second?.headers["webhook-id"], id);
+  const [again] = await store.deliveries.list({ max: 1, id: replayed });
+  assert.deepEqual([again?.kind, again?.state], ["replay", "delivered"]);
+});
+
+test("an address that is not allowed is one attempt, recorded and never connected to", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const { store, project } = await room(t);
+  await addEndpoint(store, project, { url: receiver.url });
+  const deliverer = start(t, store, []);
+  const delivery = await ended(store, await endOne(store, project));
+  await deliverer.stop();
+  assert.equal(delivery.state, "failed");
+  assert.deepEqual([delivery.attempts.length, delivery.attempts[0]?.status], [1, null]);
+  assert.match(delivery.attempts[0]?.error ?? "", /127\.0\.0\.1 \(loopback\), which is not allowed/);
+  assert.equal(receiver.connections(), 0);
+});

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { createServer, type Server, Socket } from "node:net";
+import { after, before, mock, test } from "node:test";
+import type { HostPort } from "../../src/domain/transport.ts";
+import { newWebhookSecret } from "../../src/domain/webhook.ts";
+import type { DeliveryClaim } from "../../src/store/port.ts";
+import { checkUrl } from "../../src/webhooks/guard.ts";
+import type { Resolve } from "../../src/webhooks/resolve.ts";
+import { type Sent, send } from "../../src/webhooks/send.ts";
+import { BlockedError } from "../../src/webhooks/target.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
+import { loopbackUrls, NOT_GLOBAL_4, NOT_GLOBAL_6, OTHER_URLS } from "./hostile.ts";
+import { sealer } from "./project.ts";
+import { makeCertificates, startReceiver } from "./receiver.ts";
+
+/**
+ * Whatever is tried here, nothing may be connected to. Two witnesses: listeners on loopback that
+ * count, and the one call by which any connection of this process begins, which counts and goes on.
+ */
+const PUBLIC = "93.184.215.14";
+
+let four: Server;
+let six: Server;
+let port = 0;
+let accepted = 0;
+const begun = mock.method(Socket.prototype, "connect");
+
+const listen = (host: string, on: number) =>
+  new Promise<Server>((resolve, reject) => {
+    const server = createServer((socket) => {
+      accepted++;
+      socket.destroy();
+    });
+    server.once("error", reject).listen(on, host, () => resolve(server));
+  });
+
+before(async () => {
+  four = await listen("127.0.0.1", 0);
+  port = (four.address() as { port: number }).port;
+  six = await listen("::1", port);
+});
+after(() => {
+  four.close();
+  six.close();
+});
+
+function claimFor(url: string): DeliveryClaim {
+  const id = randomUUID();
+  const endpoint = { id, url, secret: sealer.seal(id, newWebhookSecret()), signing: "standard" } as const;
+  return { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID(), endpoint };
+}
+
+const NOBODY_MORE = trustedAuthorities(null);
+const NEVER = new AbortController().signal;
+
+function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
+  const options = { sealer, allowed, trust: NOBODY_MORE, userAgent: "Assay/0.0.0", resolve, timeoutMs };
+  return send(claimFor(url), Buffer.from("{}"), options, NEVER);
+}
+
+/** Both times at which an address is looked at say no, and neither connects. */
+async function refused(url: string, resolve: Resolve = async () => [PUBLIC]): Promise<void> {
+  const before = [begun.mock.callCount(), accepted];
+  await assert.rejects(checkUrl(url, [], resolve), BlockedError);
+  const { ending, attempt } = await sendTo(url, resolve);
+  assert.deepEqual([ending, attempt.status, attempt.answer], ["never", null, null]);
+  assert.ok((attempt.error ?? "").length > 5);
+  assert.deepEqual([begun.mock.callCount(), accepted], before);
+}
+
+test("the witnesses see a connection where there is one", async () => {
+  const before = begun.mock.callCount();
+  await sendTo(`https://127.0.0.1:${port}/`, async () => [], [{ host: "127.0.0.1", port }]);
+  assert.equal(begun.mock.callCount(), before + 1);
+  assert.equal(accepted, 1);
+});
+
+test("no spelling of loopback", async (t) => {
+  const urls = loopbackUrls(port);
+  assert.ok(urls.length > 60);
+  for (const url of urls) await t.test(JSON.stringify(url), () => refused(url));
+});
+
+test("no address that is not global unicast", async (t) => {
+  for (const address of NOT_GLOBAL_4) await t.test(address, () => refused(`https://${address}:${port}/`));
+  for (const address of NOT_GLOBAL_6) await t.test(address, () => refused(`https://[${address}]:${port}/`));
+});
+
+test("no other form that is refused", async (t) => {
+  for (const url of OTHER_URLS) await t.test(JSON.stringify(url.slice(0, 60)), () => refused(url));
+});
+
+test("no name whose look-up says such an address, alone or among good ones", async (t) => {
+  const url = `https://hooks.example:${port}/`;
+  for (const address of [...NOT_GLOBAL_4, ...NOT_GLOBAL_6]) {
+    await t.test(address, async () => {
+      await refused(url, async () => [address]);
+      await refused(url, async () => [PUBLIC, address]);
+      await refused(url, async () => [address, PUBLIC]);
+      await refused(url, async () => ["2606:4700::1111", PUBLIC, address, "2606:4700::1112"]);
+    });
+  }
+});
+
+test("no name whose look-up says what is no address at all", async () => {
+  const url = `https://hooks.example:${port}/`;
+  for (const answer of ["", "localhost", "127.1", "0x7f.0.0.1", "2130706433", "fe80::1%lo", "127.0.0.1\0"]) {
+    await refused(url, async () => [answer]);
+  }
+});
+
+test("a name that changes its mind after it was configured", async () => {
+  for (const later of ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"]) {
+    const answers = [[PUBLIC], [later]];
+    const resolve: Resolve = async () => answers.shift() ?? [];
+    const url = `https://rebinding.example:${port}/`;
+    await checkUrl(url, [], resolve);
+    const before = [begun.mock.callCount(), accepted];
+    const { ending, attempt } = await sendTo(url, resolve);
+    assert.equal(ending, "never");
+    assert.match(attempt.error ?? "", /which is not allowed/);
+    assert.deepEqual([begun.mock.callCount(), accepted], before);
+  }
+});
+
+test("a name that changes its mind between the look-up and the connection is not asked again", async (t) => {
+  let asked = 0;
+  const resolve: Resolve = async () => (asked++ === 0 ? [PUBLIC, "2606:4700::1111"] : ["127.0.0.1"]);
+  const connected: unknown[] = [];
+  // The only test that would leave this machine: the connection stops where it has its addresses.
+  const connecting = t.mock.method(Socket.prototype, "connect", function (this: Socket, ...args: unknown[]) {
+    const [{ lookup }] = args.flat() as [{ lookup: (name: string, options: object, done: unknown) => void }];
+    for (const all of [true, false]) {
+      lookup("rebinding.example", { all }, (error: unknown, ...found: unknown[]) => connected.push([error, ...found]));
+    }
+    this.destroy(new Error("as far as this test goes"));
+    return this;
+  });
+  const { ending, attempt } = await sendTo(`https://rebinding.example:${port}/`, resolve);
+  connecting.mock.restore();
+  assert.deepEqual([ending, attempt.error], ["again", "as far as this test goes"]);
+  assert.equal(asked, 1);
+  assert.deepEqual(connected, [
+    [
+      null,
+      [
+        { address: PUBLIC, family: 4 },
+        { address: "2606:4700::1111", family: 6 },
+      ],
+    ],
+    [null, PUBLIC, 4],
+  ]);
+});
+
+test("a redirect to any of them", async (t) => {
+  const certificates = makeCertificates();
+  const goals = [
+    `https://127.0.0.1:${port}/`,
+    `http://[::1]:${port}/`,
+    "http://169.254.169.254/",
+    `//localhost:${port}/`,
+  ];
+  for (const location of goals) {
+    for (const status of [301, 302, 303, 307, 308]) {
+      const receiver = await startReceiver(t, certificates, (response) =>
+        response.writeHead(status, { location }).end(),
+      );
+      const allowed = [{ host: "127.0.0.1", port: receiver.port }];
+      const options = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
+      const before = [begun.mock.callCount(), accepted] as const;
+      const { ending, attempt } = await send(claimFor(receiver.url), Buffer.from("{}"), options, NEVER);
+      assert.deepEqual([ending, attempt.status], ["never", status]);
+      assert.deepEqual([begun.mock.callCount(), accepted], [before[0] + 1, before[1]]);
+    }
+  }
+});
+
+test("what the operator allows is that host on that port and nothing beside it", async () => {
+  const allowed = [{ host: "127.0.0.1", port }];
+  const before = [begun.mock.callCount(), accepted];
+  for (const url of [
+    `https://127.0.0.1:${port + 1}/`,
+    `https://127.0.0.2:${port}/`,
+    `https://localhost:${port}/`,
+    `https://[::1]:${port}/`,
+    `https://[::ffff:127.0.0.1]:${port}/`,
+    `http://127.0.0.1:${port}/`,
+    `https://user@127.0.0.1:${port}/`,
+    `https://127.0.0.1/`,
+    `https://hooks.example:${port}/`,
+  ]) {
+    const resolve: Resolve = async () => ["127.0.0.1"];
+    await assert.rejects(checkUrl(url, allowed, resolve), BlockedError, url);
+    assert.equal((await sendTo(url, resolve, allowed)).ending, "never", url);
+  }
+  assert.deepEqual([begun.mock.callCount(), accepted], before);
+});
+
+test("a name that nobody knows is refused when it is configured, and tried again when it is sent to", async () => {
+  const resolve: Resolve = async () => {
+    throw new Error("queryA ENOTFOUND gone.example");
+  };
+  await assert.rejects(checkUrl("https://gone.example/", [], resolve), /cannot be looked up: queryA ENOTFOUND/);
+  const { ending, attempt } = await sendTo("https://gone.example/", resolve);
+  assert.deepEqual([ending, attempt.error], ["again", "queryA ENOTFOUND gone.example"]);
+});
+
+test("a look-up that never answers is a timeout", async () => {
+  const { ending, attempt } = await sendTo("https://slow.example/", () => new Promise(() => {}), [], 200);
+  assert.deepEqual([ending, attempt.error], ["again", "no answer within 0.2 s"]);
+});
+
+test("what is public is accepted", async () => {
+  for (const url of [
+    "https://hooks.example/",
+    "https://hooks.example:8443/a?b=c",
+    "https://1.1.1.1/",
+    "https://[2606:4700::1111]/",
+  ]) {
+    await checkUrl(url, [], async () => [PUBLIC, "2606:4700::1111"]);
+  }
+});

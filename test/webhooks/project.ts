@@ -1,0 +1,67 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { newSubmission, programOf } from "../../src/domain/submission.ts";
+import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
+import type { Store } from "../../src/store/port.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { keySealer } from "../../src/webhooks/seal.ts";
+import { addKey } from "../store/temporary.ts";
+import { report } from "../verdict/reports.ts";
+
+/** How every submission of these tests ends, unless told otherwise. */
+export const DONE = conclude({ execute: report({ stdout: Buffer.from("42\n"), stderr: Buffer.from("") }) });
+
+export const sealer = keySealer(randomBytes(32));
+
+export interface Project {
+  readonly id: string;
+  readonly key: { readonly keyId: string; readonly accountId: string };
+}
+
+export interface NewEndpoint {
+  readonly url?: string;
+  readonly signing?: Signing;
+}
+
+/** A project with a key. */
+export async function addProject(store: Store, name = "p"): Promise<Project> {
+  const { id: accountId } = await store.accounts.ensure(name, "beta", ACTOR);
+  const id = await store.projects.create(accountId, name, ACTOR);
+  if (id === undefined) throw new Error("there is such a project");
+  return { id, key: await addKey(store, `key of ${name}`, { account: name, projectId: id }) };
+}
+
+export async function addEndpoint(
+  store: Store,
+  { id: projectId }: Project,
+  { url = "https://receiver.example/hook", signing = "standard" }: NewEndpoint = {},
+): Promise<{ id: string; secret: string }> {
+  const id = randomUUID();
+  const secret = newWebhookSecret();
+  const added = await store.endpoints.add({ id, projectId, url, secret: sealer.seal(id, secret), signing }, 10, ACTOR);
+  if (added !== "added") throw new Error(added);
+  return { id, secret };
+}
+
+export const ACTOR = "test";
+
+/** A submission of the project, run to its end. @returns its id. */
+export async function endOne(store: Store, project: Project, outcome: Outcome = DONE): Promise<string> {
+  const id = await submit(store, project);
+  const [claim] = await store.submissions.claim("w", 60_000);
+  if (claim?.submission.id !== id) throw new Error("another submission was claimed");
+  await store.submissions.finish(claim.lease, outcome);
+  return id;
+}
+
+export async function submit(
+  store: Store,
+  project: Pick<Project, "key"> & { readonly id: string | null },
+  profile: "judge" | "agent" = "judge",
+): Promise<string> {
+  const request = { language: "python", profile, code: "print(42)", stdin: "" } as const;
+  const limits = { requestsPerMinute: 60, concurrency: 10, profiles: [profile], defaultProfile: profile } as const;
+  const submission = newSubmission(request, { ...project.key, projectId: project.id, ...limits }, Date.now());
+  await store.submissions.enqueue({ submission, program: programOf(request), idempotency: null, maxPending: 1000 });
+  return submission.id;
+}

@@ -1,0 +1,106 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+/** An authority of our own and a certificate of it, PEM. */
+export interface Certificates {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** @param names as a certificate has them: `IP:127.0.0.1,DNS:receiver.example`. */
+export function makeCertificates(names = "IP:127.0.0.1,DNS:localhost,DNS:receiver.example"): Certificates {
+  const directory = mkdtempSync(join(tmpdir(), "assay-ca-"));
+  const path = (name: string) => join(directory, name);
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  try {
+    writeFileSync(path("names"), `subjectAltName=${names}\n`);
+    openssl("req", "-x509", ...key, "-subj", "/CN=Test authority", "-days", "2", "-keyout", "ca.key", "-out", "ca.pem");
+    openssl("req", ...key, "-subj", "/CN=receiver", "-keyout", "key.pem", "-out", "request.pem");
+    const authority = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+    openssl("x509", "-req", "-in", "request.pem", ...authority, "-days", "2", "-extfile", "names", "-out", "cert.pem");
+    const read = (name: string) => readFileSync(path(name), "utf8");
+    return { ca: read("ca.pem"), cert: read("cert.pem"), key: read("key.pem") };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** What one request brought, its body as the bytes that came. */
+export interface Received {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly atMs: number;
+}
+
+export type Answer = (response: ServerResponse, received: Received, request: IncomingMessage) => void;
+
+export interface Receiver {
+  readonly port: number;
+  readonly url: string;
+  readonly received: readonly Received[];
+  /** Connections that were accepted, whether or not a request came over them. */
+  readonly connections: () => number;
+  /** Resolves when so many requests have come. */
+  readonly until: (count: number) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** A real HTTPS receiver on loopback; closed after the test. */
+export async function startReceiver(
+  t: Pick<TestContext, "after">,
+  { cert, key }: Certificates,
+  answer: Answer = (response) => response.end("ok"),
+  port = 0,
+): Promise<Receiver> {
+  const received: Received[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  let onReceived = () => {};
+  const server = createServer({ cert, key }, async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { method = "", url = "", headers } = request;
+    const one = { method, path: url, headers, body: Buffer.concat(chunks), atMs: Date.now() };
+    received.push(one);
+    answer(response, one, request);
+    onReceived();
+  });
+  server.on("connection", (socket: Socket) => {
+    connections++;
+    sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const close = async () => {
+    if (!server.listening) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  t.after(close);
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    port: actual,
+    url: `https://127.0.0.1:${actual}/hook`,
+    received,
+    connections: () => connections,
+    until: (count) =>
+      new Promise((resolve) => {
+        onReceived = () => {
+          if (received.length >= count) resolve();
+        };
+        onReceived();
+      }),
+    close,
+  };
+}

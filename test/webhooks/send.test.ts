@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:net";
+import { type TestContext, test } from "node:test";
+import { Webhook } from "standardwebhooks";
+import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
+import type { DeliveryClaim } from "../../src/store/port.ts";
+import { type SendOptions, type Sent, send } from "../../src/webhooks/send.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
+import { sealer } from "./project.ts";
+import { type Answer, makeCertificates, startReceiver } from "./receiver.ts";
+
+const certificates = makeCertificates();
+const BODY = Buffer.from('{"id":"\u00e9","n":1}');
+const NEVER = new AbortController().signal;
+const LIMIT = { timeout: 20_000 };
+
+interface Case {
+  readonly signing?: Signing;
+  readonly options?: Partial<SendOptions>;
+  readonly body?: Buffer;
+}
+
+function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & { open: string } {
+  const id = randomUUID();
+  const open = newWebhookSecret();
+  const endpoint = { id, url, secret: sealer.seal(id, open), signing };
+  return { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID(), endpoint, open };
+}
+
+const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
+  sealer,
+  allowed: [{ host: "127.0.0.1", port }],
+  trust: trustedAuthorities(certificates.ca),
+  userAgent: "Assay/0.0.0",
+  ...more,
+});
+
+async function sendTo(t: TestContext, answer: Answer, { signing, options, body = BODY }: Case = {}) {
+  const receiver = await startReceiver(t, certificates, answer);
+  const claim = claimFor(receiver.url, signing);
+  const sent = await send(claim, body, allow(receiver.port, options), NEVER);
+  return { receiver, claim, sent };
+}
+
+const seen = ({ ending, attempt }: Sent) => [ending, attempt.status, attempt.error];
+
+test("a receiver gets the bytes, and what it needs to verify them", LIMIT, async (t) => {
+  const { receiver, claim, sent } = await sendTo(t, (response) => response.writeHead(202).end("thanks"));
+  assert.deepEqual(seen(sent), ["delivered", 202, null]);
+  assert.equal(sent.attempt.answer?.toString(), "thanks");
+  assert.ok(sent.attempt.latencyMs >= 0 && Math.abs(sent.attempt.atMs - Date.now()) < 5_000);
+  const [one] = receiver.received;
+  assert.ok(one);
+  assert.deepEqual([one.method, one.path], ["POST", "/hook"]);
+  assert.deepEqual(one.body, BODY);
+  assert.deepEqual(Object.keys(one.headers).sort(), [
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "user-agent",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+  ]);
+  assert.equal(one.headers["content-type"], "application/json");
+  assert.equal(one.headers["user-agent"], "Assay/0.0.0");
+  assert.equal(one.headers["webhook-id"], claim.messageId);
+  new Webhook(claim.open).verify(one.body, one.headers as Record<string, string>);
+});
+
+test("a raw endpoint is signed with the characters of its secret", LIMIT, async (t) => {
+  const { receiver, claim } = await sendTo(t, (response) => response.end(), { signing: "raw" });
+  const [one] = receiver.received;
+  new Webhook(claim.open, { format: "raw" }).verify(one?.body ?? "", one?.headers as Record<string, string>);
+});
+
+test("the status decides: 2xx is delivered, 5xx is tried again, everything else is not", LIMIT, async (t) => {
+  for (const [status, ending] of [
+    [200, "delivered"],
+    [204, "delivered"],
+    [299, "delivered"],
+    [300, "never"],
+    [304, "never"],
+    [400, "never"],
+    [404, "never"],
+    [410, "never"],
+    [429, "never"],
+    [500, "again"],
+    [502, "again"],
+    [599, "again"],
+  ] as const) {
+    const { sent } = await sendTo(t, (response) => response.writeHead(status).end());
+    assert.deepEqual(seen(sent), [ending, status, null], String(status));
+  }
+});
+
+test("a redirect is not followed", LIMIT, async (t) => {
+  const elsewhere = await startReceiver(t, certificates);
+  for (const status of [301, 302, 303, 307, 308]) {
+    const receiver = await startReceiver(t, certificates, (response) =>
+      response.writeHead(status, { location: elsewhere.url }).end(),
+    );
+    const allowed = [receiver, elsewhere].map(({ port }) => ({ host: "127.0.0.1", port }));
+    const sent = await send(claimFor(receiver.url), BODY, allow(0, { allowed }), NEVER);
+    assert.deepEqual(seen(sent), ["never", status, null]);
+  }
+  assert.equal(elsewhere.connections(), 0);
+});
+
+test("a receiver that accepts and says nothing is a timeout", LIMIT, async (t) => {
+  const { sent } = await sendTo(t, () => {}, { options: { timeoutMs: 300 } });
+  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
+  assert.ok(sent.attempt.latencyMs >= 290 && sent.attempt.latencyMs < 2_000);
+});
+
+test("headers that trickle are cut by the same clock", LIMIT, async (t) => {
+  let drip: NodeJS.Timeout | undefined;
+  t.after(() => clearInterval(drip));
+  const trickle: Answer = (_response, _received, { socket }) => {
+    socket.write("HTTP/1.1 200 OK\r\n");
+    drip = setInterval(() => socket.write("x: y\r\n"), 20);
+  };
+  const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 400 } });
+  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.4 s"]);
+});
+
+test("a body that trickles is cut, too; the status that came counts", LIMIT, async (t) => {
+  for (const [status, ending] of [
+    [200, "delivered"],
+    [500, "again"],
+    [404, "never"],
+  ] as const) {
+    let drip: NodeJS.Timeout | undefined;
+    t.after(() => clearInterval(drip));
+    const trickle: Answer = (response) => {
+      response.writeHead(status);
+      drip = setInterval(() => response.write("."), 20);
+    };
+    const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 400 } });
+    assert.deepEqual(seen(sent), [ending, status, "the answer broke off: no answer within 0.4 s"]);
+    assert.match(sent.attempt.answer?.toString() ?? "", /^\.{2,}$/);
+    assert.ok(sent.attempt.latencyMs < 2_000);
+  }
+});
+
+test("of an endless answer 64 KiB are read and 1 KiB is kept", LIMIT, async (t) => {
+  let written = 0;
+  const flood: Answer = (response) => {
+    const chunk = Buffer.alloc(16_384, "x");
+    const more = () => {
+      while (!response.destroyed) {
+        written += chunk.length;
+        if (!response.write(chunk)) return void response.once("drain", more);
+      }
+    };
+    response.on("error", () => {});
+    more();
+  };
+  const { sent } = await sendTo(t, flood);
+  assert.deepEqual(seen(sent), ["delivered", 200, null]);
+  assert.equal(sent.attempt.answer?.length, 1_024);
+  assert.ok(written < 64 << 20, `${written} bytes were taken`);
+});
+
+test("headers without end are cut", LIMIT, async (t) => {
+  const { sent } = await sendTo(t, (_response, _received, { socket }) => {
+    socket.write("HTTP/1.1 200 OK\r\n");
+    socket.write(`x: ${"y".repeat(100_000)}\r\n`);
+  });
+  assert.equal(sent.ending, "again");
+  assert.match(sent.attempt.error ?? "", /[Hh]eaders/);
+});
+
+test("what is not HTTP, or ends at once, is tried again", LIMIT, async (t) => {
+  const wrong: Answer[] = [
+    (_response, _received, { socket }) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
+    (_response, _received, { socket }) => socket.destroy(),
+  ];
+  for (const answer of wrong) {
+    const { sent } = await sendTo(t, answer);
+    assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+    assert.ok((sent.attempt.error ?? "").length > 5);
+  }
+});
+
+test("a connection that is refused is tried again", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  await receiver.close();
+  const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port), NEVER);
+  assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+  assert.match(sent.attempt.error ?? "", /ECONNREFUSED/);
+});
+
+test("a peer that never speaks TLS is a timeout", LIMIT, async (t) => {
+  const silent = createServer((socket) => socket.on("error", () => {}).resume());
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  t.after(() => silent.close());
+  const { port } = silent.address() as { port: number };
+  const closed = new Promise((resolve) => silent.once("connection", (socket) => socket.once("close", resolve)));
+  const sent = await send(claimFor(`https://127.0.0.1:${port}/`), BODY, allow(port, { timeoutMs: 300 }), NEVER);
+  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
+  await closed;
+});
+
+test("a certificate of nobody we trust, or of another name, gets no request", LIMIT, async (t) => {
+  const other = makeCertificates("IP:127.0.0.2,DNS:other.example");
+  for (const [own, trust, words] of [
+    [certificates, trustedAuthorities(null), /certificate/],
+    [certificates, trustedAuthorities(other.ca), /certificate/],
+    [other, trustedAuthorities(other.ca), /127\.0\.0\.1/],
+  ] as const) {
+    const receiver = await startReceiver(t, own);
+    const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port, { trust }), NEVER);
+    assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+    assert.match(sent.attempt.error ?? "", words);
+    assert.equal(receiver.received.length, 0);
+  }
+});
+
+test("the certificate is asked for by the name of the URL, not by the address", LIMIT, async (t) => {
+  const named = makeCertificates("DNS:localhost");
+  const receiver = await startReceiver(t, named);
+  const allowed = [{ host: "localhost", port: receiver.port }];
+  const options = allow(0, { allowed, trust: trustedAuthorities(named.ca) });
+  const sent = await send(claimFor(`https://localhost:${receiver.port}/a?b=c`), BODY, options, NEVER);
+  assert.deepEqual(seen(sent), ["delivered", 200, null]);
+  assert.deepEqual(
+    [receiver.received[0]?.path, receiver.received[0]?.headers.host],
+    ["/a?b=c", `localhost:${receiver.port}`],
+  );
+});
+
+test("the environment cannot switch verification off", LIMIT, async (t) => {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+  t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+  const receiver = await startReceiver(t, certificates);
+  const sent = await send(
+    claimFor(receiver.url),
+    BODY,
+    allow(receiver.port, { trust: trustedAuthorities(null) }),
+    NEVER,
+  );
+  assert.equal(sent.ending, "again");
+  assert.equal(receiver.received.length, 0);
+});
+
+test("a secret that cannot be opened sends nothing", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const claim = claimFor(receiver.url);
+  const moved = { ...claim, endpoint: { ...claim.endpoint, id: randomUUID() } };
+  const sent = await send(moved, BODY, allow(receiver.port), NEVER);
+  assert.equal(sent.ending, "never");
+  assert.match(sent.attempt.error ?? "", /cannot be signed.*another key file/);
+  assert.equal(receiver.connections(), 0);
+});
+
+test("one that is stopped throws instead of guessing", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates, () => {});
+  const stop = new AbortController();
+  const sent = send(claimFor(receiver.url), BODY, allow(receiver.port), stop.signal);
+  await receiver.until(1);
+  stop.abort(new Error("stopping"));
+  await assert.rejects(sent, /^Error: stopping$/);
+});
+
+test("each attempt has its own timestamp and signature, and the message's id", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const claim = claimFor(receiver.url);
+  let nowMs = Date.now();
+  const options = allow(receiver.port, { now: () => nowMs });
+  await send(claim, BODY, options, NEVER);
+  nowMs += 5_000;
+  await send(claim, BODY, options, NEVER);
+  const [first, second] = receiver.received.map(({ headers }) => headers as Record<string, string>);
+  assert.ok(first && second);
+  assert.equal(first["webhook-id"], second["webhook-id"]);
+  assert.equal(Number(second["webhook-timestamp"]) - Number(first["webhook-timestamp"]), 5);
+  assert.notEqual(first["webhook-signature"], second["webhook-signature"]);
+  for (const headers of [first, second]) new Webhook(claim.open).verify(BODY, headers);
+});
