@@ -13,6 +13,9 @@ import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import { answer, table } from "./answer.ts";
+import { webhookSettings } from "./webhook-settings.ts";
+import { deliveriesVerb } from "./webhooks-log.ts";
+import { replayVerb, testVerb } from "./webhooks-send.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay webhooks`: where the results of a project are sent. */
@@ -25,7 +28,8 @@ export function webhooksCommand(): Command {
     .addOption(new Option("--signing <form>", "how receivers read the secret").choices(SIGNINGS).default("standard"))
     .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
-        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: (url: string) => checkUrl(url, []) };
+        const { allow } = webhookSettings(config);
+        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: (url: string) => checkUrl(url, allow) };
         showMade(options, await createEndpoint(room, options, ACTOR));
       }),
     );
@@ -78,6 +82,9 @@ export function webhooksCommand(): Command {
     }),
   );
 
+  deliveriesVerb(webhooks);
+  replayVerb(webhooks);
+  testVerb(webhooks);
   return webhooks;
 }
 
