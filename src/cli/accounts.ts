@@ -1,50 +1,33 @@
 import { Command } from "commander";
 import { type AccountView, createAccount, listAccounts, setAccountTier } from "../admin/accounts.ts";
 import { answer, table } from "./answer.ts";
-import { ACTOR, type DataOption, withStore } from "./with-store.ts";
-
-interface Options extends DataOption {
-  readonly json?: boolean;
-}
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay accounts`: whose the records, projects and keys are. */
 export function accountsCommand(): Command {
   const accounts = new Command("accounts").description("make and list accounts, and choose their tiers");
 
-  accounts
-    .command("create")
-    .description("make an account; keys and projects make theirs by themselves")
+  commandOnStore(accounts, "create", "make an account; keys and projects make theirs by themselves")
     .requiredOption("--name <name>", "its name, unique")
     .option("--tier <name>", "limits of its keys", "beta")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((options: Options & { name: string; tier: string }) =>
+    .action((options: StoreOptions & { name: string; tier: string }) =>
       withStore(options, async (store) => {
         const account = await createAccount(store, options, ACTOR);
         answer(options.json, account, () => account.id);
       }),
     );
 
-  accounts
-    .command("list")
-    .description("all accounts, oldest first")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((options: Options) =>
-      withStore(options, async (store) => {
-        const all = await listAccounts(store);
-        answer(options.json, all, () => table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED"], all.map(row)));
-      }),
-    );
+  commandOnStore(accounts, "list", "all accounts, oldest first").action((options: StoreOptions) =>
+    withStore(options, async (store) => {
+      const all = await listAccounts(store);
+      answer(options.json, all, () => table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED"], all.map(row)));
+    }),
+  );
 
-  accounts
-    .command("set-tier")
-    .description("change the limits of its keys, at once")
+  commandOnStore(accounts, "set-tier", "change the limits of its keys, at once")
     .argument("<account>", "its name or id")
     .argument("<tier>", "see assay tiers list")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((which: string, tier: string, options: Options) =>
+    .action((which: string, tier: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const account = await setAccountTier(store, which, tier, ACTOR);
         answer(options.json, account, () => `${account.name} has the tier ${account.tier}`);

@@ -2,24 +2,19 @@ import { Command } from "commander";
 import { type AuditView, listAudit } from "../admin/audit.ts";
 import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
-import { type DataOption, withStore } from "./with-store.ts";
+import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-interface Options extends DataOption {
+interface Options extends StoreOptions {
   readonly limit: number;
   readonly account?: string;
-  readonly json?: boolean;
 }
 
 /** `assay audit`: who changed what. */
 export function auditCommand(): Command {
   const audit = new Command("audit").description("show who changed accounts, projects, keys and endpoints");
-  audit
-    .command("list")
-    .description("the newest changes, newest first")
+  commandOnStore(audit, "list", "the newest changes, newest first")
     .option("--limit <number>", "how many", wholeNumber, 50)
     .option("--account <account>", "only those of an account, by its name or id")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
     .action((options: Options) =>
       withStore(options, async (store) => {
         const entries = await listAudit(store, { max: options.limit, account: options.account });

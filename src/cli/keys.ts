@@ -4,13 +4,9 @@ import { createKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/k
 import type { ProfileName } from "../domain/limits.ts";
 import { answer, table } from "./answer.ts";
 import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
-import { ACTOR, type DataOption, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-interface Options extends DataOption {
-  readonly json?: boolean;
-}
-
-interface CreateOptions extends Options {
+interface CreateOptions extends StoreOptions {
   readonly name: string;
   readonly account?: string;
   readonly project?: string;
@@ -20,7 +16,7 @@ interface CreateOptions extends Options {
   readonly defaultProfile?: ProfileName;
 }
 
-interface UpdateOptions extends Options {
+interface UpdateOptions extends StoreOptions {
   readonly rpm?: number | "tier";
   readonly concurrency?: number | "tier";
   readonly profiles?: ProfileName[];
@@ -34,9 +30,7 @@ const DEFAULT_OVERLAP = "24h";
 export function keysCommand(): Command {
   const keys = new Command("keys").description("make, list, change, rotate and revoke API keys");
 
-  keys
-    .command("create")
-    .description("make a key and print it; it is shown this once")
+  commandOnStore(keys, "create", "make a key and print it; it is shown this once")
     .requiredOption("--name <name>", "what the key is for")
     .option("--account <name>", "whose records it sees (default: the project's, or an account of the key's name)")
     .option("--project <project>", "name or id: whose webhooks the results go to")
@@ -44,8 +38,6 @@ export function keysCommand(): Command {
     .option("--concurrency <number>", "submissions executing at once, instead of the tier's", wholeNumber)
     .option("--profiles <names>", "profiles it may use", profileList, ["judge"])
     .option("--default-profile <name>", "the one of them that a submission gets (default: the first)", profile)
-    .option("--json", "print id and limits too, as JSON")
-    .option("--data <directory>", "data directory")
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR);
@@ -53,13 +45,9 @@ export function keysCommand(): Command {
       }),
     );
 
-  keys
-    .command("list")
-    .description("all keys, oldest first")
+  commandOnStore(keys, "list", "all keys, oldest first")
     .option("--project <project>", "only those of a project, by its name or id")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((options: Options & { project?: string }) =>
+    .action((options: StoreOptions & { project?: string }) =>
       withStore(options, async (store) => {
         const all = await listKeys(store, options.project);
         answer(options.json, all, () =>
@@ -68,16 +56,12 @@ export function keysCommand(): Command {
       }),
     );
 
-  keys
-    .command("update")
-    .description("change what a key may do, from its next request on")
+  commandOnStore(keys, "update", "change what a key may do, from its next request on")
     .argument("<key>", WHICH)
     .option("--rpm <number>", "requests a minute; 'tier' for the tier's", limitOrTier)
     .option("--concurrency <number>", "submissions executing at once; 'tier' for the tier's", limitOrTier)
     .option("--profiles <names>", "profiles it may use", profileList)
     .option("--default-profile <name>", "the one of them that a submission gets", profile)
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
     .action((which: string, options: UpdateOptions) =>
       withStore(options, async (store) => {
         const { profiles, defaultProfile } = options;
@@ -88,18 +72,14 @@ export function keysCommand(): Command {
       }),
     );
 
-  keys
-    .command("rotate")
-    .description("make a key with the same settings and print it; the old one stops after the overlap")
+  commandOnStore(keys, "rotate", "make a key with the same settings and print it; the old one stops after the overlap")
     .argument("<key>", WHICH)
     .option(
       "--overlap <time>",
       "how long the old one goes on, like 90s, 15m or 7d; 0 for not at all (default: 24h)",
       duration,
     )
-    .option("--json", "print both, as JSON")
-    .option("--data <directory>", "data directory")
-    .action((which: string, options: Options & { overlap?: number }) =>
+    .action((which: string, options: StoreOptions & { overlap?: number }) =>
       withStore(options, async (store) => {
         const { made, old } = await rotateKey(store, which, options.overlap ?? duration(DEFAULT_OVERLAP), ACTOR);
         answer(options.json, { ...made, old }, () => made.key);
@@ -107,13 +87,9 @@ export function keysCommand(): Command {
       }),
     );
 
-  keys
-    .command("revoke")
-    .description("end a key at once")
+  commandOnStore(keys, "revoke", "end a key at once")
     .argument("<key>", WHICH)
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((which: string, options: Options) =>
+    .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const key = await revokeKey(store, which, ACTOR);
         answer(options.json, { id: key.id, revoked: true }, () => `revoked ${key.prefix}… (${key.name})`);

@@ -2,25 +2,20 @@ import type { Command } from "commander";
 import type { Delivery } from "../store/port.ts";
 import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
-import { type DataOption, withStore } from "./with-store.ts";
+import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-interface Options extends DataOption {
+interface Options extends StoreOptions {
   readonly endpoint?: string;
   readonly submission?: string;
   readonly max: number;
-  readonly json?: boolean;
 }
 
 /** `assay webhooks deliveries`: what was sent, and what came back. */
 export function deliveriesVerb(webhooks: Command): void {
-  webhooks
-    .command("deliveries")
-    .description("what was sent and what came back, newest first")
+  commandOnStore(webhooks, "deliveries", "what was sent and what came back, newest first")
     .option("--endpoint <id>", "only those to an endpoint")
     .option("--submission <id>", "only those of a submission")
     .option("--max <number>", "so many at most", wholeNumber, 50)
-    .option("--json", "as JSON, with every attempt and how each answer begins")
-    .option("--data <directory>", "data directory")
     .action((options: Options) =>
       withStore(options, async (store) => {
         const { max, endpoint: endpointId, submission: submissionId } = options;

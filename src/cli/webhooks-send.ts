@@ -8,24 +8,20 @@ import { testBody } from "../webhooks/test-body.ts";
 import { answer } from "./answer.ts";
 import { sendOptions, webhookSettings } from "./webhook-settings.ts";
 import { deliveryView, lastWords } from "./webhooks-log.ts";
-import { type DataOption, withStore } from "./with-store.ts";
-
-interface Options extends DataOption {
-  readonly json?: boolean;
-}
+import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** Longer than an attempt can take; after it, a service that sees the test takes it over. */
 const LEASE_MS = 30_000;
 
 /** `assay webhooks replay`: the service sends it, by the same rules as the first time. */
 export function replayVerb(webhooks: Command): void {
-  webhooks
-    .command("replay")
-    .description("send the same message again, with the same webhook-id; the service does it within seconds")
+  commandOnStore(
+    webhooks,
+    "replay",
+    "send the same message again, with the same webhook-id; the service does it within seconds",
+  )
     .argument("<delivery>", "its id, as the deliveries show it")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((replays: string, options: Options) =>
+    .action((replays: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const id = await store.deliveries.replay(replays);
         if (id === undefined) throw new AdminError("there is no such delivery to an endpoint that is active");
@@ -36,18 +32,18 @@ export function replayVerb(webhooks: Command): void {
 
 /** `assay webhooks test`: one attempt by this command itself. Exit status 0 only if it was delivered. */
 export function testVerb(webhooks: Command): void {
-  webhooks
-    .command("test")
-    .description("send a test message now, once, and show what came back; exit code 0 only if it was delivered")
+  commandOnStore(
+    webhooks,
+    "test",
+    "send a test message now, once, and show what came back; exit code 0 only if it was delivered",
+  )
     .argument("<endpoint>", "its id, as the list shows it; it need not be active")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((endpoint: string, options: Options) =>
+    .action((endpoint: string, options: StoreOptions) =>
       withStore(options, (store, config) => sendTest(store, config, endpoint, options)),
     );
 }
 
-async function sendTest(store: Store, config: Config, endpointId: string, { json }: Options): Promise<void> {
+async function sendTest(store: Store, config: Config, endpointId: string, { json }: StoreOptions): Promise<void> {
   const options = sendOptions(config, webhookSettings(config));
   const messageId = randomUUID();
   const body = testBody(messageId, Date.now());

@@ -13,38 +13,30 @@ import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import { answer, table } from "./answer.ts";
-import { ACTOR, type DataOption, withStore } from "./with-store.ts";
-
-interface Options extends DataOption {
-  readonly json?: boolean;
-}
+import { webhookSettings } from "./webhook-settings.ts";
+import { deliveriesVerb } from "./webhooks-log.ts";
+import { replayVerb, testVerb } from "./webhooks-send.ts";
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay webhooks`: where the results of a project are sent. */
 export function webhooksCommand(): Command {
   const webhooks = new Command("webhooks").description("make, list, change and remove webhook endpoints");
 
-  webhooks
-    .command("create")
-    .description("make an endpoint and print its secret; it is shown this once")
+  commandOnStore(webhooks, "create", "make an endpoint and print its secret; it is shown this once")
     .requiredOption("--project <project>", "name or id: whose results are sent")
     .requiredOption("--url <url>", "where to; https://…")
     .addOption(new Option("--signing <form>", "how receivers read the secret").choices(SIGNINGS).default("standard"))
-    .option("--json", "print id and state too, as JSON")
-    .option("--data <directory>", "data directory")
-    .action((options: Options & { project: string; url: string; signing: Signing }) =>
+    .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
-        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: (url: string) => checkUrl(url, []) };
+        const { allow } = webhookSettings(config);
+        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: (url: string) => checkUrl(url, allow) };
         showMade(options, await createEndpoint(room, options, ACTOR));
       }),
     );
 
-  webhooks
-    .command("list")
-    .description("all endpoints, oldest first")
+  commandOnStore(webhooks, "list", "all endpoints, oldest first")
     .option("--project <project>", "only those of a project, by its name or id")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
-    .action((options: Options & { project?: string }) =>
+    .action((options: StoreOptions & { project?: string }) =>
       withStore(options, async (store) => {
         const all = await listEndpoints(store, options.project);
         answer(options.json, all, () => table(["ID", "PROJECT", "URL", "SIGNING", "STATE"], all.map(row)));
@@ -55,7 +47,7 @@ export function webhooksCommand(): Command {
     { verb: "enable", active: true, about: "send results to an endpoint again" },
     { verb: "disable", active: false, about: "send it nothing more" },
   ]) {
-    changing(webhooks, verb, about).action((id: string, options: Options) =>
+    changing(webhooks, verb, about).action((id: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const endpoint = await setEndpointActive(store, id, active, ACTOR);
         answer(options.json, endpoint, () => `${verb}d ${endpoint.url}`);
@@ -65,7 +57,7 @@ export function webhooksCommand(): Command {
 
   changing(webhooks, "set-signing", "change how its receiver reads the secret")
     .addArgument(new Command().createArgument("<form>").choices(SIGNINGS))
-    .action((id: string, signing: Signing, options: Options) =>
+    .action((id: string, signing: Signing, options: StoreOptions) =>
       withStore(options, async (store) => {
         const endpoint = await setEndpointSigning(store, id, signing, ACTOR);
         answer(options.json, endpoint, () => `${endpoint.url} is signed for as ${endpoint.signing}`);
@@ -76,34 +68,32 @@ export function webhooksCommand(): Command {
     webhooks,
     "rotate-secret",
     "replace its secret at once, and print the new one; it is shown this once",
-  ).action((id: string, options: Options) =>
+  ).action((id: string, options: StoreOptions) =>
     withStore(options, async (store, config) => {
       const room = { store, sealer: fileSealer(config.secretKey) };
       showMade(options, await rotateEndpointSecret(room, id, ACTOR));
     }),
   );
 
-  changing(webhooks, "remove", "remove it; its deliveries stay on record").action((id: string, options: Options) =>
+  changing(webhooks, "remove", "remove it; its deliveries stay on record").action((id: string, options: StoreOptions) =>
     withStore(options, async (store) => {
       await removeEndpoint(store, id, ACTOR);
       answer(options.json, { id, removed: true }, () => `removed ${id}`);
     }),
   );
 
+  deliveriesVerb(webhooks);
+  replayVerb(webhooks);
+  testVerb(webhooks);
   return webhooks;
 }
 
 function changing(webhooks: Command, verb: string, about: string): Command {
-  return webhooks
-    .command(verb)
-    .description(about)
-    .argument("<id>", "its id, as the list shows it")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory");
+  return commandOnStore(webhooks, verb, about).argument("<id>", "its id, as the list shows it");
 }
 
 /** The secret alone can be put into a receiver by a script; the id comes with --json and the list. */
-function showMade({ json }: Options, endpoint: MadeEndpoint): void {
+function showMade({ json }: StoreOptions, endpoint: MadeEndpoint): void {
   answer(json, endpoint, () => endpoint.secret);
 }
 

@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import { type Config, loadConfig } from "../config.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
@@ -6,13 +7,24 @@ import { becomeOwner } from "./owner.ts";
 /** Who the audit trail says it was: whoever can run this command is root, or the service's user. */
 export const ACTOR = "cli";
 
-export interface DataOption {
+/** What every command on the store can be told. */
+export interface StoreOptions {
   readonly data?: string;
+  readonly json?: boolean;
+}
+
+/** A command on the store; its arguments and further options are the caller's. */
+export function commandOnStore(parent: Command, name: string, about: string): Command {
+  return parent
+    .command(name)
+    .description(about)
+    .option("--json", "answer as one line of JSON")
+    .option("--data <directory>", "data directory");
 }
 
 /** Opens the store of a data directory for one command, whether or not the service runs. */
 export async function withStore(
-  { data }: DataOption,
+  { data }: Pick<StoreOptions, "data">,
   work: (store: Store, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig({ data });
