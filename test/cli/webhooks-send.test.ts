@@ -116,7 +116,7 @@ test("no proxy of the environment is asked", LIMIT, async (t) => {
   const here = await room(t);
   const { id } = await make(here, ...here.flags.slice(0, 2));
   const names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
-  const environment = Object.fromEntries(names.map((name) => [name, proxy.url]));
+  const environment = Object.fromEntries(names.map((name) => [name, new URL(proxy.url).origin]));
   Object.assign(process.env, environment, { NODE_USE_ENV_PROXY: "1", NO_PROXY: "", no_proxy: "" });
   t.after(() => {
     for (const name of [...names, "NODE_USE_ENV_PROXY", "NO_PROXY", "no_proxy"]) delete process.env[name];
