@@ -19,6 +19,8 @@ workers=$(option workers "${ASSAY_WORKERS:-$(nproc)}" "$@")
 case $workers in
 '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;
 esac
+webhook_ca=$(option webhook-ca "${ASSAY_WEBHOOK_CA-}" "$@")
+[ -z "$webhook_ca" ] || [ -f "$webhook_ca" ] || misuse "--webhook-ca: there is no file '$webhook_ca'"
 operator=$(option operator-listen "${ASSAY_OPERATOR_LISTEN-}" "$@")
 
 # What the welcome tells people to use: the address as given, unless it stands for all addresses.
@@ -44,6 +46,11 @@ start_service() {
     set -- --operator-listen "$operator" "$@"
     mkdir -m 0700 "$instance_dir/service"
     chown "$service_user:$service_user" "$instance_dir/service"
+  fi
+  # It may lie where only root can read it.
+  if [ -n "$webhook_ca" ]; then
+    install -m 0644 -- "$webhook_ca" "$instance_dir/webhook-ca.pem"
+    set -- "$@" --webhook-ca "$instance_dir/webhook-ca.pem"
   fi
   # One line for each request is for log files, not for whoever looks at a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"

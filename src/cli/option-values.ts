@@ -21,6 +21,11 @@ export function duration(text: string): number {
   return Number(amount) * (UNIT_MS[unit] ?? 0);
 }
 
+/** Of an option that may be repeated. */
+export function append(text: string, others: readonly string[]): string[] {
+  return [...others, text];
+}
+
 export function profile(text: string): ProfileName {
   if (isProfileName(text)) return text;
   throw new InvalidArgumentError(`must be one of ${PROFILE_NAMES.join(", ")}`);

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { ConfigError, type Flags, loadConfig } from "../config.ts";
+import { append } from "./option-values.ts";
 import { becomeOwner } from "./owner.ts";
 import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
@@ -30,10 +31,6 @@ async function serve(flags: Flags): Promise<void> {
   const service = await startService(config);
   await signalled();
   await service.stop();
-}
-
-function append(text: string, others: string[]): string[] {
-  return [...others, text];
 }
 
 /** Resolves at the first signal to stop; the second one ends the process at once. */

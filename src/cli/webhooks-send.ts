@@ -6,6 +6,7 @@ import type { Store } from "../store/port.ts";
 import { deliver } from "../webhooks/deliver.ts";
 import { testBody } from "../webhooks/test-body.ts";
 import { answer } from "./answer.ts";
+import { append } from "./option-values.ts";
 import { sendOptions, webhookSettings } from "./webhook-settings.ts";
 import { deliveryView, lastWords } from "./webhooks-log.ts";
 import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
@@ -38,6 +39,8 @@ export function testVerb(webhooks: Command): void {
     "send a test message now, once, and show what came back; exit code 0 only if it was delivered",
   )
     .argument("<endpoint>", "its id, as the list shows it; it need not be active")
+    .option("--webhook-allow <host:port>", "a receiver that may have any address, as for serve", append, [])
+    .option("--webhook-ca <file>", "an authority of receivers, as for serve")
     .action((endpoint: string, options: StoreOptions) =>
       withStore(options, (store, config) => sendTest(store, config, endpoint, options)),
     );

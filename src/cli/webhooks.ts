@@ -13,6 +13,7 @@ import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import { answer, table } from "./answer.ts";
+import { append } from "./option-values.ts";
 import { webhookSettings } from "./webhook-settings.ts";
 import { deliveriesVerb } from "./webhooks-log.ts";
 import { replayVerb, testVerb } from "./webhooks-send.ts";
@@ -25,6 +26,7 @@ export function webhooksCommand(): Command {
   commandOnStore(webhooks, "create", "make an endpoint and print its secret; it is shown this once")
     .requiredOption("--project <project>", "name or id: whose results are sent")
     .requiredOption("--url <url>", "where to; https://…")
+    .option("--webhook-allow <host:port>", "a receiver that may have any address, as for serve", append, [])
     .addOption(new Option("--signing <form>", "how receivers read the secret").choices(SIGNINGS).default("standard"))
     .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {

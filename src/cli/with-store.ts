@@ -11,6 +11,8 @@ export const ACTOR = "cli";
 export interface StoreOptions {
   readonly data?: string;
   readonly json?: boolean;
+  readonly webhookAllow?: readonly string[];
+  readonly webhookCa?: string;
 }
 
 /** A command on the store; its arguments and further options are the caller's. */
@@ -24,10 +26,10 @@ export function commandOnStore(parent: Command, name: string, about: string): Co
 
 /** Opens the store of a data directory for one command, whether or not the service runs. */
 export async function withStore(
-  { data }: Pick<StoreOptions, "data">,
+  options: StoreOptions,
   work: (store: Store, config: Config) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig({ data });
+  const config = loadConfig(options);
   becomeOwner(config.databasePath, config.secretKey);
   const store = await openStore({ path: config.databasePath });
   try {

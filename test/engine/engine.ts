@@ -25,6 +25,10 @@ export interface Answer {
 export interface EngineOptions {
   readonly workers?: number;
   readonly sanitize?: boolean;
+  /** Before the service starts. @returns more flags for it. */
+  readonly prepare?: (data: string) => Promise<readonly string[]>;
+  /** The project of the key; it is made. */
+  readonly project?: string;
 }
 
 /** One engine for all tests of a file: started before them, stopped after them, and it must have stopped well. */
@@ -38,14 +42,23 @@ export function useEngine(options: EngineOptions = {}): () => Engine {
   return () => engine;
 }
 
-async function start({ workers = 2, sanitize = false }: EngineOptions): Promise<[Engine, () => Promise<void>]> {
+async function start({
+  workers = 2,
+  sanitize = false,
+  prepare,
+  project,
+}: EngineOptions): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
   const launcher = await startLauncher({ slots: workers + 1, clientUid: NOBODY, sanitize });
-  const service = await serve(context, data, ...["--workers", String(workers), "--launcher-socket", launcher.socket]);
+  const flags = (await prepare?.(data)) ?? [];
+  const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
+  const service = await serve(context, data, ...own, ...flags);
+  if (project) await assay("projects", "create", "--name", project, "--data", data);
   const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
-  const made = await assay(...create, "--profiles", "judge,agent", "--data", data);
+  const whose = project ? ["--project", project] : [];
+  const made = await assay(...create, ...whose, "--profiles", "judge,agent", "--data", data);
   const key = made.stdout.trim();
   const ca = readFileSync(join(data, "tls", "server.pem"));
   const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
