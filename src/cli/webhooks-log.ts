@@ -7,7 +7,7 @@ import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 interface Options extends StoreOptions {
   readonly endpoint?: string;
   readonly submission?: string;
-  readonly max: number;
+  readonly limit: number;
 }
 
 /** `assay webhooks deliveries`: what was sent, and what came back. */
@@ -15,10 +15,10 @@ export function deliveriesVerb(webhooks: Command): void {
   commandOnStore(webhooks, "deliveries", "what was sent and what came back, newest first")
     .option("--endpoint <id>", "only those to an endpoint")
     .option("--submission <id>", "only those of a submission")
-    .option("--max <number>", "so many at most", wholeNumber, 50)
+    .option("--limit <number>", "so many at most", wholeNumber, 50)
     .action((options: Options) =>
       withStore(options, async (store) => {
-        const { max, endpoint: endpointId, submission: submissionId } = options;
+        const { limit: max, endpoint: endpointId, submission: submissionId } = options;
         const all = (await store.deliveries.list({ max, endpointId, submissionId })).map(deliveryView);
         answer(options.json, all, () =>
           table(["ID", "AT", "KIND", "STATE", "ATTEMPTS", "LAST", "ENDPOINT"], all.map(row)),
@@ -57,7 +57,12 @@ export function deliveryView(delivery: Delivery) {
 export function lastWords({ attempts, reason }: DeliveryView): string {
   const last = attempts.at(-1);
   if (reason !== null || last === undefined) return reason ?? "not tried yet";
-  return last.status === null ? (last.error ?? "") : `${last.status} in ${last.latencyMs} ms`;
+  return last.status === null ? printable(last.error ?? "") : `${last.status} in ${last.latencyMs} ms`;
+}
+
+/** What a receiver wrote, without what would move the cursor of whoever reads it. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\P{C}\n\t]/gu, "\ufffd");
 }
 
 function row(view: DeliveryView): string[] {

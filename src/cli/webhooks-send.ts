@@ -8,7 +8,7 @@ import { testBody } from "../webhooks/test-body.ts";
 import { answer } from "./answer.ts";
 import { append } from "./option-values.ts";
 import { sendOptions, webhookSettings } from "./webhook-settings.ts";
-import { deliveryView, lastWords } from "./webhooks-log.ts";
+import { deliveryView, lastWords, printable } from "./webhooks-log.ts";
 import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** Longer than an attempt can take; after it, a service that sees the test takes it over. */
@@ -56,6 +56,7 @@ async function sendTest(store: Store, config: Config, endpointId: string, { json
   const [delivery] = await store.deliveries.list({ max: 1, id: claim.id });
   if (!sent || !delivery) throw new AdminError("the endpoint was removed meanwhile");
   const view = deliveryView(delivery);
-  answer(json, view, () => [`${view.state}: ${lastWords(view)}`, view.attempts[0]?.answer].filter(Boolean).join("\n"));
+  const began = printable(view.attempts[0]?.answer ?? "");
+  answer(json, view, () => `${view.state}: ${lastWords(view)}${began && `\n${began}`}`);
   if (sent.ending !== "delivered") process.exitCode = 1;
 }

@@ -111,6 +111,13 @@ test("a person reads one line for each delivery", LIMIT, async (t) => {
   assert.deepEqual(others, []);
 });
 
+test("what a receiver answers cannot write to the terminal but plain text", LIMIT, async (t) => {
+  const here = await room(t, (response) => response.end("one\u001b[2Jtwo\u009b31m\u202ethree\r\n\tfour \u00e9"));
+  const { id } = await make(here, ...here.flags.slice(0, 2));
+  const { stdout } = await here.run("test", id, ...here.flags);
+  assert.equal(stdout.split("\n").slice(1).join("\n"), "one\ufffd[2Jtwo\ufffd31m\ufffdthree\ufffd\n\tfour \u00e9\n");
+});
+
 test("no proxy of the environment is asked", LIMIT, async (t) => {
   const proxy = await startReceiver(t, certificates);
   const here = await room(t);
@@ -131,7 +138,7 @@ test("a mistake is one sentence and not 0", LIMIT, async (t) => {
   const wrong: [string[], RegExp][] = [
     [["test", "none"], /^assay: there is no such endpoint\n$/],
     [["replay", "none"], /^assay: there is no such delivery to an endpoint that is active\n$/],
-    [["deliveries", "--max", "x"], /must be a whole number/],
+    [["deliveries", "--limit", "x"], /must be a whole number/],
     [["test", "none", "--webhook-ca", join(data, "gone.pem")], /^assay: ENOENT.*gone\.pem'\n$/],
     [["test", "none", "--webhook-ca", join(data, "tls", "server.key")], /^assay: ASSAY_WEBHOOK_CA: there is no cert/],
     [["test", "none", "--webhook-allow", "127.0.0.1"], /^assay: ASSAY_WEBHOOK_ALLOW.*HOST:PORT.*'127\.0\.0\.1'\n$/],
