@@ -79,7 +79,8 @@ const receivers = list.transform((items, context) =>
   items.map((item): HostPort => {
     const parsed = parseAddress(item);
     const url = `https://${item}/`;
-    if (parsed && "port" in parsed && parsed.port > 0 && URL.canParse(url)) {
+    const plain = parsed && "port" in parsed && parsed.port > 0 && /^[\w.:-]+$/.test(parsed.host); // no block, no pattern
+    if (plain && URL.canParse(url)) {
       return { host: new URL(url).hostname.replace(/^\[(.*)\]$/, "$1"), port: parsed.port };
     }
     context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, but there is '${item}'` });

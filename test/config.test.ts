@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { resolve } from "node:path";
 import { test } from "node:test";
 import { ConfigError, loadConfig } from "../src/config.ts";
 
@@ -62,6 +63,44 @@ test("the key of webhook secrets is made only where nobody named another", () =>
   const named = loadConfig({}, { ASSAY_SECRET_KEY_FILE: "/etc/assay/webhook.key" });
   assert.deepEqual(named.secretKey, { path: "/etc/assay/webhook.key", make: false });
   assert.throws(() => loadConfig({}, { ASSAY_SECRET_KEY_FILE: "webhook.key" }), /ASSAY_SECRET_KEY_FILE.*absolute/);
+});
+
+test("receivers that are allowed are named as a URL spells them, by flags or by the environment", () => {
+  const allow = (...webhookAllow: string[]) => loadConfig({ webhookAllow }, {}).webhooks.allow;
+  assert.deepEqual(allow(), []);
+  assert.deepEqual(allow("127.0.0.1:9443", "[::1]:443"), [
+    { host: "127.0.0.1", port: 9443 },
+    { host: "::1", port: 443 },
+  ]);
+  assert.deepEqual(allow("Hooks.Intranet:8443", "[0:0::1]:1", "0x7f.1:2"), [
+    { host: "hooks.intranet", port: 8443 },
+    { host: "::1", port: 1 },
+    { host: "127.0.0.1", port: 2 },
+  ]);
+  const environment = { ASSAY_WEBHOOK_ALLOW: "a.example:1, b.example:2" };
+  assert.equal(loadConfig({}, environment).webhooks.allow.length, 2);
+  assert.equal(loadConfig({ webhookAllow: [] }, environment).webhooks.allow.length, 2);
+  assert.equal(loadConfig({ webhookAllow: ["c.example:3"] }, environment).webhooks.allow[0]?.host, "c.example");
+  const wrong = [
+    "127.0.0.1",
+    "*",
+    "*:443",
+    "10.0.0.0/8",
+    "10.0.0.0/8:443",
+    ":443",
+    "::1:443",
+    "a:0",
+    "a:99999",
+    "unix:/x",
+  ];
+  for (const receiver of wrong) assert.throws(() => allow(receiver), /ASSAY_WEBHOOK_ALLOW.*HOST:PORT/, receiver);
+});
+
+test("the authority of receivers is a file; a flag may name it from where one stands", () => {
+  assert.equal(loadConfig({}, {}).webhooks.caPath, null);
+  assert.equal(loadConfig({}, { ASSAY_WEBHOOK_CA: "/etc/ca.pem" }).webhooks.caPath, "/etc/ca.pem");
+  assert.equal(loadConfig({ webhookCa: "ca.pem" }, {}).webhooks.caPath, resolve("ca.pem"));
+  assert.throws(() => loadConfig({}, { ASSAY_WEBHOOK_CA: "ca.pem" }), /ASSAY_WEBHOOK_CA.*absolute/);
 });
 
 test("a value that makes no sense is refused by name", () => {

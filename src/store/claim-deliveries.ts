@@ -16,71 +16,108 @@ export interface DueRequest {
   readonly perEndpoint: number;
 }
 
+interface Due {
+  readonly seq: number;
+  readonly fence: number;
+  readonly next_at: number | null;
+  /** How many its endpoint would have under way with this one. */
+  readonly turn: number;
+}
+
+/**
+ * Takes what is due, fairest first: an endpoint with nothing under way goes before one with
+ * some, so a receiver that is slow or down takes up its own share of attempts and no more.
+ * Each statement looks at a few rows of an index, however long the queue of a dead receiver is.
+ */
 export async function claimDue(trx: Transaction<Schema>, request: DueRequest): Promise<DeliveryClaim[]> {
   await failUnsendable(trx, request.nowMs);
+  const due: Due[] = [];
+  for (const endpoint of await leastServed(trx, request)) due.push(...(await dueOf(trx, endpoint, request)));
+  due.sort((a, b) => a.turn - b.turn || Number(a.next_at) - Number(b.next_at) || a.seq - b.seq);
   const claimed: number[] = [];
-  for (const { seq, fence } of await choose(trx, request)) {
-    // Another process may have chosen it, too: the first one to write has it.
-    const row = await trx
-      .updateTable("deliveries")
-      .set({ fence: fence + 1, lease_until: request.leaseUntilMs })
-      .where("seq", "=", seq)
-      .where("fence", "=", fence)
-      .where("state", "=", "pending")
-      .returning("seq")
-      .executeTakeFirst();
-    if (row) claimed.push(row.seq);
+  for (const one of due.slice(0, request.max)) {
+    if (await take(trx, one, request)) claimed.push(one.seq);
   }
   return await readClaims(trx, claimed);
 }
 
-/**
- * What is due, fairest first: an endpoint with nothing under way goes before one with some,
- * so a receiver that is slow or down takes up its own share of attempts and no more.
- */
-async function choose(trx: Transaction<Schema>, request: DueRequest): Promise<{ seq: number; fence: number }[]> {
+interface Serving {
+  readonly id: string;
+  /** Attempts under way. */
+  readonly serving: number;
+}
+
+async function leastServed(trx: Transaction<Schema>, request: DueRequest): Promise<Serving[]> {
   const { nowMs, perEndpoint, max } = request;
-  const { rows } = await sql<{ seq: number; fence: number }>`
-    with serving as (
-      select endpoint_id, count(*) as amount from deliveries where lease_until > ${nowMs} group by endpoint_id
-    ),
-    due as (
-      select seq, deliveries.endpoint_id, fence, next_at,
-        row_number() over (partition by deliveries.endpoint_id order by next_at, seq) as position
+  const { rows } = await sql<Serving>`
+    select id, serving from (
+      select endpoints.id,
+        (select count(*) from deliveries where endpoint_id = endpoints.id and lease_until > ${nowMs}) as serving,
+        (select next_at from deliveries
+          where endpoint_id = endpoints.id and state = 'pending' and next_at <= ${nowMs}
+            and coalesce(lease_until, 0) <= ${nowMs}
+          order by next_at limit 1) as oldest
       from endpoints
-      join deliveries on deliveries.seq in (
-        select waiting.seq from deliveries as waiting
-        where waiting.endpoint_id = endpoints.id and waiting.state = 'pending'
-          and waiting.next_at <= ${nowMs} and coalesce(waiting.lease_until, 0) <= ${nowMs}
-        order by waiting.next_at, waiting.seq
-        limit ${perEndpoint}
-      )
-    )
-    select due.seq, due.fence from due
-    left join serving on serving.endpoint_id = due.endpoint_id
-    where coalesce(serving.amount, 0) + due.position <= ${perEndpoint}
-    order by coalesce(serving.amount, 0) + due.position, due.next_at, due.seq
+    ) as all_endpoints
+    where oldest is not null and serving < ${perEndpoint}
+    order by serving, oldest, id
     limit ${max}`.execute(trx);
-  return rows;
+  return rows.map(({ id, serving }) => ({ id, serving: Number(serving) }));
+}
+
+async function dueOf(trx: Transaction<Schema>, endpoint: Serving, request: DueRequest): Promise<Due[]> {
+  const rows = await due(trx, request.nowMs)
+    .select(["seq", "fence", "next_at"])
+    .where("endpoint_id", "=", endpoint.id)
+    .orderBy("next_at")
+    .orderBy("seq")
+    .limit(Math.min(request.perEndpoint - endpoint.serving, request.max))
+    .execute();
+  return rows.map((row, place) => ({ ...row, turn: endpoint.serving + place }));
+}
+
+function due(trx: Transaction<Schema>, nowMs: number) {
+  return trx
+    .selectFrom("deliveries")
+    .where("state", "=", "pending")
+    .where("next_at", "<=", nowMs)
+    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
+}
+
+/** @returns false when another process, which may have chosen it too, was first; or when it was taken too often. */
+async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueRequest): Promise<boolean> {
+  const tooOften = fence >= MAX_CLAIMS;
+  const reason = `it was interrupted ${MAX_CLAIMS} times`;
+  const change = tooOften
+    ? { ...OVER, ended_at: request.nowMs, reason }
+    : { fence: fence + 1, lease_until: request.leaseUntilMs };
+  const result = await trx
+    .updateTable("deliveries")
+    .set(change)
+    .where("seq", "=", seq)
+    .where("fence", "=", fence)
+    .where("state", "=", "pending")
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n && !tooOften;
 }
 
 /** Ends what is due and will never be sent, and says why. A test may go to an endpoint that is not active yet. */
 async function failUnsendable(trx: Transaction<Schema>, nowMs: number): Promise<void> {
-  const due = (reason: string) =>
-    trx
+  const endpoints = await trx
+    .selectFrom("endpoints")
+    .select(["id", "removed_at"])
+    .where((eb) => eb.or([eb("active", "=", 0), eb("removed_at", "is not", null)]))
+    .where((eb) => eb.exists(due(trx, nowMs).select("seq").where("endpoint_id", "=", sql.ref<string>("endpoints.id"))))
+    .execute();
+  for (const { id, removed_at } of endpoints) {
+    const reason = removed_at === null ? "the endpoint is not active" : "the endpoint was removed";
+    let update = trx
       .updateTable("deliveries")
       .set({ ...OVER, ended_at: nowMs, reason })
-      .where("state", "=", "pending")
-      .where("next_at", "<=", nowMs)
-      .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
-  await due("the endpoint was removed")
-    .where("endpoint_id", "in", (eb) => eb.selectFrom("endpoints").select("id").where("removed_at", "is not", null))
-    .execute();
-  await due("the endpoint is not active")
-    .where("kind", "!=", "test")
-    .where("endpoint_id", "in", (eb) => eb.selectFrom("endpoints").select("id").where("active", "=", 0))
-    .execute();
-  await due(`it was interrupted ${MAX_CLAIMS} times`).where("fence", ">=", MAX_CLAIMS).execute();
+      .where("seq", "in", due(trx, nowMs).select("seq").where("endpoint_id", "=", id));
+    if (removed_at === null) update = update.where("kind", "!=", "test");
+    await update.execute();
+  }
 }
 
 /** In the order of `seqs`. */

@@ -9,21 +9,27 @@ const QUERY = { timeout: 2_500, tries: 2 };
  * Asks the DNS. Not by the system's look-up: that one occupies one of the four threads of the
  * process for as long as a name server is silent, so a few slow names would stop every other
  * delivery; and it would answer from this machine's own list of names.
+ * @param servers `ADDRESS:PORT`; those of the system unless given.
  */
-export const resolvePublic: Resolve = async (name, signal) => {
-  const resolver = new Resolver(QUERY);
-  const cancel = () => resolver.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-    const failure = answers.find((answer) => answer.status === "rejected");
-    if (addresses.length === 0) throw failure?.reason ?? new Error(`${name} has no address`);
-    return addresses;
-  } finally {
-    signal?.removeEventListener("abort", cancel);
-  }
-};
+export function dnsResolve(servers?: readonly string[]): Resolve {
+  return async (name, signal) => {
+    const resolver = new Resolver(QUERY);
+    if (servers) resolver.setServers(servers);
+    const cancel = () => resolver.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+      const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+      const failure = answers.find((answer) => answer.status === "rejected");
+      if (addresses.length === 0) throw failure?.reason ?? new Error(`${name} has no address`);
+      return addresses;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  };
+}
+
+export const resolvePublic: Resolve = dnsResolve();
 
 /** The system's look-up, for receivers that the operator named: they may be known to this machine alone. */
 export const resolveLocal: Resolve = async (name) => {

@@ -52,7 +52,7 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
     const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
-    if (stop.aborted && error === stop.reason) throw error;
+    if (stop.aborted) throw stop.reason;
     const final = error instanceof BlockedError || error instanceof UnsignedError;
     return sent(final ? "never" : "again", { status: null, error: words(error), answer: null });
   } finally {

@@ -61,7 +61,9 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
   await sql`create index deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending'`.execute(
     trx,
   );
-  await sql`create index deliveries_leased on deliveries (lease_until) where lease_until is not null`.execute(trx);
+  await sql`create index deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null`.execute(
+    trx,
+  );
   await trx.schema.createIndex("deliveries_endpoint").on("deliveries").columns(["endpoint_id", "seq"]).execute();
   await trx.schema.createIndex("deliveries_submission").on("deliveries").column("submission_seq").execute();
   await trx.schema
