@@ -34,11 +34,16 @@ export async function claimDue(trx: Transaction<Schema>, request: DueRequest): P
   const due: Due[] = [];
   for (const endpoint of await leastServed(trx, request)) due.push(...(await dueOf(trx, endpoint, request)));
   due.sort((a, b) => a.turn - b.turn || Number(a.next_at) - Number(b.next_at) || a.seq - b.seq);
-  const claimed: number[] = [];
-  for (const one of due.slice(0, request.max)) {
-    if (await take(trx, one, request)) claimed.push(one.seq);
+  const chosen = due.slice(0, request.max);
+  const taken = new Set<number>();
+  // In one order everywhere: two processes that take the same rows wait for one another, and not in a circle.
+  for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
+    if (await take(trx, one, request)) taken.add(one.seq);
   }
-  return await readClaims(trx, claimed);
+  return await readClaims(
+    trx,
+    chosen.map(({ seq }) => seq).filter((seq) => taken.has(seq)),
+  );
 }
 
 interface Serving {

@@ -185,8 +185,11 @@ if (command === "run") {
   process.exitCode = 7;
 }
 if (command === "serve") {
-  const status = await import("node:fs").then(({ readFileSync }) => readFileSync("/proc/self/status", "utf8"));
-  console.log(JSON.stringify({ uid: process.getuid?.(), status }));
+  const { readFileSync } = await import("node:fs");
+  const status = readFileSync("/proc/self/status", "utf8");
+  const given = args.lastIndexOf("--webhook-ca");
+  const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, webhookCa }));
   createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
   process.once("SIGTERM", () => {
     setTimeout(() => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -35,6 +35,24 @@ test("the service has no privilege and can't gain one", async () => {
   }
   assert.match(status, /^NoNewPrivs:\t1$/m);
   assert.match(status, /^Groups:\t *$/m);
+});
+
+test("the authority of webhook receivers may lie where only root can read it", async () => {
+  using fake = new FakeCheckout();
+  const secret = join(fake.root, "secret");
+  mkdirSync(secret, { mode: 0o700 });
+  writeFileSync(join(secret, "ca.pem"), "authority\n", { mode: 0o600 });
+  for (const args of [["--webhook-ca", join(secret, "ca.pem")], [`--webhook-ca=${join(secret, "ca.pem")}`], []]) {
+    const serve = fake.start("serve", ...args);
+    await serve.says(/ready in/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout } = await serve.end();
+    assert.equal(code, 0);
+    assert.equal(JSON.parse(stdout.split("\n")[0] ?? "").webhookCa, args.length > 0 ? "authority\n" : null);
+  }
+  const { code, stderr } = await fake.run("serve", "--webhook-ca", "/nowhere/ca.pem");
+  assert.equal(code, 2);
+  assert.match(stderr, /--webhook-ca: there is no file '\/nowhere\/ca\.pem'/);
 });
 
 for (const [part, pattern] of [
