@@ -31,7 +31,11 @@ export function webhooksCommand(): Command {
     .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
         const { allow } = webhookSettings(config);
-        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: (url: string) => checkUrl(url, allow) };
+        const checked = async (url: string) => {
+          const caution = await checkUrl(url, allow);
+          if (caution) process.stderr.write(`note: ${caution}\n`);
+        };
+        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: checked };
         showMade(options, await createEndpoint(room, options, ACTOR));
       }),
     );

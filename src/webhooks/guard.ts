@@ -10,19 +10,23 @@ import { BlockedError, parseTarget, type Target } from "./target.ts";
  * exactly those that were judged, so an answer that changes (rebinding) changes nothing.
  */
 
-/** @throws BlockedError when nothing may be sent there, or its name cannot be looked up. */
+/**
+ * @returns a caution when its name cannot be looked up now: it may be given one later, and every attempt looks again.
+ * @throws BlockedError when nothing may be sent there.
+ */
 export async function checkUrl(
   url: string,
   allowed: readonly HostPort[],
   resolve: Resolve = resolvePublic,
-): Promise<void> {
+): Promise<string | null> {
   const target = parseTarget(url, allowed);
-  if (target.allowed) return; // it may not be up yet
+  if (target.allowed) return null; // it may not be up yet
   try {
     await permittedAddresses(target, resolve);
+    return null;
   } catch (error) {
     if (error instanceof BlockedError) throw error;
-    throw new BlockedError(`${target.host} cannot be looked up: ${error instanceof Error ? error.message : error}`);
+    return `${target.host} cannot be looked up now: ${error instanceof Error ? error.message : error}`;
   }
 }
 
