@@ -103,18 +103,21 @@ onEachEngine((temporaryStore) => {
     const { store, endpoint, project } = await room(t);
     let woken = 0;
     const unsubscribe = store.onDeliveries(() => woken++);
-    const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
+    const turn = () => new Promise((resolve) => setTimeout(resolve, 200));
+    await turn(); // an engine that begins to listen may wake everybody once
+    woken = 0;
     await endOne(store, project);
     await turn();
     assert.equal(woken, 0);
     await endpoint();
     await endOne(store, project);
     await turn();
-    assert.equal(woken, 1);
+    assert.notEqual(woken, 0);
     unsubscribe();
+    woken = 0;
     await endOne(store, project);
     await turn();
-    assert.equal(woken, 1);
+    assert.equal(woken, 0);
   });
 
   test("a claim carries what the attempt needs, and nobody else gets it while the lease holds", async (t) => {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
@@ -10,7 +12,7 @@ import type { Delivery, Store } from "../../src/store/port.ts";
 import { Deliverer, type DelivererOptions } from "../../src/webhooks/deliverer.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { type Temporary, temporaryStore } from "../store/temporary.ts";
-import { ACTOR, addEndpoint, addProject, endOne, type Project, sealer } from "./project.ts";
+import { ACTOR, addEndpoint, addProject, endOne, type Project, SEALING_KEY, sealer } from "./project.ts";
 import { type Answer, makeCertificates, type Receiver, startReceiver } from "./receiver.ts";
 
 const certificates = makeCertificates();
@@ -204,6 +206,34 @@ test("what a process that died had claimed is sent when its lease has run out", 
   assert.ok(Date.now() - begun >= 700 && Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
   await deliverer.stop();
 });
+
+test(
+  "a process that is killed in the middle of an attempt costs no delivery: same id, after the lease",
+  LIMIT,
+  async (t) => {
+    let times = 0;
+    const receiver = await startReceiver(t, certificates, (response) => void (times++ > 0 && response.end()));
+    const { temporary, store, project } = await room(t);
+    await addEndpoint(store, project, { url: receiver.url });
+    const id = await endOne(store, project);
+    const child = new URL("dying-deliverer.ts", import.meta.url).pathname;
+    const key = SEALING_KEY.toString("hex");
+    const given = { path: temporary.path, port: receiver.port, ca: certificates.ca, key, leaseMs: 3_000 };
+    const dying = spawn(process.execPath, [child, JSON.stringify(given)], { stdio: "inherit" });
+    t.after(() => dying.kill("SIGKILL"));
+    await receiver.until(1);
+    const killed = once(dying, "exit");
+    dying.kill("SIGKILL");
+    await killed;
+    const deliverer = start(t, store, [receiver]);
+    const delivery = await ended(store, id);
+    await deliverer.stop();
+    assert.deepEqual([delivery.state, delivery.attempts.length], ["delivered", 1]);
+    const [first, second, ...others] = receiver.received;
+    assert.deepEqual([first?.headers["webhook-id"], second?.headers["webhook-id"], others], [id, id, []]);
+    assert.deepEqual(second?.body, first?.body);
+  },
+);
 
 test("two services on one outbox never make one attempt twice", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 20));

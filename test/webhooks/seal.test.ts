@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
 import { SecretKeyError } from "../../src/webhooks/key-file.ts";
 import { fileSealer, keySealer } from "../../src/webhooks/seal.ts";
+
+const run = promisify(execFile);
 
 const ID = randomUUID();
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
@@ -49,6 +53,18 @@ test("the key file is made on first use, for its owner alone, and then stays", (
   assert.equal(fileSealer({ path, make: true }).open(ID, sealed), SECRET);
   assert.equal(fileSealer({ path, make: false }).open(ID, sealed), SECRET);
   assert.deepEqual(readFileSync(path), before);
+  assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
+});
+
+test("processes that make the key at the same time have the same one", async (t) => {
+  const path = join(directory(t), "keys", "webhook.key");
+  const module = new URL("../../src/webhooks/seal.ts", import.meta.url).href;
+  const script = `import { fileSealer } from ${JSON.stringify(module)};
+    process.stdout.write(fileSealer({ path: process.argv[1], make: true }).seal("id", "secret").toString("hex"));`;
+  const args = ["--input-type=module", "-e", script, path];
+  const sealed = await Promise.all(Array.from({ length: 6 }, () => run(process.execPath, args)));
+  const sealer = fileSealer({ path, make: false });
+  for (const { stdout } of sealed) assert.equal(sealer.open("id", Buffer.from(stdout, "hex")), "secret");
   assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
 });
 

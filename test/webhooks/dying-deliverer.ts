@@ -1,0 +1,25 @@
+import pino from "pino";
+import { openStore } from "../../src/store/open.ts";
+import { Deliverer } from "../../src/webhooks/deliverer.ts";
+import { keySealer } from "../../src/webhooks/seal.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
+
+/** A service process for the test that kills it; what it needs comes as one JSON argument. */
+const { path, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
+  path: string;
+  port: number;
+  ca: string;
+  key: string;
+  leaseMs: number;
+};
+
+Deliverer.start({
+  store: await openStore({ path }),
+  sealer: keySealer(Buffer.from(key, "hex")),
+  allowed: [{ host: "127.0.0.1", port }],
+  trust: trustedAuthorities(ca),
+  userAgent: "Assay/0.0.0",
+  drainMs: 0,
+  leaseMs,
+  log: pino({ level: "silent" }),
+});
