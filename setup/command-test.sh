@@ -10,9 +10,10 @@ machine_state() {
     find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$instance*" -prune -printf 'control group %p\n'
     awk -v dir="$data/" 'index($5, dir) == 1 { print "mount " $5 }' /proc/self/mountinfo
     find /proc -mindepth 2 -maxdepth 2 -name exe -lname "$data/*" -printf '%h\n' | while read -r process; do
-      echo "process ${process#/proc/} $(tr '\0' ' ' <"$process/cmdline" | cut -c1-160)"
+      echo "process ${process#/proc/} $(tr '\0' ' ' <"$process/cmdline") $(tr '\0' '\n' <"$process/environ" |
+        sed -n 's/^ASSAY_TEST_INSTANCE=/of /p')"
     done
-  } 2>/dev/null | grep -vF -e "$(other_instances)" | sort
+  } 2>/dev/null | grep -vF -e "$(other_instances)" | cut -c1-200 | sort
 }
 
 other_instances() {

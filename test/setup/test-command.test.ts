@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, rmdirSync } from "node:fs";
+import { existsSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -89,4 +89,36 @@ test("a control group that the tests leave behind fails the run", async () => {
   assert.ok(group, ended.stderr);
   rmdirSync(group);
   assert.equal(ended.code, 1);
+});
+
+test("what another run on the same data directory has running is not taken for a leftover of this one", async () => {
+  const wait = `import { existsSync as exists } from "node:fs";
+    const until = async (path) => { while (!exists(path)) await new Promise((next) => setTimeout(next, 20)); };`;
+  using fake = checkoutWith({});
+  const [busy, over] = [join(fake.root, "busy"), join(fake.root, "over")];
+  fake.write(
+    "test/short.test.ts",
+    `import { test } from "node:test"; ${wait} test("short", { timeout: 60_000 }, () => until("${busy}"));`,
+  );
+  fake.write(
+    "test/long.test.ts",
+    `import { test } from "node:test"; ${wait}
+    import { spawn } from "node:child_process";
+    import { cpSync, writeFileSync } from "node:fs";
+    test("long", async () => {
+      const copy = "${fake.data}/asleep";
+      cpSync("/usr/bin/sleep", copy);
+      const child = spawn(copy, ["60"], { stdio: "ignore" });
+      await new Promise((spawned) => child.once("spawn", spawned));
+      writeFileSync("${busy}", "");
+      await until("${over}");
+      child.kill();
+    });`,
+  );
+  const long = fake.start("test", "long").end();
+  const short = await fake.run("test", "short");
+  writeFileSync(over, "");
+  const { code } = await long;
+  assert.equal(short.code, 0, short.stderr);
+  assert.equal(code, 0);
 });
