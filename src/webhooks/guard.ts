@@ -10,6 +10,9 @@ import { BlockedError, parseTarget, type Target } from "./target.ts";
  * exactly those that were judged, so an answer that changes (rebinding) changes nothing.
  */
 
+/** How long a person waits for name servers that say nothing. */
+const LOOK_UP_MS = 5_000;
+
 /**
  * @returns a caution when its name cannot be looked up now: it may be given one later, and every attempt looks again.
  * @throws BlockedError when nothing may be sent there.
@@ -22,7 +25,7 @@ export async function checkUrl(
   const target = parseTarget(url, allowed);
   if (target.allowed) return null; // it may not be up yet
   try {
-    await permittedAddresses(target, resolve);
+    await permittedAddresses(target, resolve, AbortSignal.timeout(LOOK_UP_MS));
     return null;
   } catch (error) {
     if (error instanceof BlockedError) throw error;
