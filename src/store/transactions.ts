@@ -5,15 +5,23 @@ import type { Schema } from "./schema.ts";
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Waiting {
+  readonly flushed: boolean;
   readonly run: (trx: Transaction<Schema>) => Promise<() => void>;
   readonly reject: (error: unknown) => void;
 }
+
+export interface HowDurable {
+  /** False: it survives the end of the process, but a power cut may forget it; then nobody waits for the disk. */
+  readonly flushed: boolean;
+}
+
+const FLUSHED: HowDurable = { flushed: true };
 
 /** Pieces of work that share one commit at most: bounds how long one of them waits. */
 const MAX_GROUP = 64;
 
 /**
- * Runs pieces of work, each all or nothing, and resolves only when it is durable.
+ * Runs pieces of work, each all or nothing, and resolves only when it is durable, unless told otherwise.
  * Where there is one writer, those that wait at the same time share one commit and so one
  * flush to the disk; each has a savepoint of its own, so one that fails takes no other along.
  */
@@ -26,10 +34,11 @@ export class Transactions {
     this.#engine = engine;
   }
 
-  run<T>(work: Work<T>): Promise<T> {
-    if (!this.#engine.abilities.oneWriter) return this.#engine.db.transaction().execute(work);
+  run<T>(work: Work<T>, { flushed }: HowDurable = FLUSHED): Promise<T> {
+    if (!this.#engine.abilities.oneWriter) return this.#alone(work, flushed);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({
+        flushed,
         run: async (trx) => {
           const value = await work(trx);
           return () => resolve(value);
@@ -41,6 +50,20 @@ export class Transactions {
       // In the next turn, so that everything that this turn brings is in the group.
       setImmediate(() => void this.#drain());
     });
+  }
+
+  async #alone<T>(work: Work<T>, flushed: boolean): Promise<T> {
+    let value: { readonly of: T } | undefined;
+    await this.#transaction(flushed, async (trx) => {
+      value = { of: await work(trx) };
+    });
+    if (!value) throw new Error("a transaction ended without having run");
+    return value.of;
+  }
+
+  #transaction(flushed: boolean, work: Work<void>): Promise<void> {
+    const { db, abilities } = this.#engine;
+    return flushed ? db.transaction().execute(work) : abilities.unflushed(work);
   }
 
   async #drain(): Promise<void> {
@@ -57,7 +80,9 @@ export class Transactions {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     const settle: (() => void)[] = [];
-    await this.#engine.db.transaction().execute(async (trx) => {
+    // One that must be on the disk takes the others along.
+    const flushed = group.some((piece) => piece.flushed);
+    await this.#transaction(flushed, async (trx) => {
       for (const { run, reject } of group) {
         await sql`savepoint piece`.execute(trx);
         try {
