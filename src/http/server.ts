@@ -2,49 +2,61 @@ import { randomUUID } from "node:crypto";
 import fastify, { type FastifyInstance, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { authenticate } from "./auth.ts";
+import { authenticate, checkVisit } from "./auth.ts";
 import { readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { documentationRoutes } from "./documentation.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
+import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
-import { createListener } from "./listener.ts";
+import { createListener, type ListenerLimits } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
 
+/** How often requests that no longer count are removed from the database. */
+const FORGET_MS = 60_000;
+
 /**
  * The HTTP server of the API. Every request goes the same way: is it HTTPS, are we open,
  * whose key is it, is there quota left; then the endpoint; and an error leaves anywhere as
  * JSON of the one list. `/api/health*` takes part in all of it: the contract knows no
- * endpoint without a key.
+ * endpoint without a key. Only the pages about the API are open to those who have none yet.
  */
 export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
+  readonly #forgetting: NodeJS.Timeout;
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
-  constructor(dependencies: Dependencies, transport: Transport) {
-    this.#server = create(dependencies, transport);
+  /** @param limits of the listener, where they are not the usual ones. */
+  constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
+    this.#server = create(dependencies, transport, limits);
     const checkHttps = httpsCheck(transport);
     const failures = new MinuteWindow();
-    const quota = new MinuteWindow();
+    const visits = new MinuteWindow();
+    this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     readJsonOnly(this.#server);
     sendErrors(this.#server);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
-      reply.headers({ "x-request-id": request.id, "cache-control": "no-store", "x-content-type-options": "nosniff" });
+      addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
       if (this.#closing)
         throw clientError("shuttingDown", [], { headers: { "retry-after": "5", connection: "close" } });
+      if (request.routeOptions.config?.open) {
+        checkVisit(request, visits);
+        return;
+      }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
-      const retryAfter = quota.take(caller.keyId, caller.requestsPerMinute);
+      const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
     });
@@ -59,6 +71,7 @@ export class HttpServer {
     resultRoute(this.#server, dependencies);
     languagesRoute(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
+    documentationRoutes(this.#server);
   }
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */
@@ -72,6 +85,7 @@ export class HttpServer {
   /** Takes no new connection and no new request; those that wait for a result go on. */
   beginClosing(): void {
     this.#closing = true;
+    clearInterval(this.#forgetting);
     this.#closed ??= this.#server.close();
   }
 
@@ -83,9 +97,18 @@ export class HttpServer {
   }
 }
 
-function create({ log }: Dependencies, transport: Transport): FastifyInstance {
+/** What is not forgotten now is forgotten a minute later. */
+async function forget({ store, log }: Dependencies): Promise<void> {
+  try {
+    await store.quota.forget();
+  } catch (error) {
+    log.error({ err: error }, "old requests could not be forgotten");
+  }
+}
+
+function create({ log }: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler),
+    serverFactory: (handler) => createListener(transport, handler, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),

@@ -10,6 +10,7 @@ import { createKey, type NewKey } from "../../src/admin/keys.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
@@ -62,6 +63,7 @@ export interface Options {
   readonly transport?: Transport;
   readonly holdMs?: number;
   readonly maxPending?: number;
+  readonly limits?: Partial<ListenerLimits>;
 }
 
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
@@ -84,6 +86,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       holdMs: options.holdMs ?? 30_000,
     },
     options.transport ?? { kind: "https", certPath, keyPath },
+    options.limits,
   );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   // Registered after the store's, and hooks run in order: the store closes its waiters first.
