@@ -42,7 +42,8 @@ function toClientError(error: unknown): ClientError | undefined {
 
 /** Errors of the HTTP parser come before there is a request: the answer is written by hand. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+  // Before TLS is agreed on, an answer would wait for it, and the connection with it, for ever.
+  if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
     socket.destroy();
     return;
   }
@@ -63,11 +64,15 @@ export function answerExpectation(_request: IncomingMessage, response: ServerRes
   response.end(text);
 }
 
+/** Who has been answered and does not hang up is hung up on; at once, some would not get to read it. */
+const LAST_WORDS_MS = 1_000;
+
 type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest" | "expectationFailed">;
 
 function writeError(socket: Duplex, code: ByHand): void {
   const { status, text, headers } = byHand(code);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
 }
 

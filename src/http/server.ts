@@ -21,6 +21,9 @@ import { MinuteWindow } from "./window.ts";
 /** How often requests that no longer count are removed from the database. */
 const FORGET_MS = 60_000;
 
+/** What has been answered with all that is known is written within this. */
+const LAST_ANSWERS_MS = 2_000;
+
 /**
  * The HTTP server of the API. Every request goes the same way: is it HTTPS, are we open,
  * whose key is it, is there quota left; then the endpoint; and an error leaves anywhere as
@@ -48,8 +51,7 @@ export class HttpServer {
     this.#server.addHook("onRequest", async (request, reply) => {
       addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
-      if (this.#closing)
-        throw clientError("shuttingDown", [], { headers: { "retry-after": "5", connection: "close" } });
+      if (this.#closing) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
       if (request.routeOptions.config?.open) {
         checkVisit(request, visits);
         return;
@@ -59,6 +61,10 @@ export class HttpServer {
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
+    });
+    // Or a client that keeps its connection for the next request would hold up the end of the service.
+    this.#server.addHook("onSend", async (_request, reply) => {
+      if (this.#closing) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {
       const { method, url } = request.routeOptions;
@@ -93,7 +99,10 @@ export class HttpServer {
   async close(): Promise<void> {
     this.beginClosing();
     this.#waits.abort();
+    // Node no longer looks at its limits once it closes: who is still sending would be waited for, for ever.
+    const timer = setTimeout(() => this.#server.server.closeAllConnections(), LAST_ANSWERS_MS);
     await this.#closed;
+    clearTimeout(timer);
   }
 }
 

@@ -49,6 +49,7 @@ export interface Running {
   readonly store: Store;
   /** The store's; it stands still unless a test moves it. */
   readonly clock: Clock;
+  readonly databasePath: string;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -69,7 +70,7 @@ export interface Options {
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store, clock } = await temporaryStore(t);
+  const { store, clock, path } = await temporaryStore(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const server = new HttpServer(
@@ -106,7 +107,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, server, port, caPath: certPath, logs, engine, key, ask, submit };
+  return { store, clock, databasePath: path, server, port, caPath: certPath, logs, engine, key, ask, submit };
 }
 
 function send(
