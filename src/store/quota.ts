@@ -17,27 +17,25 @@ export function quotaStore(transactions: Transactions, now: () => number): Quota
   return {
     take(keyId, limit) {
       // A power cut may forget the last requests: for that, no request has to wait for the disk.
-      return transactions.run((trx) => take(trx, keyId, limit, now), { flushed: false });
+      return transactions.runUnflushed((trx) => take(trx, keyId, limit, now));
     },
 
     async forget() {
       const cutoff = now() - WINDOW_MS;
-      await transactions.run(
-        (trx) =>
-          trx
-            .deleteFrom("quota")
-            .where("at", "<=", cutoff)
-            // The newest of each key stays: numbers must go on from it.
-            .where(({ exists, selectFrom }) =>
-              exists(
-                selectFrom("quota as newer")
-                  .select("newer.n")
-                  .whereRef("newer.key_id", "=", "quota.key_id")
-                  .whereRef("newer.n", ">", "quota.n"),
-              ),
-            )
-            .execute(),
-        { flushed: false },
+      await transactions.runUnflushed((trx) =>
+        trx
+          .deleteFrom("quota")
+          .where("at", "<=", cutoff)
+          // The newest of each key stays: numbers must go on from it.
+          .where(({ exists, selectFrom }) =>
+            exists(
+              selectFrom("quota as newer")
+                .select("newer.n")
+                .whereRef("newer.key_id", "=", "quota.key_id")
+                .whereRef("newer.n", ">", "quota.n"),
+            ),
+          )
+          .execute(),
       );
     },
   };

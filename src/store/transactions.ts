@@ -10,18 +10,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export interface HowDurable {
-  /** False: it survives the end of the process, but a power cut may forget it; then nobody waits for the disk. */
-  readonly flushed: boolean;
-}
-
-const FLUSHED: HowDurable = { flushed: true };
-
 /** Pieces of work that share one commit at most: bounds how long one of them waits. */
 const MAX_GROUP = 64;
 
 /**
- * Runs pieces of work, each all or nothing, and resolves only when it is durable, unless told otherwise.
+ * Runs pieces of work, each all or nothing, and resolves only when it is durable.
  * Where there is one writer, those that wait at the same time share one commit and so one
  * flush to the disk; each has a savepoint of its own, so one that fails takes no other along.
  */
@@ -34,7 +27,16 @@ export class Transactions {
     this.#engine = engine;
   }
 
-  run<T>(work: Work<T>, { flushed }: HowDurable = FLUSHED): Promise<T> {
+  run<T>(work: Work<T>): Promise<T> {
+    return this.#run(work, true);
+  }
+
+  /** For what a power cut may forget: it survives the end of the process, and nobody waits for the disk. */
+  runUnflushed<T>(work: Work<T>): Promise<T> {
+    return this.#run(work, false);
+  }
+
+  #run<T>(work: Work<T>, flushed: boolean): Promise<T> {
     if (!this.#engine.abilities.oneWriter) return this.#alone(work, flushed);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({
