@@ -20,7 +20,7 @@ export interface Abilities {
    * Runs a transaction whose commit need not be on the disk when it returns: it survives the
    * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
    */
-  readonly unflushed: (work: (trx: Transaction<Schema>) => Promise<void>) => Promise<void>;
+  readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /** How the engine declares columns on which the two differ. */
   readonly columns: {
     readonly bytes: ColumnDataType | RawBuilder<unknown>;

@@ -32,7 +32,7 @@ export function openSqlite(path: string): Engine {
         db.connection().execute(async (connection) => {
           database.pragma("synchronous = NORMAL");
           try {
-            await connection.transaction().execute(work);
+            return await connection.transaction().execute(work);
           } finally {
             database.pragma("synchronous = FULL");
           }

@@ -37,7 +37,7 @@ export class Transactions {
   }
 
   #run<T>(work: Work<T>, flushed: boolean): Promise<T> {
-    if (!this.#engine.abilities.oneWriter) return this.#alone(work, flushed);
+    if (!this.#engine.abilities.oneWriter) return this.#transaction(flushed, work);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({
         flushed,
@@ -54,16 +54,7 @@ export class Transactions {
     });
   }
 
-  async #alone<T>(work: Work<T>, flushed: boolean): Promise<T> {
-    let value: { readonly of: T } | undefined;
-    await this.#transaction(flushed, async (trx) => {
-      value = { of: await work(trx) };
-    });
-    if (!value) throw new Error("a transaction ended without having run");
-    return value.of;
-  }
-
-  #transaction(flushed: boolean, work: Work<void>): Promise<void> {
+  #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
     const { db, abilities } = this.#engine;
     return flushed ? db.transaction().execute(work) : abilities.unflushed(work);
   }
