@@ -32,9 +32,11 @@ export function documentationRoutes(server: FastifyInstance): void {
   server.get("/openapi.json", { config }, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(json),
   );
-  server.get("/docs", { config }, async (_request, reply) =>
-    reply.type("text/html; charset=utf-8").header("content-security-policy", PAGE_POLICY).send(page),
-  );
+  for (const path of ["/docs", "/docs/"]) {
+    server.get(path, { config }, async (_request, reply) =>
+      reply.type("text/html; charset=utf-8").header("content-security-policy", PAGE_POLICY).send(page),
+    );
+  }
   for (const { path, type } of FILES) {
     const text = readFileSync(new URL(`.${path}`, import.meta.url), "utf8");
     server.get(path, { config }, async (_request, reply) => reply.type(type).send(text));

@@ -41,7 +41,8 @@ export function createListener(
   handler: RequestListener,
   limits: Partial<ListenerLimits> = {},
 ): Server {
-  const { maxConnections, ...options } = { ...LIMITS, ...limits };
+  // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
+  const { maxConnections, ...options } = { ...LIMITS, ...limits, requireHostHeader: false };
   const server =
     transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
   server.maxConnections = maxConnections;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import fastify, { type FastifyInstance, LogController } from "fastify";
+import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit } from "./auth.ts";
@@ -51,6 +51,7 @@ export class HttpServer {
     this.#server.addHook("onRequest", async (request, reply) => {
       addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
+      checkHost(request);
       if (this.#closing) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
       if (request.routeOptions.config?.open) {
         checkVisit(request, visits);
@@ -104,6 +105,12 @@ export class HttpServer {
     await this.#closed;
     clearTimeout(timer);
   }
+}
+
+/** HTTP/1.1 wants one Host, and two of them are a way to mean different things to a proxy and to us. */
+function checkHost({ raw }: FastifyRequest): void {
+  const hosts = raw.headersDistinct.host?.length ?? 0;
+  if (hosts > 1 || (hosts === 0 && raw.httpVersion !== "1.0")) throw clientError("badRequest", []);
 }
 
 /** What is not forgotten now is forgotten a minute later. */

@@ -90,6 +90,7 @@ test("the reference page and its parts are open, local and allowed nothing else"
     );
   }
   const { text, headers } = await ask({ path: "/docs", key: null });
+  assert.equal((await ask({ path: "/docs/", key: null })).text, text);
   const policy = String(headers["content-security-policy"]);
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe|\*|https?:/);

@@ -151,6 +151,49 @@ test("every method that there is is answered in JSON; HEAD is GET without the bo
   );
 });
 
+test("oddities of HTTP/1.1 are answered in JSON, and nothing is taken for a second request", LIMIT, async (t) => {
+  const { port, caPath, key, store } = await startHttp(t);
+  const mine = `X-API-Key: ${await key()}\r\nConnection: close\r\n`;
+  const body = '{"language":"python","code":"x"}';
+  const post = `POST /api/submit HTTP/1.1\r\nHost: x\r\n${mine}Content-Type: application/json\r\n`;
+  const cases: [name: string, text: string, status: number][] = [
+    ["no Host", `GET /api/health HTTP/1.1\r\n${mine}\r\n`, 400],
+    ["two Hosts", `GET /api/health HTTP/1.1\r\nHost: a\r\nHost: b\r\n${mine}\r\n`, 400],
+    ["HTTP/1.0 without Host", `GET /api/health HTTP/1.0\r\n${mine}\r\n`, 200],
+    ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
+    ["HTTP/3.7", `GET / HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
+    ["a method that there is not", `FETCH / HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
+    ["an absolute target", `GET https://x/api/health HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 200],
+    ["OPTIONS *", `OPTIONS * HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 404],
+    ["no target", "GET  HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["a header that goes on in the next line", `GET / HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n${mine}\r\n`, 400],
+    ["a NUL in a header", `GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n${mine}\r\n`, 400],
+    ["a blank before the colon", `GET / HTTP/1.1\r\nHost: x\r\nX : a\r\n${mine}\r\n`, 400],
+    ["bare line feeds", `GET /api/health HTTP/1.1\nHost: x\n\n`, 400],
+    ["a length that is none", `${post}Content-Length: ten\r\n\r\n${body}`, 400],
+    ["a negative length", `${post}Content-Length: -1\r\n\r\n${body}`, 400],
+    ["two lengths", `${post}Content-Length: 5\r\nContent-Length: 32\r\n\r\n${body}`, 400],
+    ["a length and chunks", `${post}Content-Length: 32\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    ["chunks of a size that is none", `${post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n${body}\r\n0\r\n\r\n`, 400],
+    ["an encoding that is unknown", `${post}Transfer-Encoding: gzip\r\n\r\n${body}`, 400],
+    ["no length and no chunks", `${post}\r\n`, 400],
+    ["chunks", `${post}Transfer-Encoding: chunked\r\n\r\n20\r\n${body}\r\n0\r\n\r\n`, 202],
+    ["an upgrade", `GET /api/health HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n${mine}\r\n`, 200],
+    ["a backslash and dots in the path", `GET /..\\..\\etc/passwd HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 404],
+  ];
+  for (const [name, text, status] of cases) {
+    const raw = Raw.secure(port, caPath);
+    raw.write(text);
+    const answer = await raw.ended;
+    assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), `${name}: ${answer.slice(0, 200)}`);
+    assert.equal(answer.split("HTTP/1.1 ").length, 2, `${name}: one answer`);
+    assert.match(headersOf(answer)["content-type"] ?? "", /^application\/json/, name);
+    const json = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4));
+    assert.equal(typeof json.error, status < 400 ? "undefined" : "string", name);
+  }
+  assert.equal(await store.submissions.depth(), 1);
+});
+
 test("a field that is named twice is refused, wherever it may hide", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   const twice = [
