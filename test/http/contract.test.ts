@@ -54,7 +54,7 @@ row(7, "400 submit, unsupported per-request webhook fields", async ({ submit }) 
 
 row(7, "401 any, missing or invalid API key", async ({ ask, key, store }) => {
   const revoked = await key();
-  await revokeKey(store, revoked);
+  await revokeKey(store, revoked, "test");
   for (const path of ENDPOINTS) {
     for (const wrong of [null, "x", `assay_live_${"0".repeat(32)}`, revoked]) {
       const reply = await ask({ path, method: path === "/api/submit" ? "POST" : "GET", key: wrong });

@@ -8,8 +8,9 @@ import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
 import { runPending, startHttp } from "./running.ts";
 import { type Answer, Line } from "./wire.ts";
 
-const REQUESTS = 21_000;
+const REQUESTS = 20_500;
 const CHUNK = 500;
+const DRAIN_EVERY = 100;
 const LINES = 8;
 /** The same requests every time; another seed finds other things: ASSAY_TEST_SEED=… */
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? 20_260_101);
@@ -22,13 +23,13 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
   const { port, key, store, logs, ask, submit } = await startHttp(t, {
     transport: { kind: "loopback" },
     holdMs: 20,
-    maxPending: 12,
+    maxPending: 3,
     limits: { requestTimeout: 2_000, headersTimeout: 2_000, connectionsCheckingInterval: 200 },
   });
   const document = (await ask({ path: "/openapi.json" })).json as OpenApi;
   const known: Known = {
     keys: [await key({ requestsPerMinute: 1_000_000, profiles: ["judge", "agent"] })],
-    ids: await Promise.all(Array.from({ length: 5 }, async () => (await submit()).json.id as string)),
+    ids: await Promise.all(Array.from({ length: 3 }, async () => (await submit()).json.id as string)),
     words: {
       language: ["python", "py", "c", "rust", "cobol"],
       wait: ["true", "true", "false"],
@@ -36,10 +37,6 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
     },
   };
   const judge = new Judge(document);
-  // Something has to make room in the queue now and then.
-  const worker = setInterval(() => void runPending(store), 250);
-  t.after(() => clearInterval(worker));
-
   const lines = Array.from({ length: LINES }, () => new Line(port));
   t.after(() => {
     for (const line of lines) line.close();
@@ -53,6 +50,8 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
         try {
           answer = await line.ask(wire);
           judge.check(wire, answer);
+          // Something has to make room in the queue now and then.
+          if (judge.count % DRAIN_EVERY === 0) await runPending(store);
         } catch (error) {
           assert.fail(`seed ${seed}: ${(error as Error).message}\n${show(wire)}\n${JSON.stringify(answer)}`);
         }
