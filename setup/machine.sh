@@ -3,7 +3,9 @@
 service_user=assay
 
 needed_packages() {
-  sed -e '/^#/d' -e 's/ .*//' "$checkout/setup/packages"
+  set -- "$checkout/setup/packages"
+  [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
+  sed -e '/^#/d' -e 's/ .*//' "$@"
   command -v npm >/dev/null || echo npm
 }
 

@@ -7,6 +7,7 @@ import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "./submission.ts";
 const list = {
   malformedJson: row(400, () => "request body is not valid JSON"),
   bodyNotObject: row(400, () => "request body must be a JSON object"),
+  duplicateField: row(400, () => "request body names a field twice"),
   fieldMissing: row(400, (field: string) => `${field} is required`),
   fieldNotString: row(400, (field: string) => `${field} must be a string`),
   notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has half of a surrogate pair`),
@@ -43,6 +44,7 @@ const list = {
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
   quotaExceeded: row(429, () => "API key quota exceeded"),
   tooManyFailures: row(429, () => "too many failed authentications from this address"),
+  tooManyRequests: row(429, () => "too many requests without a key from this address"),
   headersTooLarge: row(431, () => "request headers are too large"),
   internal: row(500, () => "internal error"),
   queueFull: row(503, () => "queue full, try again later"),

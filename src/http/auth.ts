@@ -10,6 +10,9 @@ import type { MinuteWindow } from "./window.ts";
 /** Failed authentications that one address may have in a minute; beyond it they get 429. */
 const FAILURES_PER_MINUTE = 120;
 
+/** Requests for the open pages that one address may make in a minute; looking at /docs makes five. */
+const VISITS_PER_MINUTE = 300;
+
 /**
  * Key → Caller. The key is hashed and looked up by its hash, so neither the database nor its
  * index ever compares characters of a key; the hash found is then compared in constant time.
@@ -24,6 +27,16 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
   const retryAfter = failures.take(network(request.ip), FAILURES_PER_MINUTE);
   if (retryAfter > 0) throw clientError("tooManyFailures", [], { headers: { "retry-after": String(retryAfter) } });
   throw clientError("unauthorized", []);
+}
+
+/**
+ * Pages that need no key are bounded by address. Both counts by address are those of this process
+ * alone: they keep strangers from costing much, and are no promise to anyone.
+ * @throws ClientError tooManyRequests.
+ */
+export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void {
+  const retryAfter = visits.take(network(request.ip), VISITS_PER_MINUTE);
+  if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
 }
 
 async function lookUp(key: string, keys: KeyStore): Promise<Caller | undefined> {

@@ -22,9 +22,43 @@ export function readJsonOnly(server: FastifyInstance): void {
 
 /** UTF-8 is checked, because a replacement character would change the program silently. */
 function parseJson(bytes: Buffer): unknown {
+  let text: string;
+  let value: unknown;
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    value = JSON.parse(text);
   } catch {
     throw clientError("malformedJson", []);
   }
+  if (isObject(value) && countMembers(text) !== Object.keys(value).length) throw clientError("duplicateField", []);
+  return value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Members of the outermost object, those of the same name counted each. JSON.parse keeps the last of
+ * them, another reader on the way the first: what one has checked, the other would run.
+ * @param json valid JSON of an object.
+ */
+function countMembers(json: string): number {
+  let members = 0;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at];
+    if (character === '"') at = endOfString(json, at);
+    else if (character === "{" || character === "[") depth++;
+    else if (character === "}" || character === "]") depth--;
+    else if (character === ":" && depth === 1) members++;
+  }
+  return members;
+}
+
+/** @returns where the string that begins at `start` has its closing quote. */
+function endOfString(json: string, start: number): number {
+  let at = start + 1;
+  while (json[at] !== '"') at += json[at] === "\\" ? 2 : 1;
+  return at;
 }

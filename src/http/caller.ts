@@ -6,6 +6,10 @@ declare module "fastify" {
     /** Set once the key is known to be valid. */
     caller: Caller | null;
   }
+  interface FastifyContextConfig {
+    /** No key is needed: the page is about the API, not part of it. */
+    open?: boolean;
+  }
 }
 
 export function decorateCaller(server: FastifyInstance): void {

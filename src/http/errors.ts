@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
 import { MAX_BODY_BYTES } from "./body.ts";
+import { ALWAYS } from "./headers.ts";
 
 /** Errors that the framework finds before our code runs, and what they are in our list. */
 const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
@@ -23,7 +25,11 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const known = toClientError(error);
   if (!known) request.log.error({ err: error }, "request failed");
   const { status, body, headers } = known ?? clientError("internal", []);
-  return reply.code(status).headers(headers).send(body);
+  // The framework's own errors come before the hook that sets these.
+  return reply
+    .code(status)
+    .headers({ ...ALWAYS, "x-request-id": request.id, ...headers })
+    .send(body);
 }
 
 function toClientError(error: unknown): ClientError | undefined {
@@ -36,7 +42,8 @@ function toClientError(error: unknown): ClientError | undefined {
 
 /** Errors of the HTTP parser come before there is a request: the answer is written by hand. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+  // Before TLS is agreed on, an answer would wait for it, and the connection with it, for ever.
+  if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
     socket.destroy();
     return;
   }
@@ -45,18 +52,40 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
   else writeError(socket, "badRequest");
 }
 
-function writeError(socket: Duplex, code: Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest">) {
-  const { status, body } = clientError(code, []);
-  const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-  );
+/** CONNECT asks for a tunnel: there is none, and Node would hang up without a word. */
+export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
+  writeError(socket, "badRequest");
 }
 
 /** `Expect:` with anything but 100-continue: Node would answer without a body. */
 export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const { status, body } = clientError("expectationFailed", []);
-  response.writeHead(status, { "content-type": "application/json; charset=utf-8", connection: "close" });
-  response.end(JSON.stringify(body));
+  const { status, text, headers } = byHand("expectationFailed");
+  response.writeHead(status, headers);
+  response.end(text);
+}
+
+/** Who has been answered and does not hang up is hung up on; at once, some would not get to read it. */
+const LAST_WORDS_MS = 1_000;
+
+type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest" | "expectationFailed">;
+
+function writeError(socket: Duplex, code: ByHand): void {
+  const { status, text, headers } = byHand(code);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
+}
+
+/** The connection ends with it: what else is on it cannot be told apart any more. */
+function byHand(code: ByHand) {
+  const { status, body } = clientError(code, []);
+  const text = JSON.stringify(body);
+  const headers = {
+    ...ALWAYS,
+    "x-request-id": randomUUID(),
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(text)),
+    connection: "close",
+  };
+  return { status, text, headers };
 }

@@ -1,25 +1,53 @@
 import { readFileSync } from "node:fs";
-import { createServer as createHttp, type RequestListener, type Server, type ServerOptions } from "node:http";
+import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import type { Transport } from "../domain/transport.ts";
-import { answerExpectation } from "./errors.ts";
+import { answerConnect, answerExpectation } from "./errors.ts";
 
-/** Slow senders hold a connection for this long at most; the hold of `wait=true` is not part of it. */
-const LIMITS: ServerOptions = {
-  requestTimeout: 30_000,
-  headersTimeout: 10_000,
+/** What a client may take of the connections; all times in milliseconds. */
+export interface ListenerLimits {
+  /** From the connection, or the end of the answer before, to the end of the headers. */
+  readonly headersTimeout: number;
+  /** The same to the end of the body. The hold of `wait=true` is not part of it. */
+  readonly requestTimeout: number;
   /** How often the two above are looked at: they may be late by this much. */
+  readonly connectionsCheckingInterval: number;
+  /** Of TLS, before there is HTTP. */
+  readonly handshakeTimeout: number;
+  /** Of a connection between two requests. Longer than that of common load balancers, so that they end one first. */
+  readonly keepAliveTimeout: number;
+  /** Bytes. */
+  readonly maxHeaderSize: number;
+  /**
+   * Open at once; one more is closed without an answer. Some 100 kB each with TLS, so this bounds what
+   * silent clients cost to 200 MB. A bound for each address is a matter of the proxy or the firewall.
+   */
+  readonly maxConnections: number;
+}
+
+const LIMITS: ListenerLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
   connectionsCheckingInterval: 5_000,
-  /** Longer than the idle time of common load balancers, so that they end a connection first. */
+  handshakeTimeout: 10_000,
   keepAliveTimeout: 75_000,
   maxHeaderSize: 16_384,
+  maxConnections: 2_000,
 };
 
-/** A listener with our limits, HTTPS unless the transport allows otherwise. */
-export function createListener(transport: Transport, handler: RequestListener): Server {
+/** A listener with our limits, HTTPS unless the transport allows otherwise. @param limits other ones, for tests. */
+export function createListener(
+  transport: Transport,
+  handler: RequestListener,
+  limits: Partial<ListenerLimits> = {},
+): Server {
+  // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
+  const { maxConnections, ...options } = { ...LIMITS, ...limits, requireHostHeader: false };
   const server =
-    transport.kind === "https" ? createHttps({ ...LIMITS, ...tls(transport) }, handler) : createHttp(LIMITS, handler);
+    transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
+  server.maxConnections = maxConnections;
   server.on("checkExpectation", answerExpectation);
+  server.on("connect", answerConnect);
   return server;
 }
 

@@ -4,13 +4,23 @@ import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** The body of POST /api/submit. Sizes are checked below, because they are bytes and not characters. */
-export const submitBody = z.strictObject({
-  language: z.string(),
-  code: z.string(),
-  stdin: z.string().optional(),
-  profile: z.enum(PROFILE_NAMES).optional(),
-});
+/**
+ * The body of POST /api/submit. Sizes are checked below, because they are bytes and not characters; as
+ * characters they are told to those who generate a client.
+ */
+export const submitBody = z
+  .strictObject({
+    language: z.string().describe("Name or alias of a language; GET /api/languages has the names"),
+    code: z
+      .string()
+      .meta({ minLength: 1, maxLength: MAX_CODE_BYTES, description: `Source, 1 to ${MAX_CODE_BYTES} bytes of UTF-8` }),
+    stdin: z
+      .string()
+      .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
+      .optional(),
+    profile: z.enum(PROFILE_NAMES).describe("One that the key may use; its default if left out").optional(),
+  })
+  .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
 
 const WEBHOOK_LIKE = /webhook|callback/i;
 /** Unknown fields that are named in the error; more of them would only make it long. */

@@ -1,52 +1,71 @@
 import { randomUUID } from "node:crypto";
-import fastify, { type FastifyInstance, LogController } from "fastify";
+import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { authenticate } from "./auth.ts";
+import { authenticate, checkVisit } from "./auth.ts";
 import { readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { documentationRoutes } from "./documentation.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
+import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
-import { createListener } from "./listener.ts";
+import { createListener, type ListenerLimits } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
 
+/** How often requests that no longer count are removed from the database. */
+const FORGET_MS = 60_000;
+
+/** What has been answered with all that is known is written within this. */
+const LAST_ANSWERS_MS = 2_000;
+
 /**
  * The HTTP server of the API. Every request goes the same way: is it HTTPS, are we open,
  * whose key is it, is there quota left; then the endpoint; and an error leaves anywhere as
  * JSON of the one list. `/api/health*` takes part in all of it: the contract knows no
- * endpoint without a key.
+ * endpoint without a key. Only the pages about the API are open to those who have none yet.
  */
 export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
+  readonly #forgetting: NodeJS.Timeout;
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
-  constructor(dependencies: Dependencies, transport: Transport) {
-    this.#server = create(dependencies, transport);
+  /** @param limits of the listener, where they are not the usual ones. */
+  constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
+    this.#server = create(dependencies, transport, limits);
     const checkHttps = httpsCheck(transport);
     const failures = new MinuteWindow();
-    const quota = new MinuteWindow();
+    const visits = new MinuteWindow();
+    this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     readJsonOnly(this.#server);
     sendErrors(this.#server);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
-      reply.headers({ "x-request-id": request.id, "cache-control": "no-store", "x-content-type-options": "nosniff" });
+      addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
-      if (this.#closing)
-        throw clientError("shuttingDown", [], { headers: { "retry-after": "5", connection: "close" } });
+      checkHost(request);
+      if (this.#closing) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
+      if (request.routeOptions.config?.open) {
+        checkVisit(request, visits);
+        return;
+      }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
-      const retryAfter = quota.take(caller.keyId, caller.requestsPerMinute);
+      const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
+    });
+    // Or a client that keeps its connection for the next request would hold up the end of the service.
+    this.#server.addHook("onSend", async (_request, reply) => {
+      if (this.#closing) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {
       const { method, url } = request.routeOptions;
@@ -59,6 +78,7 @@ export class HttpServer {
     resultRoute(this.#server, dependencies);
     languagesRoute(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
+    documentationRoutes(this.#server);
   }
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */
@@ -72,6 +92,7 @@ export class HttpServer {
   /** Takes no new connection and no new request; those that wait for a result go on. */
   beginClosing(): void {
     this.#closing = true;
+    clearInterval(this.#forgetting);
     this.#closed ??= this.#server.close();
   }
 
@@ -79,13 +100,31 @@ export class HttpServer {
   async close(): Promise<void> {
     this.beginClosing();
     this.#waits.abort();
+    // Node no longer looks at its limits once it closes: who is still sending would be waited for, for ever.
+    const timer = setTimeout(() => this.#server.server.closeAllConnections(), LAST_ANSWERS_MS);
     await this.#closed;
+    clearTimeout(timer);
   }
 }
 
-function create({ log }: Dependencies, transport: Transport): FastifyInstance {
+/** HTTP/1.1 wants one Host, and two of them are a way to mean different things to a proxy and to us. */
+function checkHost({ raw }: FastifyRequest): void {
+  const hosts = raw.headersDistinct.host?.length ?? 0;
+  if (hosts > 1 || (hosts === 0 && raw.httpVersion !== "1.0")) throw clientError("badRequest", []);
+}
+
+/** What is not forgotten now is forgotten a minute later. */
+async function forget({ store, log }: Dependencies): Promise<void> {
+  try {
+    await store.quota.forget();
+  } catch (error) {
+    log.error({ err: error }, "old requests could not be forgotten");
+  }
+}
+
+function create({ log }: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler),
+    serverFactory: (handler) => createListener(transport, handler, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),

@@ -4,7 +4,8 @@ const MAX_NAMES = 100_000;
 
 /**
  * An exact sliding window of one minute: whatever minute one looks at, no more than the limit
- * were let through in it. Times are monotonic, so a step of the wall clock changes nothing.
+ * were let through in it. Times are monotonic, so a step of the wall clock changes nothing. In
+ * memory, so of this process alone: for addresses; a key is counted in the store.
  */
 export class MinuteWindow {
   /** Times of what was let through, oldest first; the least recently used name first. */

@@ -1,4 +1,4 @@
-import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder } from "kysely";
+import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -16,6 +16,11 @@ export interface Abilities {
    * transactions that wait together are committed together.
    */
   readonly oneWriter: boolean;
+  /**
+   * Runs a transaction whose commit need not be on the disk when it returns: it survives the
+   * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
+   */
+  readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /** How the engine declares columns on which the two differ. */
   readonly columns: {
     readonly bytes: ColumnDataType | RawBuilder<unknown>;

@@ -7,6 +7,7 @@ import { keyStore } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { projectStore } from "./projects.ts";
+import { quotaStore } from "./quota.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
@@ -43,6 +44,7 @@ export async function openStore({ path, now = Date.now }: StoreOptions): Promise
     keys: keyStore(engine, transactions, now),
     endpoints: endpointStore(engine, transactions, now),
     audit: auditStore(engine),
+    quota: quotaStore(transactions, now),
     onWork: (listener) => wakeups.onWork(listener),
     onDeliveries: (listener) => wakeups.onDeliveries(listener),
     async ping() {

@@ -20,6 +20,7 @@ export interface Store {
   readonly endpoints: EndpointStore;
   readonly audit: AuditStore;
   readonly deliveries: DeliveryStore;
+  readonly quota: QuotaStore;
 
   /**
    * Calls back when work may be available: a submission was accepted or given back,
@@ -222,4 +223,19 @@ export interface DeliveryStore {
     endpointId: string,
     test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
   ): Promise<DeliveryClaim | undefined>;
+}
+
+/** The requests that each key made in the last minute: the same numbers for every process, and over a restart. */
+export interface QuotaStore {
+  /**
+   * Lets one more request of the key through, or not. Exact: in no minute more than the limit go
+   * through, whatever process they come to, and a refused one does not count. A limit that
+   * changed holds from the next request on, for those before it, too.
+   * @param limit requests in any 60 s; it may differ from one call to the next.
+   * @returns 0 when it went through; otherwise the whole seconds after which one will.
+   */
+  take(keyId: string, limit: number): Promise<number>;
+
+  /** Removes what no window needs any more. To be called now and then. */
+  forget(): Promise<void>;
 }

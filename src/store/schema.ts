@@ -65,7 +65,7 @@ interface ApiKeyTable {
   turn: Generated<number>;
 }
 
-/** The newest requests of each key, as many as it may make in a minute: what an exact window needs. */
+/** The requests of the last minute of each key, and the newest before that: what an exact window needs. */
 interface QuotaTable {
   key_id: string;
   /** Counts up per key. */

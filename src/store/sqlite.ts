@@ -20,10 +20,23 @@ export function openSqlite(path: string): Engine {
   database.pragma("synchronous = FULL");
   database.pragma("foreign_keys = ON");
   const config = { database: withStatementCache(database) };
+  const db = new Kysely<Schema>({ dialect: new ImmediateDialect(config) });
   return {
-    db: new Kysely<Schema>({ dialect: new ImmediateDialect(config) }),
+    db,
     abilities: {
       oneWriter: true,
+      // In WAL mode, NORMAL leaves out the flush and nothing else: a power cut takes the newest
+      // commits away, whole ones, and the next full commit flushes these as well. The connection
+      // is held meanwhile, so no other commit is without its flush.
+      unflushed: (work) =>
+        db.connection().execute(async (connection) => {
+          database.pragma("synchronous = NORMAL");
+          try {
+            return await connection.transaction().execute(work);
+          } finally {
+            database.pragma("synchronous = FULL");
+          }
+        }),
       columns: {
         bytes: "blob",
         sequenceType: "integer",

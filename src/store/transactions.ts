@@ -5,6 +5,7 @@ import type { Schema } from "./schema.ts";
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Waiting {
+  readonly flushed: boolean;
   readonly run: (trx: Transaction<Schema>) => Promise<() => void>;
   readonly reject: (error: unknown) => void;
 }
@@ -27,9 +28,19 @@ export class Transactions {
   }
 
   run<T>(work: Work<T>): Promise<T> {
-    if (!this.#engine.abilities.oneWriter) return this.#engine.db.transaction().execute(work);
+    return this.#run(work, true);
+  }
+
+  /** For what a power cut may forget: it survives the end of the process, and nobody waits for the disk. */
+  runUnflushed<T>(work: Work<T>): Promise<T> {
+    return this.#run(work, false);
+  }
+
+  #run<T>(work: Work<T>, flushed: boolean): Promise<T> {
+    if (!this.#engine.abilities.oneWriter) return this.#transaction(flushed, work);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({
+        flushed,
         run: async (trx) => {
           const value = await work(trx);
           return () => resolve(value);
@@ -41,6 +52,11 @@ export class Transactions {
       // In the next turn, so that everything that this turn brings is in the group.
       setImmediate(() => void this.#drain());
     });
+  }
+
+  #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
+    const { db, abilities } = this.#engine;
+    return flushed ? db.transaction().execute(work) : abilities.unflushed(work);
   }
 
   async #drain(): Promise<void> {
@@ -57,7 +73,9 @@ export class Transactions {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     const settle: (() => void)[] = [];
-    await this.#engine.db.transaction().execute(async (trx) => {
+    // One that must be on the disk takes the others along.
+    const flushed = group.some((piece) => piece.flushed);
+    await this.#transaction(flushed, async (trx) => {
       for (const { run, reject } of group) {
         await sql`savepoint piece`.execute(trx);
         try {

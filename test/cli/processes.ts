@@ -18,7 +18,10 @@ export function dataDirectory(t: TestContext): string {
   const certificate = join(data, "tls", "server.pem");
   const key = join(data, "tls", "server.key");
   const options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"];
-  execFileSync("openssl", ["req", "-x509", ...options, "-keyout", key, "-out", certificate], { stdio: "ignore" });
+  const names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  execFileSync("openssl", ["req", "-x509", ...options, ...names, "-keyout", key, "-out", certificate], {
+    stdio: "ignore",
+  });
   if (process.getuid?.() === 0) for (const path of [data, join(data, "db"), key]) chownSync(path, NOBODY, NOBODY);
   return data;
 }

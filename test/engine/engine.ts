@@ -12,6 +12,8 @@ export interface Engine {
   readonly launcher: Launcher;
   readonly service: Serving;
   readonly data: string;
+  /** Of an account that may do everything, often. */
+  readonly key: string;
   readonly ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
   /** Submits and waits for the record; polls on when it took longer than a connection is held. */
   readonly run: (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
@@ -73,7 +75,10 @@ async function start({
     if (served === 0 && launched === 0) return;
     throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
   };
-  return [{ launcher, service, data, ask, run: (language, code, more) => run(ask, { language, code, ...more }) }, stop];
+  return [
+    { launcher, service, data, key, ask, run: (language, code, more) => run(ask, { language, code, ...more }) },
+    stop,
+  ];
 }
 
 /** The source of a program in test/programs/. */

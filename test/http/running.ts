@@ -10,6 +10,7 @@ import { createKey, type NewKey } from "../../src/admin/keys.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
@@ -48,6 +49,7 @@ export interface Running {
   readonly store: Store;
   /** The store's; it stands still unless a test moves it. */
   readonly clock: Clock;
+  readonly databasePath: string;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -62,12 +64,13 @@ export interface Options {
   readonly transport?: Transport;
   readonly holdMs?: number;
   readonly maxPending?: number;
+  readonly limits?: Partial<ListenerLimits>;
 }
 
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store, clock } = await temporaryStore(t);
+  const { store, clock, path } = await temporaryStore(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const server = new HttpServer(
@@ -84,6 +87,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       holdMs: options.holdMs ?? 30_000,
     },
     options.transport ?? { kind: "https", certPath, keyPath },
+    options.limits,
   );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   // Registered after the store's, and hooks run in order: the store closes its waiters first.
@@ -103,7 +107,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, server, port, caPath: certPath, logs, engine, key, ask, submit };
+  return { store, clock, databasePath: path, server, port, caPath: certPath, logs, engine, key, ask, submit };
 }
 
 function send(

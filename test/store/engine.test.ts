@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { sql } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { Engine } from "../../src/store/engine.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import type { Schema } from "../../src/store/schema.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { Transactions } from "../../src/store/transactions.ts";
 
@@ -59,4 +60,26 @@ test("work that waits together shares a commit", async (t) => {
   });
   await Promise.all(Array.from({ length: 50 }, () => transactions.run(async () => {})));
   assert.equal(commits, 1);
+});
+
+test("what need not be on the disk is not flushed, and what comes with it or after it is", async (t) => {
+  const opened = await engine(t);
+  const transactions = new Transactions(opened);
+  const add = (name: string) => async (trx: Transaction<Schema>) => {
+    await trx.insertInto("tiers").values({ name, requests_per_minute: 1, concurrency: 1 }).execute();
+    return Object.values((await sql`pragma synchronous`.execute(trx)).rows[0] ?? {})[0];
+  };
+  assert.equal(await transactions.runUnflushed(add("forgettable")), 1);
+  assert.equal(await transactions.run(add("durable")), 2);
+  const together = [
+    transactions.runUnflushed(add("a")),
+    transactions.run(add("b")),
+    transactions.runUnflushed(add("c")),
+  ];
+  assert.deepEqual(await Promise.all(together), [2, 2, 2]);
+  await assert.rejects(
+    transactions.runUnflushed(async () => Promise.reject(new Error("x"))),
+    /x/,
+  );
+  assert.equal(await transactions.run(add("after a failure")), 2);
 });

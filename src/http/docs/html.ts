@@ -1,0 +1,27 @@
+/** Text that is HTML already; everything else that is put into a template is escaped. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Piece = Html | string | number | undefined | readonly Piece[];
+
+/** A template whose values are escaped unless they are Html themselves; undefined is nothing. */
+export function html(strings: TemplateStringsArray, ...values: readonly Piece[]): Html {
+  return new Html(strings.reduce((text, string, i) => `${text}${toText(values[i - 1])}${string}`));
+}
+
+function toText(piece: Piece): string {
+  if (piece === undefined) return "";
+  if (piece instanceof Html) return piece.text;
+  if (typeof piece === "object") return piece.map(toText).join("");
+  return String(piece).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Text with `code` in backticks. */
+export function prose(text: string): Html[] {
+  return text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+}

@@ -1,0 +1,112 @@
+import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
+import { ERRORS, type ErrorCode } from "../domain/error.ts";
+import { EXAMPLES } from "./examples.ts";
+import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
+import { jsonSchemas, type SchemaName } from "./schemas.ts";
+
+/** The API as OpenAPI 3.1: the schemas are those that validate, the errors are those of the list. */
+export interface OpenApi {
+  readonly openapi: "3.1.0";
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly [field: string]: unknown;
+}
+
+export function openApi(): OpenApi {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of OPERATIONS) {
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(operation) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Assay",
+      version: version(),
+      summary: "Runs source code that you do not trust, and tells how it ended.",
+      description:
+        "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
+        "Another path is 404, another method of a path 405 with `Allow`; HEAD is GET without the body.",
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: "apiKey", in: "header", name: "X-API-Key" } },
+      schemas: jsonSchemas(),
+      headers: {
+        RequestId: { description: "Names this answer in the log", schema: { type: "string", format: "uuid" } },
+        RetryAfter: { description: "Seconds after which to try again", schema: { type: "integer", minimum: 1 } },
+        Location: { description: "Where the result can be read", schema: { type: "string" } },
+        Allow: { description: "The methods that the path has", schema: { type: "string" } },
+      },
+      responses: Object.fromEntries(ELSEWHERE.map((code) => [code, errorResponse([code])])),
+    },
+  };
+}
+
+/** @returns package.json's. */
+function version(): string {
+  const file = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(file) as { version: string }).version;
+}
+
+function describe({ id, summary, description, parameters, body, answers, errors }: Operation) {
+  const byStatus = Map.groupBy([...ANYWHERE, ...errors], (code) => ERRORS[code].status);
+  const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
+  const succeeded = answers.map(
+    (answer) =>
+      [
+        answer.status,
+        {
+          description: answer.description,
+          headers: { "X-Request-Id": header("RequestId"), ...(answer.location && { Location: header("Location") }) },
+          content: json({ schema: eitherOf(answer.schemas) }),
+        },
+      ] as const,
+  );
+  return {
+    operationId: id,
+    summary,
+    description,
+    parameters,
+    ...(body && { requestBody: { required: true, content: json({ schema: eitherOf([body]) }) } }),
+    responses: Object.fromEntries([...succeeded, ...failed]),
+  };
+}
+
+/** One response for all errors of a status, with each of them as an example. */
+function errorResponse(codes: readonly ErrorCode[]) {
+  const examples = codes.map((code) => [code, EXAMPLES[code]] as const);
+  const status = examples[0]?.[1].status ?? 500;
+  const headers = new Set(examples.flatMap(([, { headers }]) => Object.keys(headers)));
+  return {
+    description: examples.map(([, { body }]) => body.error).join("; ") || (STATUS_CODES[status] ?? ""),
+    headers: {
+      "X-Request-Id": header("RequestId"),
+      ...(headers.has("retry-after") && { "Retry-After": header("RetryAfter") }),
+      ...(headers.has("allow") && { Allow: header("Allow") }),
+    },
+    content: json({
+      schema: eitherOf([...new Set(codes.map((code) => BODIES[code] ?? "Error"))]),
+      examples: Object.fromEntries(examples.map(([code, { body }]) => [code, { value: body }])),
+    }),
+  };
+}
+
+function header(name: string) {
+  return { $ref: `#/components/headers/${name}` };
+}
+
+function json(media: object) {
+  return { "application/json": media };
+}
+
+function eitherOf(names: readonly SchemaName[]) {
+  const references = names.map((name) => ({ $ref: `#/components/schemas/${name}` }));
+  return references.length === 1 ? references[0] : { anyOf: references };
+}
+
+/** Errors that carry more than `error` and `message`. */
+const BODIES: Partial<Record<ErrorCode, SchemaName>> = { notFinished: "NotFinished", notReady: "NotReady" };

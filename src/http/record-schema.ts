@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { type Cause, LIMIT_CAUSES, VERDICTS } from "../domain/outcome.ts";
+import { SCHEMA_VERSION, type SubmissionRecord } from "../domain/record.ts";
+
+/** The record as clients may rely on it. `src/domain/record.ts` makes it; types and tests hold the two together. */
+
+const CAUSES = [
+  "normal_exit",
+  "nonzero_exit",
+  "fatal_signal",
+  "compile_error",
+  "internal_error",
+  ...LIMIT_CAUSES,
+  ...LIMIT_CAUSES.map((cause) => `compile_${cause}` as const),
+] as const satisfies readonly Cause[];
+
+const count = z.int().min(0);
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: "date-time", description: "ISO 8601, UTC, milliseconds" });
+const rlimit = z.strictObject({ soft: count, hard: count });
+
+const result = z.strictObject({
+  verdict: z.enum(VERDICTS).nullable(),
+  cause: z.enum(CAUSES).nullable().describe("Why the run ended"),
+  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("Who ended it"),
+  exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
+  signal: z.int().min(1).max(64).nullable(),
+  error_message: z.string().nullable().describe("For people; null on success"),
+});
+
+const output = z.strictObject({
+  stdout: z.string().nullable(),
+  stderr: z.string().nullable(),
+  integrity: z.enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"]).nullable(),
+});
+
+const metrics = z
+  .strictObject({
+    cpu_time_secs: z.number().min(0).nullable(),
+    wall_time_secs: z.number().min(0).nullable(),
+    memory_peak_bytes: count.nullable(),
+    cpu_wall_ratio: z.number().min(0).nullable(),
+    divergence: z.enum(["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"]).nullable(),
+  })
+  .describe("Of the execute step alone, children included");
+
+const isolation = z.strictObject({
+  mode: z.enum(["strict", "incomplete"]),
+  controls_applied: z.array(z.string()).describe("Read back from the kernel"),
+  controls_missing: z.array(z.string()).describe("Not empty: the verdict is IE"),
+  proc_policy: z.enum(["hardened", "none"]),
+  sys_policy: z.enum(["builtin-deny", "custom", "disabled"]),
+  pidfd_mode: z.enum(["native", "fallback"]),
+  reason: z.string(),
+});
+
+const limits = z.strictObject({
+  rlimits: z.strictObject({
+    cpu_secs: rlimit.exactOptional(),
+    as_bytes: rlimit.exactOptional(),
+    nofile: rlimit.exactOptional(),
+    nproc: rlimit.exactOptional(),
+  }),
+  cgroup_backend: z.enum(["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]),
+  cgroup: z.strictObject({
+    memory_limit_bytes: count,
+    memory_peak_bytes: count,
+    oom_events: count,
+    oom_kill_events: count,
+    cpu_usage_usec: count,
+    process_count: count,
+    process_limit: count,
+  }),
+});
+
+const teardown = z.strictObject({
+  reap_status: z.enum(["clean", "incomplete"]),
+  descendant_containment: z.enum(["ok", "leaked"]),
+  zombie_count: count,
+  cleanup_verified: z.boolean(),
+  residual_mounts: z.array(z.string()),
+  collection_errors: z.array(z.string()),
+  judge_actions: z
+    .array(z.strictObject({ action_type: z.enum(["forced_kill", "descendant_kill"]), details: z.string() }))
+    .exactOptional()
+    .describe("Only when the supervisor intervened"),
+});
+
+export const record = z
+  .strictObject({
+    id: z.uuid(),
+    schema_version: z.literal(SCHEMA_VERSION),
+    language: z.string().describe("Canonical name"),
+    profile: z.enum(["judge", "agent"]),
+    status: z.enum(["pending", "running", "completed", "error"]),
+    timestamps: z.strictObject({
+      created_at: time,
+      started_at: time.nullable(),
+      completed_at: time.nullable(),
+    }),
+    result,
+    output,
+    metrics,
+    evidence: z.strictObject({ isolation, limits, teardown }).nullable().describe("Null until a run has been reported"),
+  })
+  .describe("A submission as it stands: what is not known yet is null") satisfies z.ZodType<SubmissionRecord>;

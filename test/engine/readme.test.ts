@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runFetchClient, runShellClient } from "../http/readme-client.ts";
+import { useEngine } from "./engine.ts";
+import { checked } from "./record.ts";
+
+const engine = useEngine();
+
+function found() {
+  const { service, key, data } = engine();
+  return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
+}
+
+test("the shell lines of README.md print the record of a real run", async () => {
+  const { code, stdout, stderr } = await runShellClient(found());
+  assert.equal(code, 0, stderr);
+  const record = checked(JSON.parse(stdout));
+  assert.equal(record.result.verdict, "AC");
+  assert.equal(record.output.stdout, "42\n");
+});
+
+test("the JavaScript of README.md prints the verdict and the output of a real run", async () => {
+  const { code, stdout, stderr } = await runFetchClient(found());
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout, "AC 42\n\n");
+});

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import Ajv2020 from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import fc from "fast-check";
+import type { OpenApi } from "../../src/http/openapi.ts";
+import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
+import { runPending, startHttp } from "./running.ts";
+import { type Answer, Line } from "./wire.ts";
+
+const REQUESTS = 20_500;
+const CHUNK = 500;
+const DRAIN_EVERY = 100;
+const LINES = 8;
+/** The same requests every time; another seed finds other things: ASSAY_TEST_SEED=… */
+const SEED = Number(process.env.ASSAY_TEST_SEED ?? 20_260_101);
+
+const REPEATED = ["0f8fad5b-d9cb-469f-a165-70867728950e", "0f8fad5b-d9cb-469f-a165-70867728950f"];
+
+test("whatever is sent to whatever endpoint, the answer is one that /openapi.json tells", {
+  timeout: 240_000,
+}, async (t) => {
+  const { port, key, store, logs, ask, submit } = await startHttp(t, {
+    transport: { kind: "loopback" },
+    holdMs: 20,
+    maxPending: 3,
+    limits: { requestTimeout: 2_000, headersTimeout: 2_000, connectionsCheckingInterval: 200 },
+  });
+  const document = (await ask({ path: "/openapi.json" })).json as OpenApi;
+  const known: Known = {
+    keys: [await key({ requestsPerMinute: 1_000_000, profiles: ["judge", "agent"] })],
+    ids: await Promise.all(Array.from({ length: 3 }, async () => (await submit()).json.id as string)),
+    words: {
+      language: ["python", "py", "c", "rust", "cobol"],
+      wait: ["true", "true", "false"],
+      "Idempotency-Key": REPEATED,
+    },
+  };
+  const judge = new Judge(document);
+  const lines = Array.from({ length: LINES }, () => new Line(port));
+  t.after(() => {
+    for (const line of lines) line.close();
+  });
+  for (let chunk = 0; chunk * CHUNK < REQUESTS; chunk++) {
+    const seed = SEED + chunk;
+    const wires = fc.sample(requests(document, known), { numRuns: CHUNK, seed });
+    const each = async (line: Line) => {
+      for (let wire = wires.shift(); wire; wire = wires.shift()) {
+        let answer: Answer | undefined;
+        try {
+          answer = await line.ask(wire);
+          judge.check(wire, answer);
+          // Something has to make room in the queue now and then.
+          if (judge.count % DRAIN_EVERY === 0) await runPending(store);
+        } catch (error) {
+          assert.fail(`seed ${seed}: ${(error as Error).message}\n${show(wire)}\n${JSON.stringify(answer)}`);
+        }
+      }
+    };
+    await Promise.all(lines.map(each));
+  }
+
+  assert.equal((await ask({ path: "/api/health" })).status, 200, "it still answers");
+  assert.deepEqual(
+    logs.filter((line) => /"level":[56]0/.test(line)),
+    [],
+    "no fault was logged",
+  );
+  const seen = [...judge.seen].sort();
+  t.diagnostic(
+    `seed ${SEED}, ${judge.count} requests: ${seen.map(([status, count]) => `${status} ${count}`).join(", ")}`,
+  );
+  assert.ok(judge.count >= 20_000);
+  for (const status of [200, 202, 400, 401, 404, 405, 408, 413, 415, 417, 422, 429, 431, 503]) {
+    assert.ok(judge.seen.has(status), `the requests never led to ${status}`);
+  }
+});
+
+/** What the document allows an answer to be. */
+class Judge {
+  readonly seen = new Map<number, number>();
+  count = 0;
+  readonly #allowed: { readonly pattern: RegExp; readonly method: string; readonly checks: Checks }[];
+  /** Of a path or a method that there is not, and of the pages: what every endpoint may answer, 404 and 405. */
+  readonly #elsewhere: Checks;
+
+  constructor(document: OpenApi) {
+    const ajv = addFormats.default(new Ajv2020.default({ strict: false }));
+    const compile = (responses: Responses): Checks =>
+      new Map(
+        Object.entries(responses).map(([status, { content }]) => {
+          const schema = content["application/json"]?.schema ?? assert.fail(`${status} has no schema`);
+          return [Number(status), ajv.compile({ ...schema, components: document.components })] as const;
+        }),
+      );
+    this.#allowed = endpoints(document).map(({ path, method }) => {
+      const { responses } = (document.paths[path]?.[method.toLowerCase()] ?? {}) as { responses: Responses };
+      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+      return { pattern, method, checks: compile(responses) };
+    });
+    const [first = new Map(), ...others] = this.#allowed.map(({ checks }) => checks);
+    const common = [...first].filter(([status]) => status >= 400 && others.every((checks) => checks.has(status)));
+    const listed = compile(
+      Object.fromEntries(Object.values(document.components.responses as Responses).map((one) => [statusOf(one), one])),
+    );
+    this.#elsewhere = new Map([...common, ...listed]);
+  }
+
+  /** @throws when the answer is not one of those. */
+  check({ method, target }: Wire, { status, headers, body }: Answer): void {
+    this.count++;
+    this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
+    assert.ok(status < 500 || status === 503, "5xx");
+    assert.match(headers["x-request-id"] ?? "", /^[0-9a-f-]{36}$/);
+    assert.equal(headers["x-content-type-options"], "nosniff");
+    const [path = ""] = target.split("?");
+    const asked = method === "HEAD" ? "GET" : method;
+    const endpoint = this.#allowed.find((one) => one.method === asked && one.pattern.test(path));
+    if (!endpoint && status < 400) {
+      assert.match(path, /^\/(docs|openapi\.json)/, "only the pages answer beside the endpoints");
+      return;
+    }
+    const check = (endpoint?.checks ?? this.#elsewhere).get(status);
+    assert.ok(check, `${status} is not documented`);
+    assert.match(headers["content-type"] ?? "", /^application\/json/);
+    if (status === 429) assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
+    if (status === 405) assert.ok(headers.allow);
+    if (method === "HEAD" && body === "") return;
+    assert.ok(check(JSON.parse(body)), "the body is not what the schema says");
+  }
+}
+
+type Checks = Map<number, (value: unknown) => boolean>;
+type Responses = Record<string, { content: Record<string, { schema: object; examples?: Record<string, unknown> }> }>;
+
+/** The document names these by their code; what status that is, the list of errors says. */
+function statusOf({ content }: Responses[string]): number {
+  const [code = ""] = Object.keys(content["application/json"]?.examples ?? {});
+  return { routeNotFound: 404, methodNotAllowed: 405, tooManyRequests: 429 }[code] ?? assert.fail(`unknown: ${code}`);
+}
+
+function show({ method, target, headers, body }: Wire): string {
+  const short = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}… (${text.length})` : text);
+  return JSON.stringify({
+    method,
+    target: short(target),
+    headers: headers.map(([name, value]) => `${name}: ${short(value)}`),
+    body: body && short(body.toString()),
+  });
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { connect as plainConnect, type Socket } from "node:net";
+import { connect } from "node:tls";
+
+/** A connection that says exactly the bytes it is told to: what no HTTP client would send. */
+export class Raw {
+  readonly socket: Socket;
+  #text = "";
+  /** Resolves with everything that was received, once the other side has closed. */
+  readonly ended: Promise<string>;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    // One character for each byte.
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk: string) => {
+      this.#text += chunk;
+    });
+    socket.on("error", () => {});
+    this.ended = new Promise((resolve) => socket.once("close", () => resolve(this.#text)));
+  }
+
+  static secure(port: number, caPath: string): Raw {
+    return new Raw(connect({ port, host: "127.0.0.1", ca: readFileSync(caPath), servername: "localhost" }));
+  }
+
+  /** @param keepsOpen whether it leaves its own side open when the other one has closed. */
+  static plain(port: number, keepsOpen = false): Raw {
+    return new Raw(plainConnect({ port, host: "127.0.0.1", allowHalfOpen: keepsOpen }));
+  }
+
+  get received(): string {
+    return this.#text;
+  }
+
+  write(text: string): void {
+    this.socket.write(text, "latin1");
+  }
+}

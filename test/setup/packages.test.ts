@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { test } from "node:test";
+
+const CHECKOUT = resolve(import.meta.dirname, "../..");
+
+/** What set-up would see to for a command, by its own words. */
+function needed(command: string): string[] {
+  const script = `checkout=$1 command=$2; . "$checkout/setup/machine.sh"; needed_packages`;
+  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command], { encoding: "utf8" }).trim().split("\n");
+}
+
+function listed(file: string): string[] {
+  const lines = readFileSync(resolve(CHECKOUT, "setup", file), "utf8").split("\n");
+  return lines.filter((line) => line !== "" && !line.startsWith("#")).map((line) => line.split(" ")[0] ?? "");
+}
+
+test("packages that tests alone need are installed by the test command and by no other", () => {
+  const tests = listed("packages-test");
+  assert.ok(tests.includes("chromium"));
+  for (const command of ["serve", "run", "keys", "doctor", "bench"]) {
+    for (const name of tests) assert.equal(needed(command).includes(name), false, `${command}: ${name}`);
+    for (const name of listed("packages")) assert.ok(needed(command).includes(name), `${command}: ${name}`);
+  }
+  for (const name of [...listed("packages"), ...tests]) assert.ok(needed("test").includes(name), name);
+});
