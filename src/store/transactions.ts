@@ -1,8 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
+import type { Wakeups, Word } from "./wakeups.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
+
+interface Options<T> {
+  /** What the result gives reason to say once it is durable. */
+  readonly words?: (value: T) => readonly Word[];
+}
 
 interface Waiting {
   readonly run: (trx: Transaction<Schema>) => Promise<() => void>;
@@ -11,23 +18,55 @@ interface Waiting {
 
 /** Pieces of work that share one commit at most: bounds how long one of them waits. */
 const MAX_GROUP = 64;
+/** Tries of one piece of work that loses to others; each try waits longer for its turn. */
+const MAX_TRIES = 6;
+const TRY_AGAIN_MS = 10;
 
 /**
- * Runs pieces of work, each all or nothing, and resolves only when it is durable.
+ * Runs pieces of work, each all or nothing, and resolves only when it is durable; then it
+ * wakes whoever its words concern, here and in other processes.
  * Where there is one writer, those that wait at the same time share one commit and so one
  * flush to the disk; each has a savepoint of its own, so one that fails takes no other along.
  */
 export class Transactions {
   readonly #engine: Engine;
+  readonly #wakeups: Wakeups;
   #waiting: Waiting[] = [];
   #draining = false;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, wakeups: Wakeups) {
     this.#engine = engine;
+    this.#wakeups = wakeups;
   }
 
-  run<T>(work: Work<T>): Promise<T> {
-    if (!this.#engine.abilities.oneWriter) return this.#engine.db.transaction().execute(work);
+  /** @param work may be run more than once, so it changes nothing but the database. */
+  async run<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
+    const value = this.#engine.abilities.oneWriter ? await this.#inGroup(work) : await this.#alone(work, words);
+    for (const word of words(value)) this.#wakeups.say(word);
+    return value;
+  }
+
+  async #alone<T>(work: Work<T>, words: (value: T) => readonly Word[]): Promise<T> {
+    const { db, abilities } = this.#engine;
+    for (let tries = 1; ; tries++) {
+      try {
+        // Named, because a lock protects nothing if what is read after it is older than the lock.
+        return await db
+          .transaction()
+          .setIsolationLevel("read committed")
+          .execute(async (trx) => {
+            const value = await work(trx);
+            await abilities.notify?.tell(trx, words(value));
+            return value;
+          });
+      } catch (error) {
+        if (tries === MAX_TRIES || !abilities.lostToAnother(error)) throw error;
+        await sleep(Math.random() * TRY_AGAIN_MS * 2 ** tries);
+      }
+    }
+  }
+
+  #inGroup<T>(work: Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({
         run: async (trx) => {
