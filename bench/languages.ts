@@ -97,7 +97,7 @@ async function startedService(data: string, socket: string) {
     { data, listen: "127.0.0.1:0", workers: "1", launcherSocket: socket, plainHttp: true },
     { ASSAY_LOG_LEVEL: "silent" },
   );
-  const store = await openStore({ path: config.databasePath });
+  const store = await openStore(config);
   const { key } = await createKey(store, { name: "bench", requestsPerMinute: 1_000_000, profiles: ["judge"] }, "bench");
   await store.close();
   const service = await startService(config);

@@ -1,11 +1,11 @@
-// ask-until-ready.ts ADDRESS: ends with 0 as soon as the service's operator listener there (HOST:PORT or unix:/PATH)
-// says that it is ready, which takes a real run through every control; with 1 when it has not after two minutes.
+// ask-until-ready.ts ADDRESS PATH: ends with 0 as soon as the operator listener there (HOST:PORT or unix:/PATH) answers
+// PATH with 200: /ready takes a real run through every control. With 1 when it has not after two minutes.
 import { request } from "node:http";
 
 const PATIENCE_MS = 120_000;
 const PAUSE_MS = 50;
 
-const address = process.argv[2] ?? "";
+const [address = "", path = "/ready"] = process.argv.slice(2);
 const where = address.startsWith("unix:")
   ? { socketPath: address.slice("unix:".length) }
   : {
@@ -17,7 +17,7 @@ const where = address.startsWith("unix:")
 function ask(): Promise<{ status: number; words: string }> {
   return new Promise((resolve) => {
     // Without an agent, because one would keep the connection, and with it this process, for five idle seconds.
-    const asked = request({ ...where, agent: false, path: "/ready", timeout: 30_000 }, (answer) => {
+    const asked = request({ ...where, agent: false, path, timeout: 30_000 }, (answer) => {
       let words = "";
       answer.setEncoding("utf8").on("data", (text: string) => (words += text));
       answer.on("end", () => resolve({ status: answer.statusCode ?? 0, words }));

@@ -73,6 +73,7 @@ wait_for() {
 prepare_engine
 build_launcher --sanitize
 build_launcher --faults
+find_postgres
 prepared test
 take_uid_range
 scratch=$instance_dir/data
@@ -88,8 +89,9 @@ ASSAY_TEST_IMAGE=$image
 ASSAY_TEST_DATA=$scratch
 ASSAY_TEST_UID_BASE=$uid_base
 ASSAY_TEST_INSTANCE=$instance
+ASSAY_TEST_POSTGRES=$postgres
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
-  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE'
+  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES'
 
 machine_state >"$instance_dir/before"
 cd "$app" || exit

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
+import type { Database } from "./domain/database.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
 /**
@@ -10,11 +11,13 @@ import type { Address, HostPort, Transport } from "./domain/transport.ts";
  */
 export interface Config {
   readonly dataDir: string;
-  readonly databasePath: string;
+  readonly database: Database;
   readonly listen: Address;
   readonly transport: Transport;
   /** Liveness and readiness without a key, for the machine's own operator; null for none. */
   readonly operatorListen: Address | null;
+  /** Whether the service runs submissions itself; if not, workers in other processes do. */
+  readonly ownWorker: boolean;
   /** Submissions that this process runs at once. */
   readonly workers: number;
   readonly launcherSocket: string;
@@ -43,7 +46,10 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** What the command line may set; undefined means "not given". */
 export interface Flags {
   readonly data?: string | undefined;
+  readonly database?: string | undefined;
   readonly listen?: string | undefined;
+  /** False for `--no-worker`. */
+  readonly worker?: boolean | undefined;
   readonly workers?: string | undefined;
   readonly launcherSocket?: string | undefined;
   readonly operatorListen?: string | undefined;
@@ -91,8 +97,17 @@ const receivers = list.transform((items, context) =>
 /** Addresses or CIDR blocks. A name would be looked up by nobody, and so would trust nobody. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
 
+/** Never repeated in an error: it may hold a password. */
+const databaseUrl = z
+  .string()
+  .refine(
+    (text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
+    "must be a URL that begins with postgres://",
+  );
+
 const settingsSchema = z.object({
   ASSAY_DATA: z.string().startsWith("/", "must be an absolute path").default("/var/lib/assay"),
+  ASSAY_DATABASE: databaseUrl.optional(),
   ASSAY_LISTEN: address.prefault("127.0.0.1:8443"),
   ASSAY_OPERATOR_LISTEN: address.optional(),
   ASSAY_TLS_CERT: z.string().optional(),
@@ -122,10 +137,11 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   const dataDir = settings.ASSAY_DATA;
   return {
     dataDir,
-    databasePath: join(dataDir, "db", "assay.sqlite"),
+    database: databaseOf(settings.ASSAY_DATABASE, dataDir),
     listen: settings.ASSAY_LISTEN,
     transport: transportOf(settings),
     operatorListen: operatorAddress(settings.ASSAY_OPERATOR_LISTEN),
+    ownWorker: flags.worker ?? true,
     workers: settings.ASSAY_WORKERS,
     launcherSocket: settings.ASSAY_LAUNCHER_SOCKET ?? join(dataDir, "run", "serve", "launcher.sock"),
     maxPending: settings.ASSAY_MAX_PENDING,
@@ -148,6 +164,7 @@ function ourSettings(environment: NodeJS.ProcessEnv): Record<string, string | un
 function fromFlags(flags: Flags): Record<string, string> {
   const named = {
     ASSAY_DATA: flags.data,
+    ASSAY_DATABASE: flags.database,
     ASSAY_LISTEN: flags.listen,
     ASSAY_WORKERS: flags.workers,
     ASSAY_LAUNCHER_SOCKET: flags.launcherSocket,
@@ -157,6 +174,10 @@ function fromFlags(flags: Flags): Record<string, string> {
     ASSAY_WEBHOOK_CA: flags.webhookCa && resolve(flags.webhookCa),
   };
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function databaseOf(url: string | undefined, dataDir: string): Database {
+  return url === undefined ? { kind: "sqlite", path: join(dataDir, "db", "assay.sqlite") } : { kind: "postgres", url };
 }
 
 function transportOf(settings: z.output<typeof settingsSchema>): Transport {

@@ -10,10 +10,12 @@ import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { tiersCommand } from "./cli/tiers.ts";
 import { webhooksCommand } from "./cli/webhooks.ts";
+import { workerCommand } from "./cli/worker.ts";
 import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
 import { ProtocolError } from "./sandbox/wire.ts";
+import { StoreError } from "./store/errors.ts";
 import { SecretKeyError } from "./webhooks/key-file.ts";
 import { BlockedError } from "./webhooks/target.ts";
 
@@ -28,12 +30,14 @@ const SENTENCES = [
   ProtocolError,
   SandboxError,
   SecretKeyError,
+  StoreError,
 ];
 
 /** One command per file of cli/. */
 const program = new Command("assay")
   .description("sandboxed code execution with kernel evidence")
   .addCommand(serveCommand())
+  .addCommand(workerCommand())
   .addCommand(accountsCommand())
   .addCommand(projectsCommand())
   .addCommand(keysCommand())

@@ -11,7 +11,7 @@ test("without any setting it is HTTPS on loopback, with the certificate of the d
     certPath: "/var/lib/assay/tls/server.pem",
     keyPath: "/var/lib/assay/tls/server.key",
   });
-  assert.equal(config.databasePath, "/var/lib/assay/db/assay.sqlite");
+  assert.deepEqual(config.database, { kind: "sqlite", path: "/var/lib/assay/db/assay.sqlite" });
   assert.equal(config.launcherSocket, "/var/lib/assay/run/serve/launcher.sock");
   assert.equal(config.maxPending, 1000);
   assert.equal(config.operatorListen, null);
@@ -22,6 +22,20 @@ test("a flag wins over the environment", () => {
   assert.equal(config.dataDir, "/srv/b");
   assert.equal(config.workers, 7);
   assert.equal(loadConfig({}, { ASSAY_WORKERS: "3" }).workers, 3);
+});
+
+test("a database on a server is named by its URL, and a wrong one is never repeated", () => {
+  const url = "postgres://assay:secret@db.example/assay";
+  assert.deepEqual(loadConfig({ database: url }, {}).database, { kind: "postgres", url });
+  assert.deepEqual(loadConfig({}, { ASSAY_DATABASE: "postgresql:///assay?host=/run" }).database.kind, "postgres");
+  for (const wrong of ["mysql://u:secret@h/d", "/secret.sqlite", "postgres:secret", "postgres://u:secret@:x/"]) {
+    assert.throws(
+      () => loadConfig({ database: wrong }, {}),
+      (error: Error) =>
+        error instanceof ConfigError && /^ASSAY_DATABASE: /.test(error.message) && !/secret/.test(error.message),
+      wrong,
+    );
+  }
 });
 
 test("addresses are HOST:PORT, [IPV6]:PORT or a Unix socket", () => {

@@ -10,8 +10,10 @@ export function serveCommand(): Command {
   return new Command("serve")
     .description("run the service; the launcher must already listen")
     .option("--data <directory>", "data directory (ASSAY_DATA)")
+    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
     .option("--listen <host:port>", "where clients connect (ASSAY_LISTEN)")
     .option("--workers <number>", "submissions that run at once (ASSAY_WORKERS)")
+    .option("--no-worker", "run nothing here: workers are 'assay worker' with the same PostgreSQL database")
     .option("--launcher-socket <path>", "the launcher's socket (ASSAY_LAUNCHER_SOCKET)")
     .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
     .option("--webhook-allow <host:port>", "a webhook receiver that may have any address; may be repeated", append, [])
@@ -22,7 +24,12 @@ export function serveCommand(): Command {
 
 async function serve(flags: Flags): Promise<void> {
   const config = loadConfig(flags);
-  if (becomeOwner(config.databasePath, config.secretKey) === 0) {
+  if (!config.ownWorker && config.database.kind === "sqlite") {
+    throw new ConfigError(
+      "--no-worker needs --database postgres://…: SQLite belongs to one process, which runs everything",
+    );
+  }
+  if (becomeOwner(config.dataDir, config.secretKey) === 0) {
     throw new ConfigError(
       `the service does not run as root: start it with 'assay serve', or give ${config.dataDir}/db to its user`,
     );
@@ -34,7 +41,7 @@ async function serve(flags: Flags): Promise<void> {
 }
 
 /** Resolves at the first signal to stop; the second one ends the process at once. */
-function signalled(): Promise<void> {
+export function signalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

@@ -1,10 +1,13 @@
 import pino, { type Logger } from "pino";
-import type { Config } from "../config.ts";
+import { type Config, ConfigError } from "../config.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { openStore } from "../store/open.ts";
+import type { Store } from "../store/port.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
+import { Announcer } from "../worker/announcer.ts";
+import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
 import { ownWebhookSettings, sendOptions } from "./webhook-settings.ts";
@@ -31,8 +34,12 @@ export async function startService(config: Config): Promise<Service> {
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   const languages = ourLanguages();
   const sending = sendOptions(config, ownWebhookSettings(config));
-  const store = await openStore({ path: config.databasePath });
-  const engine = Worker.start({ ...config, store, languages, log });
+  const store = await openStore(config);
+  const worker = config.ownWorker ? work(config, store, log) : null;
+  // Where workers may be anywhere, ours is one of them; else it is all there is.
+  const fleet = store.manyProcesses ? await Fleet.start({ store, leaseMs: config.leaseMs, log }) : null;
+  const engine = fleet ?? worker?.engine;
+  if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
   const deliverer = Deliverer.start({ ...sending, store, log, drainMs: config.drainMs });
   const dependencies: Dependencies = {
     store,
@@ -46,8 +53,9 @@ export async function startService(config: Config): Promise<Service> {
   const operator = new OperatorServer(dependencies);
   const stop = async () => {
     http.beginClosing();
-    await engine.stop();
-    await deliverer.stop(); // after the engine: what it finished last is sent at once
+    await worker?.stop();
+    await fleet?.stop();
+    await deliverer.stop(); // after the worker: what it finished last is sent at once
     await http.close();
     await operator.close();
     await store.close();
@@ -63,11 +71,66 @@ export async function startService(config: Config): Promise<Service> {
   }
   return {
     port,
-    ready: () => engine.begun,
+    ready: async () => worker?.begun,
     async stop() {
       log.info("draining");
       await stop();
       log.info("stopped");
+    },
+  };
+}
+
+/**
+ * A worker without a service: claims what services in other processes accept.
+ * @throws when the database or the operator's address cannot be used.
+ */
+export async function startWorker(config: Config): Promise<{ stop(): Promise<void> }> {
+  const log = logger(config);
+  if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
+  const store = await openStore(config);
+  const worker = work(config, store, log);
+  const operator = new OperatorServer({ store, engine: worker.engine });
+  const stop = async () => {
+    await worker.stop();
+    await operator.close();
+    await store.close();
+  };
+  try {
+    if (config.operatorListen) await operator.listen(config.operatorListen);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  void worker.begun.then(() => log.info({ workers: worker.engine.workers() }, "working"));
+  return {
+    async stop() {
+      log.info("draining");
+      await stop();
+      log.info("stopped");
+    },
+  };
+}
+
+interface Working {
+  readonly engine: Worker;
+  readonly begun: Promise<void>;
+  /** Drains: nobody counts on it any more, it takes nothing new, and what runs may finish. */
+  stop(): Promise<void>;
+}
+
+/** A worker in this process; where services in others may look for it, it is announced. */
+function work(config: Config, store: Store, log: Logger): Working {
+  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log });
+  const { leaseMs } = config;
+  const announcer = store.manyProcesses
+    ? Announcer.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)
+    : null;
+  return {
+    engine,
+    begun: engine.begun,
+    async stop() {
+      await announcer?.stop();
+      await engine.stop();
     },
   };
 }

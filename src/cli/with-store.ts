@@ -10,6 +10,7 @@ export const ACTOR = "cli";
 /** What every command on the store can be told. */
 export interface StoreOptions {
   readonly data?: string;
+  readonly database?: string;
   readonly json?: boolean;
   readonly webhookAllow?: readonly string[];
   readonly webhookCa?: string;
@@ -21,7 +22,8 @@ export function commandOnStore(parent: Command, name: string, about: string): Co
     .command(name)
     .description(about)
     .option("--json", "answer as one line of JSON")
-    .option("--data <directory>", "data directory");
+    .option("--data <directory>", "data directory")
+    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)");
 }
 
 /** Opens the store of a data directory for one command, whether or not the service runs. */
@@ -30,8 +32,8 @@ export async function withStore(
   work: (store: Store, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig(options);
-  becomeOwner(config.databasePath, config.secretKey);
-  const store = await openStore({ path: config.databasePath });
+  becomeOwner(config.dataDir, config.secretKey);
+  const store = await openStore(config);
   try {
     await work(store, config);
   } finally {

@@ -50,6 +50,7 @@ const list = {
   queueFull: row(503, () => "queue full, try again later"),
   shuttingDown: row(503, () => "the service is shutting down, try again later"),
   languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),
+  databaseAway: row(503, () => "the database does not answer, try again later"),
   notReady: row(503, () => "not ready: full isolation is not proven"),
 } as const;
 

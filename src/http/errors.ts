@@ -3,8 +3,12 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
+import { StoreUnavailable } from "../store/errors.ts";
 import { MAX_BODY_BYTES } from "./body.ts";
 import { ALWAYS } from "./headers.ts";
+
+/** A database that is restarted is back within seconds. */
+const AWAY = { "retry-after": "2" };
 
 /** Errors that the framework finds before our code runs, and what they are in our list. */
 const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
@@ -23,6 +27,7 @@ export function sendErrors(server: FastifyInstance): void {
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toClientError(error);
+  if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "no database");
   if (!known) request.log.error({ err: error }, "request failed");
   const { status, body, headers } = known ?? clientError("internal", []);
   // The framework's own errors come before the hook that sets these.
@@ -34,6 +39,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 function toClientError(error: unknown): ClientError | undefined {
   if (error instanceof ClientError) return error;
+  if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: AWAY });
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const listed = FRAMEWORK[code ?? ""];
   if (listed) return listed();

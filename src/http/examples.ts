@@ -43,6 +43,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   internal: clientError("internal", []),
   queueFull: clientError("queueFull", [], LATER),
   shuttingDown: clientError("shuttingDown", [], LATER),
+  databaseAway: clientError("databaseAway", [], LATER),
   languagesUnproven: clientError("languagesUnproven", [], LATER),
   notReady: clientError("notReady", [], {
     fields: { status: "not_ready", checks: [{ name: "seccomp_filter", ok: false, detail: "could not be read back" }] },

@@ -43,6 +43,7 @@ export const ANYWHERE: readonly ErrorCode[] = [
   "headersTooLarge",
   "internal",
   "shuttingDown",
+  "databaseAway",
 ];
 
 /** What no endpoint answers, because there is none of that path or method, or because it is a page. */

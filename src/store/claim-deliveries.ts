@@ -1,5 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Signing } from "../domain/webhook.ts";
+import type { Abilities } from "./engine.ts";
 import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
@@ -29,7 +30,13 @@ interface Due {
  * some, so a receiver that is slow or down takes up its own share of attempts and no more.
  * Each statement looks at a few rows of an index, however long the queue of a dead receiver is.
  */
-export async function claimDue(trx: Transaction<Schema>, request: DueRequest): Promise<DeliveryClaim[]> {
+export async function claimDue(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Abilities, "lock">,
+  request: DueRequest,
+): Promise<DeliveryClaim[]> {
+  // One after the other: what is under way to an endpoint can only be counted while nobody adds to it.
+  await lock(trx, "deliveries");
   await failUnsendable(trx, request.nowMs);
   const due: Due[] = [];
   for (const endpoint of await leastServed(trx, request)) due.push(...(await dueOf(trx, endpoint, request)));
@@ -119,6 +126,7 @@ async function failUnsendable(trx: Transaction<Schema>, nowMs: number): Promise<
     let update = trx
       .updateTable("deliveries")
       .set({ ...OVER, ended_at: nowMs, reason })
+      .where("state", "=", "pending") // still, should its attempt have been recorded meanwhile
       .where("seq", "in", due(trx, nowMs).select("seq").where("endpoint_id", "=", id));
     if (removed_at === null) update = update.where("kind", "!=", "test");
     await update.execute();

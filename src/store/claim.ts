@@ -1,4 +1,5 @@
 import { sql, type Transaction } from "kysely";
+import type { Abilities } from "./engine.ts";
 import type { Claim } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
@@ -10,7 +11,13 @@ export interface ClaimRequest {
   readonly max: number;
 }
 
-export async function claim(trx: Transaction<Schema>, request: ClaimRequest): Promise<Claim[]> {
+export async function claim(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Abilities, "lock">,
+  request: ClaimRequest,
+): Promise<Claim[]> {
+  // One after the other: a key's running submissions can only be counted while nobody adds to them.
+  await lock(trx, "claim");
   const chosen = await choose(trx, request.max);
   if (chosen.length === 0) return [];
   const seqs = chosen.map(({ seq }) => seq);

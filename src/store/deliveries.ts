@@ -8,19 +8,13 @@ import type { DeliveryClaim, DeliveryStore } from "./port.ts";
 import { readEnded } from "./read.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
-import type { Wakeups } from "./wakeups.ts";
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore(
-  { db }: Engine,
-  transactions: Transactions,
-  wakeups: Wakeups,
-  now: () => number,
-): DeliveryStore {
+export function deliveryStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): DeliveryStore {
   return {
     claimDue({ leaseMs, ...limits }) {
       const nowMs = now();
-      return transactions.run((trx) => claimDue(trx, { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs }));
+      return transactions.run((trx) => claimDue(trx, abilities, { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs }));
     },
 
     async message({ id }) {
@@ -62,10 +56,10 @@ export function deliveryStore(
       return listDeliveries(db, which);
     },
 
-    async replay(id) {
-      const replayed = await transactions.run((trx) => replay(trx, id, now()));
-      if (replayed !== undefined) wakeups.deliveries();
-      return replayed;
+    replay(id) {
+      return transactions.run((trx) => replay(trx, id, now()), {
+        words: (replayed) => (replayed === undefined ? [] : [{ kind: "deliveries" }]),
+      });
     },
 
     addTest(endpointId, test) {

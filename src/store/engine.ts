@@ -1,9 +1,10 @@
 import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
+import type { Word } from "./wakeups.ts";
 
 /**
  * A database with what it can do. Code asks for an ability, never for an engine's name, so
- * that the next engine is one more file like sqlite.ts.
+ * that the next engine is one more file like sqlite.ts and postgres.ts.
  */
 export interface Engine {
   readonly db: Kysely<Schema>;
@@ -21,6 +22,17 @@ export interface Abilities {
    * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
    */
   readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
+  /**
+   * Makes other transactions that take the same lock wait until this one has ended, and lets
+   * what follows in this one see all that they committed. Nothing where there is one writer.
+   */
+  readonly lock: (trx: Transaction<Schema>, name: string) => Promise<void>;
+  /** Whether a transaction failed only because of another one, and is worth a second try. */
+  readonly lostToAnother: (error: unknown) => boolean;
+  /** Word between processes; null: none is needed, because one process serves the database. */
+  readonly notify: Notify | null;
+  /** Whether there is a table of this name where ours are. */
+  readonly hasTable: (db: Kysely<Schema>, name: string) => Promise<boolean>;
   /** How the engine declares columns on which the two differ. */
   readonly columns: {
     readonly bytes: ColumnDataType | RawBuilder<unknown>;
@@ -28,4 +40,18 @@ export interface Abilities {
     readonly sequence: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
     readonly sequenceType: ColumnDataType;
   };
+}
+
+export interface Notify {
+  /** Says these words to the other processes at the moment in which the transaction is committed. */
+  readonly tell: (trx: Transaction<Schema>, words: readonly Word[]) => Promise<void>;
+  /**
+   * Hears what other processes say. Tries for ever; never throws.
+   * @param onGap called when words may have been missed: everything has to be looked at.
+   */
+  readonly listen: (onWord: (word: Word) => void, onGap: () => void) => Listening;
+}
+
+export interface Listening {
+  stop(): Promise<void>;
 }

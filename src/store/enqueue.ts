@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import type { Abilities } from "./engine.ts";
 import type { Enqueue, Enqueued } from "./port.ts";
 import { readSubmission } from "./read.ts";
 import { SUBMISSION_COLUMNS } from "./rows.ts";
@@ -8,7 +9,13 @@ import type { Schema } from "./schema.ts";
  * Accepts a submission, or says why not. A known idempotency key is answered before the
  * bound is looked at: a repeated request must not fail because others filled the queue.
  */
-export async function enqueue(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued> {
+export async function enqueue(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Abilities, "lock">,
+  request: Enqueue,
+): Promise<Enqueued> {
+  // One after the other: else two that count at the same time would both find the last place free.
+  await lock(trx, "enqueue");
   const known = await findKnown(trx, request);
   if (known) return known;
   const depth = await countPending(trx);

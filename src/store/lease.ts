@@ -59,33 +59,40 @@ export async function release(
   return result.numUpdatedRows > 0n ? { became: "requeued", delivers: false } : undefined;
 }
 
+/**
+ * Another process may renew, finish or sweep the same rows meanwhile. So each is taken only if
+ * it is still as it was seen, and always in the same order, or two sweeps could wait for each other.
+ */
 export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Swept & Finished> {
   const expired = await trx
     .selectFrom("submissions")
-    .select(["seq", "id", "project_id", "profile", "attempts"])
+    .select(["seq", "id", "project_id", "profile", "attempts", "fence"])
     .where("status", "=", "running")
     .where("lease_until", "<=", nowMs)
+    .orderBy("seq")
     .execute();
-  const again = expired.filter((row) => row.profile === "judge" && row.attempts < MAX_ATTEMPTS);
-  const over = expired.filter((row) => !again.includes(row));
-  for (const row of again) {
-    await trx
-      .updateTable("submissions")
-      .set({ ...UNLEASED, status: "pending", started_at: null })
-      .where("seq", "=", row.seq)
-      .execute();
-  }
+  const swept = { requeued: [] as string[], failed: [] as string[] };
   let delivers = false;
-  for (const row of over) {
-    await trx
+  for (const row of expired) {
+    const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
+    const became = again
+      ? { ...UNLEASED, status: "pending", started_at: null }
+      : { ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" };
+    const taken = await trx
       .updateTable("submissions")
-      .set({ ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" })
+      .set(became)
       .where("seq", "=", row.seq)
-      .execute();
+      .where("status", "=", "running")
+      .where("fence", "=", row.fence)
+      .where("lease_until", "<=", nowMs)
+      .executeTakeFirst();
+    if (taken.numUpdatedRows === 0n) continue;
+    swept[again ? "requeued" : "failed"].push(row.id);
+    if (again) continue;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
     delivers = (await end(trx, row, outcome, nowMs)) || delivers;
   }
-  return { requeued: again.map(({ id }) => id), failed: over.map(({ id }) => id), delivers };
+  return { ...swept, delivers };
 }
 
 /** An update of the row that holds only while the lease is ours: the fence against late workers. */

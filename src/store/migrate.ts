@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Abilities, Engine } from "./engine.ts";
+import { StoreError } from "./errors.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import type { Schema } from "./schema.ts";
@@ -9,21 +10,27 @@ export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Prom
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
 const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks];
 
+/** Waiting for another process that migrates may take longer than any statement of the service. */
+const PATIENCE = sql`set local statement_timeout = 0`;
+
 /**
- * Brings the schema up to date, all of it or nothing, so an interrupt is harmless and two
- * processes that start together do not meet half a schema.
- * @throws when the schema is newer than this program.
+ * Brings the schema up to date, all of it or nothing, so an interrupt is harmless and processes
+ * that start together do not meet half a schema: one migrates, the others wait for it.
+ * @throws StoreError when the schema is newer than this program.
  */
-export async function migrate({ db, abilities }: Engine): Promise<void> {
-  if ((await readVersion(db)) === MIGRATIONS.length) return;
+export async function migrate(engine: Engine): Promise<void> {
+  const { db, abilities } = engine;
+  if ((await readVersion(db, abilities)) === MIGRATIONS.length) return;
   await db.transaction().execute(async (trx) => {
-    await sql`create table if not exists schema_version (version integer not null)`.execute(trx);
-    const version = await readVersion(trx);
+    if (!abilities.oneWriter) await PATIENCE.execute(trx);
+    await abilities.lock(trx, "migrate");
+    const version = await readVersion(trx, abilities);
     if (version > MIGRATIONS.length) {
-      throw new Error(
+      throw new StoreError(
         `the database has schema version ${version}, but this program knows only ${MIGRATIONS.length}: run a newer release`,
       );
     }
+    if (version === 0) await sql`create table schema_version (version integer not null)`.execute(trx);
     for (const migration of MIGRATIONS.slice(version)) await migration(trx, abilities);
     await sql`delete from schema_version`.execute(trx);
     await sql`insert into schema_version (version) values (${MIGRATIONS.length})`.execute(trx);
@@ -31,9 +38,8 @@ export async function migrate({ db, abilities }: Engine): Promise<void> {
 }
 
 /** 0 for an empty database. */
-async function readVersion(db: Kysely<Schema>): Promise<number> {
-  const tables = await db.introspection.getTables();
-  if (!tables.some((table) => table.name === "schema_version")) return 0;
+async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
+  if (!(await hasTable(db, "schema_version"))) return 0;
   const result = await sql<{ version: number }>`select version from schema_version`.execute(db);
   return result.rows[0]?.version ?? 0;
 }

@@ -1,11 +1,14 @@
 import { sql } from "kysely";
+import type { Database } from "../domain/database.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
+import type { Engine, Listening } from "./engine.ts";
 import { keyStore } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
+import { openPostgres } from "./postgres.ts";
 import { projectStore } from "./projects.ts";
 import { quotaStore } from "./quota.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -13,48 +16,67 @@ import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
 import { Transactions } from "./transactions.ts";
 import { Wakeups } from "./wakeups.ts";
+import { workerStore } from "./workers.ts";
 
 export interface StoreOptions {
-  /** The database file; its directory must exist. */
-  readonly path: string;
+  /** The directory of a database file must exist; so must the database on a server. */
+  readonly database: Database;
   /** Milliseconds since the epoch; the wall clock unless a test brings another. */
   readonly now?: () => number;
 }
 
 /**
  * Opens the store and brings its schema up to date.
- * @throws when the file cannot be opened, or its schema is newer than this program.
+ * @throws when the database cannot be used, or its schema is newer than this program.
  */
-export async function openStore({ path, now = Date.now }: StoreOptions): Promise<Store> {
-  const engine = openSqlite(path);
+export async function openStore({ database, now = Date.now }: StoreOptions): Promise<Store> {
+  const engine = database.kind === "sqlite" ? openSqlite(database.path) : await openPostgres(database.url);
   try {
     await migrate(engine);
   } catch (error) {
     await engine.db.destroy();
     throw error;
   }
-  const transactions = new Transactions(engine);
-  const wakeups = new Wakeups();
+  return composeStore(engine, now);
+}
+
+function composeStore(engine: Engine, now: () => number): Store {
+  const { notify } = engine.abilities;
+  let listening: Listening | undefined;
+  const wakeups = new Wakeups(() => {
+    listening = notify?.listen(
+      (word) => wakeups.say(word),
+      () => wakeups.sayAll(),
+    );
+  });
+  const transactions = new Transactions(engine, wakeups);
+  const submissions = submissionStore(engine, transactions, wakeups, now);
   return {
-    submissions: submissionStore(engine, transactions, wakeups, now),
+    submissions: submissions.store,
     accounts: accountStore(engine, transactions, now),
-    deliveries: deliveryStore(engine, transactions, wakeups, now),
+    deliveries: deliveryStore(engine, transactions, now),
     tiers: tierStore(engine, transactions, now),
     projects: projectStore(engine, transactions, now),
     keys: keyStore(engine, transactions, now),
     endpoints: endpointStore(engine, transactions, now),
     audit: auditStore(engine),
     quota: quotaStore(transactions, now),
-    onWork: (listener) => wakeups.onWork(listener),
-    onDeliveries: (listener) => wakeups.onDeliveries(listener),
+    workers: workerStore(engine, transactions, wakeups, now),
+    manyProcesses: notify !== null,
+    onWork: (listener) => wakeups.on("work", listener),
+    onDeliveries: (listener) => wakeups.on("deliveries", listener),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },
     async close() {
-      wakeups.wakeAll();
-      // Behind whatever is still being committed.
-      await transactions.run(async () => {});
-      await engine.db.destroy();
+      try {
+        await submissions.close();
+        await listening?.stop();
+        // Behind whatever is still being committed.
+        await transactions.run(async () => {});
+      } finally {
+        await engine.db.destroy();
+      }
     },
   };
 }

@@ -1,15 +1,16 @@
 import type { Attempt, Next } from "../domain/delivery.ts";
 import type { Outcome } from "../domain/outcome.ts";
+import type { Readiness } from "../domain/readiness.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
- * what an engine can or cannot do is a named ability (abilities.ts), never its name.
+ * what an engine can or cannot do is a named ability (engine.ts), never its name.
  *
  * The submission row is the job: there is no second queue. Every method is one
- * transaction, and none of them waits for another process while it is open.
+ * transaction. Any of them throws StoreUnavailable while the database does not answer.
  */
 export interface Store {
   readonly submissions: SubmissionStore;
@@ -21,10 +22,15 @@ export interface Store {
   readonly audit: AuditStore;
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
+  readonly workers: WorkerStore;
+
+  /** Whether services and workers in other processes, on other machines too, may use the same database. */
+  readonly manyProcesses: boolean;
 
   /**
    * Calls back when work may be available: a submission was accepted or given back,
-   * a running one ended (its key may run another now), or a lease was taken back.
+   * a running one ended (its key may run another now), or a lease was taken back; here or
+   * in another process of the same database.
    * A wake-up carries no data and may be spurious: claim, and go back to sleep on [].
    * Called in a later turn of the event loop, at most once per turn.
    * @returns a function that ends the subscription.
@@ -238,4 +244,36 @@ export interface QuotaStore {
 
   /** Removes what no window needs any more. To be called now and then. */
   forget(): Promise<void>;
+}
+
+/** What a worker says of itself to services that do not share its process. */
+export interface AnnouncedWorker {
+  readonly id: string;
+  /** Submissions that it can run at once now. */
+  readonly slots: number;
+  /** Canonical names of the languages that it has proven. */
+  readonly languages: readonly string[];
+  /** Its newest proof, and when that was made. */
+  readonly readiness: Readiness;
+  readonly provenAtMs: number;
+}
+
+export interface WorkerStore {
+  /** Says what the worker is now; holds for `leaseMs` unless said again. */
+  announce(worker: AnnouncedWorker, leaseMs: number): Promise<void>;
+
+  /** Takes the announcement back. */
+  leave(id: string): Promise<void>;
+
+  /** All whose announcement holds, longest there first. */
+  live(): Promise<AnnouncedWorker[]>;
+
+  /** Asks every worker, in whatever process, for a new proof. */
+  askForProof(): Promise<void>;
+
+  /** Calls back when a proof is asked for, as `onWork` does. @returns a function that ends the subscription. */
+  onAsked(listener: () => void): () => void;
+
+  /** Calls back when an announcement has changed, as `onWork` does. @returns a function that ends the subscription. */
+  onChange(listener: () => void): () => void;
 }

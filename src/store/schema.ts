@@ -17,6 +17,7 @@ export interface Schema {
   deliveries: DeliveryTable;
   attempts: AttemptTable;
   audit: AuditTable;
+  workers: WorkerTable;
 }
 
 interface TierTable {
@@ -181,6 +182,19 @@ interface AuditTable {
   account_id: string | null;
   /** JSON, never a secret. */
   detail: string;
+}
+
+/** Workers that live, as services in other processes see them. */
+interface WorkerTable {
+  id: string;
+  slots: number;
+  /** JSON array of names. */
+  languages: string;
+  /** JSON of its newest Readiness. */
+  readiness: string;
+  proven_at: number;
+  announced_at: number;
+  lease_until: number;
 }
 
 export type SubmissionRow = Selectable<SubmissionTable>;

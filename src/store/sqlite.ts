@@ -1,5 +1,5 @@
 import Database from "better-sqlite3";
-import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver } from "kysely";
+import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from "kysely";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
@@ -37,6 +37,13 @@ export function openSqlite(path: string): Engine {
             database.pragma("synchronous = FULL");
           }
         }),
+      lock: async () => {},
+      lostToAnother: () => false,
+      notify: null,
+      hasTable: async (any, name) => {
+        const { rows } = await sql`select 1 from sqlite_schema where type = 'table' and name = ${name}`.execute(any);
+        return rows.length > 0;
+      },
       columns: {
         bytes: "blob",
         sequenceType: "integer",

@@ -1,4 +1,3 @@
-import { isTerminal } from "../domain/submission.ts";
 import { claim } from "./claim.ts";
 import type { Engine } from "./engine.ts";
 import { countPending, enqueue } from "./enqueue.ts";
@@ -6,29 +5,38 @@ import { finish, release, renew, sweep } from "./lease.ts";
 import type { SubmissionStore } from "./port.ts";
 import { readSubmission } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
-import type { Wakeups } from "./wakeups.ts";
+import { Waits } from "./waits.ts";
+import type { Wakeups, Word } from "./wakeups.ts";
+
+const WORK: Word = { kind: "work" };
+const DELIVERIES: Word = { kind: "deliveries" };
+const ended = (id: string): Word => ({ kind: "ended", id });
 
 /**
  * Submissions and their queue. Each method is one transaction of the file that bears its
- * name; what is added here is who has to be woken once it is durable.
+ * name; what is added here is which words it gives reason to say once it is durable.
  * @param now milliseconds since the epoch.
  */
 export function submissionStore(
-  { db }: Engine,
+  engine: Engine,
   transactions: Transactions,
   wakeups: Wakeups,
   now: () => number,
-): SubmissionStore {
+): { readonly store: SubmissionStore; readonly close: () => Promise<void> } {
+  const { db } = engine;
+  const waits = new Waits(wakeups);
   const store: SubmissionStore = {
-    async enqueue(request) {
-      const result = await transactions.run((trx) => enqueue(trx, request));
-      if (result.kind === "enqueued") wakeups.work();
-      return result;
+    enqueue(request) {
+      return transactions.run((trx) => enqueue(trx, engine.abilities, request), {
+        words: ({ kind }) => (kind === "enqueued" ? [WORK] : []),
+      });
     },
 
     claim(workerId, leaseMs, max = 1) {
-      const nowMs = now();
-      return transactions.run((trx) => claim(trx, { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max }));
+      return transactions.run((trx) => {
+        const nowMs = now();
+        return claim(trx, engine.abilities, { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max });
+      });
     },
 
     renew(lease, leaseMs) {
@@ -36,28 +44,32 @@ export function submissionStore(
     },
 
     async finish(lease, outcome) {
-      const finished = await transactions.run((trx) => finish(trx, lease, outcome, now()));
-      if (finished) {
-        wakeups.ended(lease.submissionId);
-        wakeups.work();
-        if (finished.delivers) wakeups.deliveries();
-      }
+      const finished = await transactions.run((trx) => finish(trx, lease, outcome, now()), {
+        words: (finished) =>
+          finished ? [ended(lease.submissionId), WORK, ...(finished.delivers ? [DELIVERIES] : [])] : [],
+      });
       return finished !== undefined;
     },
 
     async release(lease, begun) {
-      const released = await transactions.run((trx) => release(trx, lease, begun, now()));
-      if (released?.became === "failed") wakeups.ended(lease.submissionId);
-      if (released) wakeups.work();
-      if (released?.delivers) wakeups.deliveries();
+      const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
+        words: (released) => {
+          if (!released) return [];
+          const { became, delivers } = released;
+          return [...(became === "failed" ? [ended(lease.submissionId)] : []), WORK, ...(delivers ? [DELIVERIES] : [])];
+        },
+      });
       return released !== undefined;
     },
 
     async sweep() {
-      const { delivers, ...swept } = await transactions.run((trx) => sweep(trx, now()));
-      for (const id of swept.failed) wakeups.ended(id);
-      if (swept.requeued.length + swept.failed.length > 0) wakeups.work();
-      if (delivers) wakeups.deliveries();
+      const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now()), {
+        words: ({ requeued, failed, delivers }) => [
+          ...failed.map(ended),
+          ...(requeued.length + failed.length > 0 ? [WORK] : []),
+          ...(delivers ? [DELIVERIES] : []),
+        ],
+      });
       return swept;
     },
 
@@ -74,26 +86,13 @@ export function submissionStore(
       return readSubmission(db, id, accountId);
     },
 
-    async whenTerminal(id, accountId, signal) {
-      // Subscribed before the first look, so an end in between is not missed.
-      const woken = Promise.withResolvers<void>();
-      const unsubscribe = wakeups.onEnd(id, woken.resolve);
-      const stop = () => woken.resolve();
-      signal.addEventListener("abort", stop, { once: true });
-      try {
-        const submission = await readSubmission(db, id, accountId);
-        if (!submission || isTerminal(submission.status) || signal.aborted) return submission;
-        await woken.promise;
-        return await readSubmission(db, id, accountId);
-      } finally {
-        unsubscribe();
-        signal.removeEventListener("abort", stop);
-      }
+    whenTerminal(id, accountId, signal) {
+      return waits.until(id, () => readSubmission(db, id, accountId), signal);
     },
 
     depth() {
       return countPending(db);
     },
   };
-  return store;
+  return { store, close: () => waits.close() };
 }

@@ -1,46 +1,60 @@
 /**
- * Who is woken by a change. In this process only; an engine that can notify across
- * processes calls the same two methods when a notification arrives.
+ * What may be said when something has changed. A word carries no data: whoever hears it
+ * looks for itself, so one that is heard twice or in vain does no harm.
+ */
+export type Word =
+  /** A submission may be claimed. */
+  | { readonly kind: "work" }
+  /** A webhook delivery may be due. */
+  | { readonly kind: "deliveries" }
+  /** A worker came, left, or has a new proof. */
+  | { readonly kind: "workers" }
+  /** Somebody wants a new proof from every worker. */
+  | { readonly kind: "prove" }
+  /** A submission is terminal. */
+  | { readonly kind: "ended"; readonly id: string };
+
+type Topic = Exclude<Word["kind"], "ended">;
+const TOPICS: readonly Topic[] = ["work", "deliveries", "workers", "prove"];
+
+export function isTopic(text: string): text is Topic {
+  return (TOPICS as readonly string[]).includes(text);
+}
+
+/**
+ * Who is woken by a change in this process. Transactions say the words of what they
+ * committed; an engine that hears other processes says theirs.
  */
 export class Wakeups {
-  readonly #workers = new Set<() => void>();
+  readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
+    work: new Set(),
+    deliveries: new Set(),
+    workers: new Set(),
+    prove: new Set(),
+  };
   readonly #waiters = new Map<string, Set<() => void>>();
-  readonly #deliverers = new Set<() => void>();
-  #workPending = false;
-  #deliveriesPending = false;
+  readonly #pending = new Set<Topic>();
+  #onFirst: () => void;
 
-  onWork(listener: () => void): () => void {
-    this.#workers.add(listener);
-    return () => this.#workers.delete(listener);
+  /** @param onFirst called once, when somebody begins to listen. */
+  constructor(onFirst: () => void = () => {}) {
+    this.#onFirst = onFirst;
   }
 
-  /** Work may be available. Many calls in one turn of the event loop are one wake-up. */
-  work(): void {
-    if (this.#workPending) return;
-    this.#workPending = true;
-    setImmediate(() => {
-      this.#workPending = false;
-      for (const listener of [...this.#workers]) listener();
-    });
-  }
-
-  onDeliveries(listener: () => void): () => void {
-    this.#deliverers.add(listener);
-    return () => this.#deliverers.delete(listener);
-  }
-
-  /** A delivery may be due; coalesced as work is. */
-  deliveries(): void {
-    if (this.#deliveriesPending) return;
-    this.#deliveriesPending = true;
-    setImmediate(() => {
-      this.#deliveriesPending = false;
-      for (const listener of [...this.#deliverers]) listener();
-    });
+  /**
+   * Calls back in a later turn of the event loop, at most once per turn.
+   * @returns a function that ends the subscription.
+   */
+  on(topic: Topic, listener: () => void): () => void {
+    this.#begin();
+    const own = () => listener(); // so that a listener may subscribe twice
+    this.#listeners[topic].add(own);
+    return () => this.#listeners[topic].delete(own);
   }
 
   /** Subscribes to the end of one submission. @returns a function that ends the subscription. */
   onEnd(submissionId: string, listener: () => void): () => void {
+    this.#begin();
     const waiters = this.#waiters.get(submissionId) ?? new Set();
     this.#waiters.set(submissionId, waiters.add(listener));
     return () => {
@@ -49,12 +63,29 @@ export class Wakeups {
     };
   }
 
-  ended(submissionId: string): void {
-    for (const listener of [...(this.#waiters.get(submissionId) ?? [])]) listener();
+  say(word: Word): void {
+    if (word.kind === "ended") {
+      for (const listener of [...(this.#waiters.get(word.id) ?? [])]) listener();
+      return;
+    }
+    const { kind } = word;
+    if (this.#pending.has(kind)) return;
+    this.#pending.add(kind);
+    setImmediate(() => {
+      this.#pending.delete(kind);
+      for (const listener of [...this.#listeners[kind]]) listener();
+    });
   }
 
-  /** Wakes every waiter, whether or not its submission has ended. */
-  wakeAll(): void {
-    for (const id of [...this.#waiters.keys()]) this.ended(id);
+  /** Wakes everybody, because anything may have happened. */
+  sayAll(): void {
+    for (const kind of TOPICS) this.say({ kind });
+    for (const id of [...this.#waiters.keys()]) this.say({ kind: "ended", id });
+  }
+
+  #begin(): void {
+    const onFirst = this.#onFirst;
+    this.#onFirst = () => {};
+    onFirst();
   }
 }

@@ -4,6 +4,7 @@ import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { Engine } from "../domain/readiness.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
+import { StoreUnavailable } from "../store/errors.ts";
 import type { Claim, Store } from "../store/port.ts";
 import { conclude } from "../verdict/conclude.ts";
 import { plan } from "./plan.ts";
@@ -26,6 +27,8 @@ export interface WorkerOptions {
 /** Renewals within one lease: two may fail before it is lost. */
 const RENEWALS_PER_LEASE = 3;
 
+const FINISH_AGAIN_MS = 250;
+
 /** A launcher that is restarted meanwhile must not cost languages; one whose hello loses its slot each time must not cost all. */
 const ROUNDS_OF_PROOF = 3;
 
@@ -45,7 +48,8 @@ interface Active {
  */
 export class Worker implements Engine {
   readonly #options: WorkerOptions;
-  readonly #id = randomUUID();
+  /** Who holds its leases. */
+  readonly id = randomUUID();
   readonly #slots: Slots;
   readonly #prover: Prover;
   readonly #active = new Set<Active>();
@@ -141,7 +145,7 @@ export class Worker implements Engine {
       if (slots.length === 0) return;
       let claims: Claim[] = [];
       try {
-        claims = await this.#options.store.submissions.claim(this.#id, this.#options.leaseMs, slots.length);
+        claims = await this.#options.store.submissions.claim(this.id, this.#options.leaseMs, slots.length);
       } catch (error) {
         this.#options.log.error({ err: error }, "claim failed");
       }
@@ -172,7 +176,7 @@ export class Worker implements Engine {
     try {
       const outcome = await this.#outcome(claim, slot);
       active.ended = true;
-      if (!active.abandoned) await this.#options.store.submissions.finish(claim.lease, outcome);
+      if (!active.abandoned) await this.#finish(claim, outcome);
     } catch (error) {
       // The lease runs out by itself, and the sweep decides what becomes of it.
       this.#options.log.error({ err: error, id: claim.submission.id }, "the result could not be stored");
@@ -180,6 +184,24 @@ export class Worker implements Engine {
       this.#active.delete(active);
       this.#slots.give(slot);
       if (this.#active.size === 0) this.#onIdle();
+    }
+  }
+
+  /**
+   * A result is not thrown away because the database restarts: while the lease may still be ours,
+   * it is offered again. Should it be ours no more by then, nothing is changed.
+   */
+  async #finish({ lease }: Claim, outcome: Outcome): Promise<void> {
+    const { store, leaseMs } = this.#options;
+    const giveUpAt = performance.now() + leaseMs;
+    for (;;) {
+      try {
+        await store.submissions.finish(lease, outcome);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || performance.now() > giveUpAt) throw error;
+        await new Promise((resolve) => setTimeout(resolve, FINISH_AGAIN_MS));
+      }
     }
   }
 

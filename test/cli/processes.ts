@@ -48,33 +48,57 @@ export function assayReading(input: string, ...args: string[]): Promise<Ended> {
   });
 }
 
-export interface Serving {
+export interface Started {
   readonly process: ChildProcess;
-  readonly port: number;
   readonly output: () => string;
   /** Resolves with the exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>;
 }
 
+export interface Serving extends Started {
+  readonly port: number;
+}
+
 /** Starts `serve` on a free port; it is killed after the test if it still runs. */
 export async function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
-  const child = spawn(process.execPath, [MAIN, "serve", "--data", data, "--listen", "127.0.0.1:0", ...args]);
+  const started = start(t, "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
+  const [, port] = await says(started, /"port":(\d+)/);
+  return { ...started, port: Number(port) };
+}
+
+/** Starts `worker` and waits until it has proven its languages. */
+export async function worker(t: TestContext, data: string, ...args: string[]): Promise<Started> {
+  const started = start(t, "worker", "--data", data, ...args);
+  await says(started, /"msg":"working"/);
+  return started;
+}
+
+function start(t: TestContext, command: string, ...args: string[]): Started {
+  const child = spawn(process.execPath, [MAIN, command, ...args]);
   t.after(() => child.kill("SIGKILL"));
   let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
   const ended = new Promise<number | string>((resolve) =>
     child.once("exit", (code, signal) => resolve(code ?? signal ?? "")),
   );
-  const port = await new Promise<number>((resolve, reject) => {
-    const read = (chunk: Buffer) => {
-      output += chunk;
-      const port = /"port":(\d+)/.exec(output)?.[1];
-      if (port) resolve(Number(port));
+  return { process: child, output: () => output, ended };
+}
+
+async function says({ process: child, output, ended }: Started, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const match = pattern.exec(output());
+      if (match) resolve(match);
     };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-    void ended.then((how) => reject(new Error(`serve ended with ${how} before it listened:\n${output}`)));
+    child.stdout?.on("data", look);
+    child.stderr?.on("data", look);
+    void ended.then((how) => reject(new Error(`it ended with ${how} without saying ${pattern}:\n${output()}`)));
+    look();
   });
-  return { process: child, port, output: () => output, ended };
 }
 
 /** @returns status and body of GET. The certificate is not the subject here. */

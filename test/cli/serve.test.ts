@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PostgresServer } from "../store/postgres-server.ts";
 import { assay, dataDirectory, get, NOBODY, serve } from "./processes.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -35,4 +37,56 @@ test("it refuses to offer plain HTTP to a network", async (t) => {
   const { code, stderr } = await assay("serve", "--data", dataDirectory(t), "--listen", "0.0.0.0:0", "--plain-http");
   assert.equal(code, 1);
   assert.match(stderr, /plain HTTP is only for loopback/);
+});
+
+test("what belongs to one process is not offered to several", async (t) => {
+  const data = dataDirectory(t);
+  const alone = await assay("serve", "--no-worker", "--data", data);
+  assert.equal(alone.code, 1);
+  assert.match(alone.stderr, /^assay: --no-worker needs --database postgres:.*\n$/);
+  const worker = await assay("worker", "--data", data);
+  assert.equal(worker.code, 1);
+  assert.match(worker.stderr, /^assay: a worker of its own needs --database postgres:.*\n$/);
+});
+
+test("a database that does not answer is one sentence without the password", async (t) => {
+  const url = "postgres://assay:secret@127.0.0.1:1/assay";
+  for (const command of [["serve"], ["worker"], ["keys", "list"]]) {
+    const { code, stderr } = await assay(...command, "--data", dataDirectory(t), "--database", url);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^assay: cannot use the database postgres:\/\/assay@127\.0\.0\.1:1\/assay: .*ECONNREFUSED.*\n$/,
+    );
+    assert.doesNotMatch(stderr, /secret/);
+  }
+});
+
+test("a service without workers serves, says that it has none, and outlives its database", {
+  timeout: 60_000,
+}, async (t) => {
+  const server = await PostgresServer.start();
+  const url = server.url(await server.createDatabase());
+  const data = dataDirectory(t);
+  const service = await serve(t, data, "--no-worker", "--database", url);
+  const key = (await assay("keys", "create", "--name", "n", "--data", data, "--database", url)).stdout.trim();
+  const ask = async (path: string) => {
+    const { status, body } = await get(service.port, path, key);
+    return { status, json: JSON.parse(body) };
+  };
+  const none = { status: "degraded", enforcement_mode: "none", workers: 0, queue_depth: 0 };
+  assert.deepEqual(await ask("/api/health"), { status: 200, json: none });
+  assert.deepEqual((await ask("/api/health/ready")).status, 503);
+  assert.deepEqual((await ask("/api/languages")).json, []);
+  await server.stop();
+  for (const path of ["/api/health", "/api/health/ready", "/api/languages", "/api/result/x"]) {
+    const { status, json } = await ask(path);
+    assert.deepEqual([status, json], [503, { error: "the database does not answer, try again later" }], path);
+  }
+  await server.start();
+  while ((await ask("/api/health")).status !== 200) await sleep(20);
+  service.process.kill("SIGTERM");
+  assert.equal(await service.ended, 0, service.output());
+  assert.doesNotMatch(service.output(), /password|a%20/);
+  await server.stop();
 });

@@ -121,13 +121,23 @@ function isTerminal(json: unknown): boolean {
   return status === "completed" || status === "error";
 }
 
-function send(agent: Agent, port: number, key: string, method: string, path: string, body?: unknown): Promise<Answer> {
+/** One request over HTTPS. Rejects when there is no whole answer. */
+export function send(
+  agent: Agent,
+  port: number,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
   const text = body === undefined ? "" : JSON.stringify(body);
-  const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }) };
+  const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }), ...more };
   return new Promise((resolve, reject) => {
     const sent = request({ host: "127.0.0.1", port, path, method, agent, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
       response.on("end", () => {
         resolve({ status: response.statusCode ?? 0, json: JSON.parse(Buffer.concat(chunks).toString("utf8")) });
       });

@@ -3,7 +3,6 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { notReady } from "../../src/domain/readiness.ts";
-import { openStore } from "../../src/store/open.ts";
 import { type Reply, type Running, runPending, startHttp } from "./running.ts";
 
 /**
@@ -178,7 +177,7 @@ row(
 );
 
 test("wait=true is woken by the end of the run, and never looks by itself", LIMIT, async (t) => {
-  const { submit, store, databasePath } = await startHttp(t, { holdMs: 2_000 });
+  const { submit, store, another } = await startHttp(t, { holdMs: 2_000 });
   const waiting = submit(OK, { path: "/api/submit?wait=true" });
   while ((await runPending(store)) === 0) await sleep(5);
   const woken = await timed(waiting);
@@ -187,9 +186,7 @@ test("wait=true is woken by the end of the run, and never looks by itself", LIMI
   // Ended behind this store's back: whoever looked now and then would see it.
   const unheard = timed(submit(OK, { path: "/api/submit?wait=true" }));
   while ((await store.submissions.depth()) === 0) await sleep(5);
-  const other = await openStore({ path: databasePath });
-  t.after(() => other.close());
-  assert.equal(await runPending(other), 1);
+  assert.equal(await runPending(await another()), 1);
   const { reply, ms } = await unheard;
   assert.ok(ms >= 1_900, `answered after ${ms} ms`);
   assert.equal(reply.status, 200, "what is true at the end of the hold is told");

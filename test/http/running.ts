@@ -14,7 +14,7 @@ import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
-import { type Clock, temporaryStore } from "../store/temporary.ts";
+import { type Clock, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
 const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
@@ -49,7 +49,7 @@ export interface Running {
   readonly store: Store;
   /** The store's; it stands still unless a test moves it. */
   readonly clock: Clock;
-  readonly databasePath: string;
+  readonly another: Temporary["another"];
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -70,7 +70,7 @@ export interface Options {
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store, clock, path } = await temporaryStore(t);
+  const { store, clock, another } = await temporaryStore(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const server = new HttpServer(
@@ -107,7 +107,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, databasePath: path, server, port, caPath: certPath, logs, engine, key, ask, submit };
+  return { store, clock, another, server, port, caPath: certPath, logs, engine, key, ask, submit };
 }
 
 function send(

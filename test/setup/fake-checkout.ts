@@ -18,7 +18,7 @@ import { dirname, join, resolve } from "node:path";
 /**
  * A checkout with the real command and the real set-up, but with stand-ins for what is set up: an image that takes as
  * long as the test wants, a launcher that only listens, a service that only says that it is ready. npm has nothing to
- * do, because Node is in its place already.
+ * do, because Node is in its place already; neither has apt.
  */
 export class FakeCheckout implements Disposable {
   readonly root = mkdtempSync(join(process.env.ASSAY_TEST_DATA ?? tmpdir(), "setup-"));
@@ -34,6 +34,7 @@ export class FakeCheckout implements Disposable {
     this.write("package-lock.json", "{}\n");
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
+    this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("src/main.ts", SERVICE);
     this.#dataDirectoryWithNode();
   }
@@ -174,7 +175,7 @@ const SERVICE = `
 import { createServer } from "node:http";
 const [command, ...args] = process.argv.slice(2);
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
-if (command === "keys") console.log("assay_live_fake");
+if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
 if (["accounts", "projects", "webhooks", "tiers", "audit"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
@@ -184,12 +185,13 @@ if (command === "run") {
   process.stdin.pipe(process.stdout);
   process.exitCode = 7;
 }
-if (command === "serve") {
+if (command === "serve" || command === "worker") {
   const { readFileSync } = await import("node:fs");
   const status = readFileSync("/proc/self/status", "utf8");
   const given = args.lastIndexOf("--webhook-ca");
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
-  console.log(JSON.stringify({ uid: process.getuid?.(), status, webhookCa }));
+  const database = process.env.ASSAY_DATABASE;
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, webhookCa, args, database }));
   createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
   process.once("SIGTERM", () => {
     setTimeout(() => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -71,6 +71,62 @@ for (const [part, pattern] of [
     assert.deepEqual(fake.list("run"), []);
   });
 }
+
+test("serve without a worker builds no sandbox, starts no launcher, and passes the database on", async () => {
+  using fake = new FakeCheckout();
+  const url = "postgres://assay@db.example/assay";
+  const serve = fake.start("serve", "--no-worker", "--database", url);
+  await serve.says(/ready in/);
+  assert.deepEqual(
+    childrenOf(serve.child.pid ?? 0).filter((child) => commandLine(child).includes("/assay-launcher")),
+    [],
+  );
+  serve.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  const { args, database } = JSON.parse(stdout.split("\n")[0] ?? "");
+  assert.equal(database, url);
+  assert.ok(args.includes("--no-worker") && !args.includes("--launcher-socket"));
+  assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [0, 0]);
+});
+
+test("a worker has a launcher and no address, runs beside a service, and drains", async () => {
+  using fake = new FakeCheckout();
+  const url = "postgres://assay@db.example/assay";
+  const [serve, worker] = [
+    fake.start("serve", "--no-worker", "--database", url),
+    fake.start("worker", "--database", url),
+  ];
+  await Promise.all([serve.says(/ready in/), worker.says(/working: ready in/)]);
+  for (const one of [serve, worker]) one.child.kill("SIGTERM");
+  for (const one of [serve, worker]) {
+    const { code, stdout, stderr } = await one.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+  }
+  assert.deepEqual(fake.list("run"), []);
+});
+
+test("a worker without a database to share is refused", async () => {
+  using fake = new FakeCheckout();
+  const { code, stderr } = await fake.run("worker");
+  assert.equal(code, 1);
+  assert.match(stderr, /a worker of its own needs --database postgres:/);
+});
+
+test("a database that has keys is given no first key by another machine", async () => {
+  using fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  fake.write("src/main.ts", main.replace('? "[]"', "? '[{}]'"));
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  await serve.says(/authority/);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  serve.child.kill("SIGTERM");
+  const { code, stdout } = await serve.end();
+  assert.equal(code, 0);
+  assert.doesNotMatch(stdout, /first key/);
+});
 
 test("a signal to the whole process group drains the service as one to serve alone does", async () => {
   using fake = new FakeCheckout();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { Store } from "../../src/store/port.ts";
-import { addKey, enqueue, START_MS, temporaryStore } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
 
 const OUTCOME = internalError("x");
 
@@ -18,102 +18,104 @@ async function serve(store: Store, count: number): Promise<string[]> {
   return served;
 }
 
-test("a claimed submission is running, started and leased", async (t) => {
-  const { store, clock } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  await enqueue(store, key);
-  clock.nowMs += 50;
-  const [claim, ...more] = await store.submissions.claim("w", 1000, 5);
-  assert.ok(claim && more.length === 0);
-  assert.equal(claim.submission.status, "running");
-  assert.equal(claim.submission.startedAtMs, START_MS + 50);
-  assert.equal(claim.submission.attempts, 1);
-  assert.equal(claim.lease.attempt, 1);
-  assert.equal(await store.submissions.nextExpiryMs(), START_MS + 1050);
-  assert.equal(await store.submissions.depth(), 0);
-  assert.deepEqual(await store.submissions.claim("w", 1000), []);
-});
+onEachEngine((temporaryStore) => {
+  test("a claimed submission is running, started and leased", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    await enqueue(store, key);
+    clock.nowMs += 50;
+    const [claim, ...more] = await store.submissions.claim("w", 1000, 5);
+    assert.ok(claim && more.length === 0);
+    assert.equal(claim.submission.status, "running");
+    assert.equal(claim.submission.startedAtMs, START_MS + 50);
+    assert.equal(claim.submission.attempts, 1);
+    assert.equal(claim.lease.attempt, 1);
+    assert.equal(await store.submissions.nextExpiryMs(), START_MS + 1050);
+    assert.equal(await store.submissions.depth(), 0);
+    assert.deepEqual(await store.submissions.claim("w", 1000), []);
+  });
 
-test("no submission is claimed twice, however many ask at once", async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a", { concurrency: 1000 });
-  for (let i = 0; i < 40; i++) await enqueue(store, key);
-  const claims = await Promise.all(Array.from({ length: 30 }, (_, i) => store.submissions.claim(`w${i}`, 1000, 2)));
-  const ids = claims.flat().map(({ submission }) => submission.id);
-  assert.equal(ids.length, 40);
-  assert.equal(new Set(ids).size, 40);
-});
+  test("no submission is claimed twice, however many ask at once", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 1000 });
+    for (let i = 0; i < 40; i++) await enqueue(store, key);
+    const claims = await Promise.all(Array.from({ length: 30 }, (_, i) => store.submissions.claim(`w${i}`, 1000, 2)));
+    const ids = claims.flat().map(({ submission }) => submission.id);
+    assert.equal(ids.length, 40);
+    assert.equal(new Set(ids).size, 40);
+  });
 
-test("within a key the oldest goes first, whatever the clock says", async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  const ids: string[] = [];
-  for (let i = 0; i < 5; i++) {
-    const accepted = await enqueue(store, key, { nowMs: START_MS - i * 1000 });
-    if (accepted.kind === "enqueued") ids.push(accepted.submission.id);
-  }
-  const claims = await store.submissions.claim("w", 1000, 5);
-  assert.deepEqual(
-    claims.map(({ submission }) => submission.id),
-    ids,
-  );
-});
+  test("within a key the oldest goes first, whatever the clock says", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const accepted = await enqueue(store, key, { nowMs: START_MS - i * 1000 });
+      if (accepted.kind === "enqueued") ids.push(accepted.submission.id);
+    }
+    const claims = await store.submissions.claim("w", 1000, 5);
+    assert.deepEqual(
+      claims.map(({ submission }) => submission.id),
+      ids,
+    );
+  });
 
-test("a key never has more running than its concurrency, and does not block the others", async (t) => {
-  const { store } = await temporaryStore(t);
-  const greedy = await addKey(store, "greedy", { concurrency: 3 });
-  const modest = await addKey(store, "modest");
-  for (let i = 0; i < 20; i++) await enqueue(store, greedy);
-  await enqueue(store, modest);
-  const claims = await store.submissions.claim("w", 1000, 100);
-  const byKey = claims.map(({ submission }) => submission.keyId);
-  assert.equal(byKey.filter((id) => id === "greedy").length, 3);
-  assert.equal(byKey.filter((id) => id === "modest").length, 1);
-  assert.deepEqual(await store.submissions.claim("w", 1000, 100), []);
-  const mine = claims.find(({ submission }) => submission.keyId === "greedy");
-  assert.ok(mine && (await store.submissions.finish(mine.lease, OUTCOME)));
-  assert.equal((await store.submissions.claim("w", 1000, 100)).length, 1);
-});
+  test("a key never has more running than its concurrency, and does not block the others", async (t) => {
+    const { store } = await temporaryStore(t);
+    const greedy = await addKey(store, "greedy", { concurrency: 3 });
+    const modest = await addKey(store, "modest");
+    for (let i = 0; i < 20; i++) await enqueue(store, greedy);
+    await enqueue(store, modest);
+    const claims = await store.submissions.claim("w", 1000, 100);
+    const byKey = claims.map(({ submission }) => submission.keyId);
+    assert.equal(byKey.filter((id) => id === "greedy").length, 3);
+    assert.equal(byKey.filter((id) => id === "modest").length, 1);
+    assert.deepEqual(await store.submissions.claim("w", 1000, 100), []);
+    const mine = claims.find(({ submission }) => submission.keyId === "greedy");
+    assert.ok(mine && (await store.submissions.finish(mine.lease, OUTCOME)));
+    assert.equal((await store.submissions.claim("w", 1000, 100)).length, 1);
+  });
 
-test("without an override the tier's concurrency of 10 holds", async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  for (let i = 0; i < 15; i++) await enqueue(store, key);
-  assert.equal((await store.submissions.claim("w", 1000, 100)).length, 10);
-});
+  test("without an override the tier's concurrency of 10 holds", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    for (let i = 0; i < 15; i++) await enqueue(store, key);
+    assert.equal((await store.submissions.claim("w", 1000, 100)).length, 10);
+  });
 
-test("a key with one submission waits for one run of the busy key, not for all", async (t) => {
-  const { store } = await temporaryStore(t);
-  const busy = await addKey(store, "busy");
-  const late = await addKey(store, "late");
-  for (let i = 0; i < 30; i++) await enqueue(store, busy);
-  assert.deepEqual(await serve(store, 2), ["busy", "busy"]);
-  await enqueue(store, late);
-  assert.ok((await serve(store, 2)).includes("late"));
-});
+  test("a key with one submission waits for one run of the busy key, not for all", async (t) => {
+    const { store } = await temporaryStore(t);
+    const busy = await addKey(store, "busy");
+    const late = await addKey(store, "late");
+    for (let i = 0; i < 30; i++) await enqueue(store, busy);
+    assert.deepEqual(await serve(store, 2), ["busy", "busy"]);
+    await enqueue(store, late);
+    assert.ok((await serve(store, 2)).includes("late"));
+  });
 
-test("keys that all have work take turns", async (t) => {
-  const { store } = await temporaryStore(t);
-  for (const name of ["a", "b", "c"]) {
-    const key = await addKey(store, name);
-    for (let i = 0; i < 4; i++) await enqueue(store, key);
-  }
-  const served = await serve(store, 12);
-  for (let round = 0; round < 4; round++) {
-    assert.deepEqual(served.slice(round * 3, round * 3 + 3).sort(), ["a", "b", "c"]);
-  }
-});
+  test("keys that all have work take turns", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (const name of ["a", "b", "c"]) {
+      const key = await addKey(store, name);
+      for (let i = 0; i < 4; i++) await enqueue(store, key);
+    }
+    const served = await serve(store, 12);
+    for (let round = 0; round < 4; round++) {
+      assert.deepEqual(served.slice(round * 3, round * 3 + 3).sort(), ["a", "b", "c"]);
+    }
+  });
 
-test("with several at once, the key that has the fewest running goes first", async (t) => {
-  const { store } = await temporaryStore(t);
-  const a = await addKey(store, "a");
-  for (let i = 0; i < 6; i++) await enqueue(store, a);
-  await store.submissions.claim("w", 1000, 3);
-  const b = await addKey(store, "b");
-  for (let i = 0; i < 6; i++) await enqueue(store, b);
-  const next = await store.submissions.claim("w", 1000, 3);
-  assert.deepEqual(
-    next.map(({ submission }) => submission.keyId),
-    ["b", "b", "b"],
-  );
+  test("with several at once, the key that has the fewest running goes first", async (t) => {
+    const { store } = await temporaryStore(t);
+    const a = await addKey(store, "a");
+    for (let i = 0; i < 6; i++) await enqueue(store, a);
+    await store.submissions.claim("w", 1000, 3);
+    const b = await addKey(store, "b");
+    for (let i = 0; i < 6; i++) await enqueue(store, b);
+    const next = await store.submissions.claim("w", 1000, 3);
+    assert.deepEqual(
+      next.map(({ submission }) => submission.keyId),
+      ["b", "b", "b"],
+    );
+  });
 });

@@ -104,7 +104,7 @@ onEachEngine((temporaryStore) => {
     let woken = 0;
     const unsubscribe = store.onDeliveries(() => woken++);
     const turn = () => new Promise((resolve) => setTimeout(resolve, 200));
-    await turn(); // an engine that begins to listen may wake everybody once
+    await new Promise((resolve) => setTimeout(resolve, 300)); // a connection that begins to listen says everything once
     woken = 0;
     await endOne(store, project);
     await turn();

@@ -2,59 +2,97 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { sql, type Transaction } from "kysely";
 import type { Engine } from "../../src/store/engine.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { Transactions } from "../../src/store/transactions.ts";
+import { Wakeups } from "../../src/store/wakeups.ts";
+import { postgresServer } from "./temporary.ts";
 
-async function engine(t: TestContext): Promise<Engine> {
+async function sqlite(t: TestContext): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), "assay-engine-"));
-  const opened = openSqlite(join(directory, "assay.sqlite"));
-  await migrate(opened);
-  t.after(async () => {
-    await opened.db.destroy();
-    rmSync(directory, { recursive: true });
-  });
-  return opened;
+  t.after(() => rmSync(directory, { recursive: true }));
+  return opened(t, openSqlite(join(directory, "assay.sqlite")));
 }
 
-test("a commit survives a power cut: WAL, flushed at every commit", async (t) => {
-  const { db } = await engine(t);
+async function postgres(t: TestContext): Promise<Engine> {
+  const server = await postgresServer();
+  return opened(t, await openPostgres(server.url(await server.createDatabase())));
+}
+
+async function opened(t: TestContext, engine: Engine): Promise<Engine> {
+  t.after(() => engine.db.destroy());
+  await migrate(engine);
+  return engine;
+}
+
+for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres })) {
+  describe(`on ${name}`, () => {
+    test("a piece of work that fails leaves nothing behind, and its neighbours stay", async (t) => {
+      const engine = await open(t);
+      const transactions = new Transactions(engine, new Wakeups());
+      const add = (tier: string, fail: boolean) =>
+        transactions.run(async (trx) => {
+          await trx.insertInto("tiers").values({ name: tier, requests_per_minute: 1, concurrency: 1 }).execute();
+          if (fail) throw new Error(tier);
+        });
+      const results = await Promise.allSettled([add("first", false), add("broken", true), add("last", false)]);
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ["fulfilled", "rejected", "fulfilled"],
+      );
+      const tiers = await engine.db.selectFrom("tiers").select("name").orderBy("name").execute();
+      assert.deepEqual(
+        tiers.map((tier) => tier.name),
+        ["beta", "first", "last"],
+      );
+    });
+
+    test("numbers are exact up to 2^53, bytes come back as they are", async (t) => {
+      const { db } = await open(t);
+      const at = 2 ** 53 - 1;
+      await db.insertInto("accounts").values({ id: "a", name: "\u{1F600} ü", tier: "beta", created_at: at }).execute();
+      assert.deepEqual(await db.selectFrom("accounts").selectAll().execute(), [
+        { id: "a", name: "\u{1F600} ü", tier: "beta", created_at: at },
+      ]);
+    });
+
+    test("words are said once the work is durable, and not for work that fails", async (t) => {
+      const engine = await open(t);
+      const wakeups = new Wakeups();
+      const transactions = new Transactions(engine, wakeups);
+      let ends = 0;
+      wakeups.onEnd("x", () => ends++);
+      const word = { words: () => [{ kind: "ended", id: "x" }] as const };
+      await transactions.run(async () => assert.equal(ends, 0), word);
+      assert.equal(ends, 1);
+      await assert.rejects(
+        transactions.run(() => Promise.reject(new Error("no")), word),
+        /no/,
+      );
+      assert.equal(ends, 1);
+    });
+  });
+}
+
+test("SQLite: a commit survives a power cut: WAL, flushed at every commit", async (t) => {
+  const { db } = await sqlite(t);
   const setting = async (name: string) => Object.values((await sql`pragma ${sql.raw(name)}`.execute(db)).rows[0] ?? {});
   assert.deepEqual(await setting("journal_mode"), ["wal"]);
   assert.deepEqual(await setting("synchronous"), [2]);
   assert.deepEqual(await setting("foreign_keys"), [1]);
 });
 
-test("a piece of work that fails leaves nothing behind, and its neighbours stay", async (t) => {
-  const opened = await engine(t);
-  const transactions = new Transactions(opened);
-  const add = (name: string, fail: boolean) =>
-    transactions.run(async (trx) => {
-      await trx.insertInto("tiers").values({ name, requests_per_minute: 1, concurrency: 1 }).execute();
-      if (fail) throw new Error(name);
-    });
-  const results = await Promise.allSettled([add("first", false), add("broken", true), add("last", false)]);
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ["fulfilled", "rejected", "fulfilled"],
-  );
-  const names = await opened.db.selectFrom("tiers").select("name").orderBy("name").execute();
-  assert.deepEqual(
-    names.map(({ name }) => name),
-    ["beta", "first", "last"],
-  );
-});
-
-test("work that waits together shares a commit", async (t) => {
-  const opened = await engine(t);
-  const transactions = new Transactions(opened);
+test("SQLite: work that waits together shares a commit", async (t) => {
+  const engine = await sqlite(t);
+  const transactions = new Transactions(engine, new Wakeups());
   let commits = 0;
-  const transaction = opened.db.transaction.bind(opened.db);
-  t.mock.method(opened.db, "transaction", () => {
+  const transaction = engine.db.transaction.bind(engine.db);
+  t.mock.method(engine.db, "transaction", () => {
     commits++;
     return transaction();
   });
@@ -62,9 +100,9 @@ test("work that waits together shares a commit", async (t) => {
   assert.equal(commits, 1);
 });
 
-test("what need not be on the disk is not flushed, and what comes with it or after it is", async (t) => {
-  const opened = await engine(t);
-  const transactions = new Transactions(opened);
+test("SQLite: what need not be on the disk is not flushed, and what comes with it or after it is", async (t) => {
+  const opened = await sqlite(t);
+  const transactions = new Transactions(opened, new Wakeups());
   const add = (name: string) => async (trx: Transaction<Schema>) => {
     await trx.insertInto("tiers").values({ name, requests_per_minute: 1, concurrency: 1 }).execute();
     return Object.values((await sql`pragma synchronous`.execute(trx)).rows[0] ?? {})[0];
@@ -82,4 +120,57 @@ test("what need not be on the disk is not flushed, and what comes with it or aft
     /x/,
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
+});
+
+test("PostgreSQL: what need not be on the disk does not wait for it, and what comes after it does", async (t) => {
+  const transactions = new Transactions(await postgres(t), new Wakeups());
+  const setting = async (trx: Transaction<Schema>) => {
+    const { rows } = await sql<{ value: string }>`select current_setting('synchronous_commit') as value`.execute(trx);
+    return rows[0]?.value;
+  };
+  assert.equal(await transactions.runUnflushed(setting), "off");
+  assert.equal(await transactions.run(setting), "on");
+});
+
+test("PostgreSQL: an integer that no number can hold is an error, not another number", async (t) => {
+  const { db } = await postgres(t);
+  await assert.rejects(sql`select 9007199254740993::bigint`.execute(db), /too large for an exact number/);
+});
+
+test("PostgreSQL: who waits for one another is tried again until both are through", async (t) => {
+  const engine = await postgres(t);
+  const transactions = new Transactions(engine, new Wakeups());
+  const rows = ["one", "two"];
+  const add = (name: string) => ({ name, requests_per_minute: 0, concurrency: 1 });
+  await engine.db.insertInto("tiers").values(rows.map(add)).execute();
+  let tries = 0;
+  const both = Promise.withResolvers<void>();
+  const cross = (names: readonly string[]) =>
+    transactions.run(async (trx) => {
+      tries++;
+      for (const [at, name] of names.entries()) {
+        await trx
+          .updateTable("tiers")
+          .set((eb) => ({ requests_per_minute: eb("requests_per_minute", "+", 1) }))
+          .where("name", "=", name)
+          .execute();
+        if (tries === 2) both.resolve();
+        if (at === 0) await both.promise; // each holds what the other wants next
+      }
+    });
+  await Promise.all([cross(rows), cross(rows.toReversed())]);
+  assert.equal(tries, 3);
+  const counts = await engine.db.selectFrom("tiers").select("requests_per_minute").where("name", "in", rows).execute();
+  assert.deepEqual(counts, [{ requests_per_minute: 2 }, { requests_per_minute: 2 }]);
+});
+
+test("PostgreSQL: who always loses gives up with the error, after six tries", async (t) => {
+  const transactions = new Transactions(await postgres(t), new Wakeups());
+  let tries = 0;
+  const lose = transactions.run(async (trx) => {
+    tries++;
+    await sql`do $$ begin raise exception 'lost' using errcode = 'serialization_failure'; end $$`.execute(trx);
+  });
+  await assert.rejects(lose, /lost/);
+  assert.equal(tries, 6);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { report } from "../verdict/reports.ts";
-import { addKey, enqueue, START_MS, temporaryStore } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
 
 const LEASE_MS = 1000;
 const DONE = conclude({ execute: report({ stdout: Buffer.from([0, 255, 10]), stderr: Buffer.from("e") }) });
@@ -15,110 +15,112 @@ async function claimOne(store: Store, workerId = "w"): Promise<Claim> {
   return claim;
 }
 
-async function running(t: Parameters<typeof temporaryStore>[0], profile: "judge" | "agent" = "judge") {
-  const { store, clock } = await temporaryStore(t);
-  const key = await addKey(store, "a", { profiles: ["judge", "agent"] });
-  await enqueue(store, key, { profile });
-  const claim = await claimOne(store);
-  const read = () => store.submissions.get(claim.submission.id, key.accountId);
-  return { store, clock, claim, read };
-}
+onEachEngine((temporaryStore) => {
+  async function running(t: TestContext, profile: "judge" | "agent" = "judge") {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a", { profiles: ["judge", "agent"] });
+    await enqueue(store, key, { profile });
+    const claim = await claimOne(store);
+    const read = () => store.submissions.get(claim.submission.id, key.accountId);
+    return { store, clock, claim, read };
+  }
 
-test("finish records the outcome byte for byte, once", async (t) => {
-  const { store, clock, claim, read } = await running(t);
-  clock.nowMs += 7;
-  assert.equal(await store.submissions.finish(claim.lease, DONE), true);
-  const submission = await read();
-  assert.equal(submission?.status, "completed");
-  assert.equal(submission?.completedAtMs, START_MS + 7);
-  assert.deepEqual(submission?.outcome, DONE);
-  assert.equal(await store.submissions.finish(claim.lease, internalError("late")), false);
-  assert.deepEqual(await read(), submission);
-});
+  test("finish records the outcome byte for byte, once", async (t) => {
+    const { store, clock, claim, read } = await running(t);
+    clock.nowMs += 7;
+    assert.equal(await store.submissions.finish(claim.lease, DONE), true);
+    const submission = await read();
+    assert.equal(submission?.status, "completed");
+    assert.equal(submission?.completedAtMs, START_MS + 7);
+    assert.deepEqual(submission?.outcome, DONE);
+    assert.equal(await store.submissions.finish(claim.lease, internalError("late")), false);
+    assert.deepEqual(await read(), submission);
+  });
 
-test("a terminal submission is never claimed, renewed, released or swept", async (t) => {
-  const { store, clock, claim, read } = await running(t);
-  await store.submissions.finish(claim.lease, DONE);
-  const before = await read();
-  clock.nowMs += 10 * LEASE_MS;
-  assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), false);
-  assert.equal(await store.submissions.release(claim.lease, false), false);
-  assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
-  assert.deepEqual(await store.submissions.claim("w", LEASE_MS), []);
-  assert.deepEqual(await read(), before);
-});
+  test("a terminal submission is never claimed, renewed, released or swept", async (t) => {
+    const { store, clock, claim, read } = await running(t);
+    await store.submissions.finish(claim.lease, DONE);
+    const before = await read();
+    clock.nowMs += 10 * LEASE_MS;
+    assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), false);
+    assert.equal(await store.submissions.release(claim.lease, false), false);
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
+    assert.deepEqual(await store.submissions.claim("w", LEASE_MS), []);
+    assert.deepEqual(await read(), before);
+  });
 
-test("a renewed lease is not swept; one that expired is", async (t) => {
-  const { store, clock, claim, read } = await running(t);
-  clock.nowMs += LEASE_MS - 1;
-  assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), true);
-  clock.nowMs += LEASE_MS - 1;
-  assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
-  clock.nowMs += 1;
-  assert.deepEqual(await store.submissions.sweep(), { requeued: [claim.submission.id], failed: [] });
-  const submission = await read();
-  assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
-});
+  test("a renewed lease is not swept; one that expired is", async (t) => {
+    const { store, clock, claim, read } = await running(t);
+    clock.nowMs += LEASE_MS - 1;
+    assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), true);
+    clock.nowMs += LEASE_MS - 1;
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
+    clock.nowMs += 1;
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [claim.submission.id], failed: [] });
+    const submission = await read();
+    assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
+  });
 
-test("a worker whose lease was taken back can change nothing", async (t) => {
-  const { store, clock, claim, read } = await running(t);
-  clock.nowMs += LEASE_MS;
-  await store.submissions.sweep();
-  const second = await claimOne(store, claim.lease.workerId);
-  assert.equal(second.lease.attempt, 2);
-  assert.equal(await store.submissions.finish(claim.lease, internalError("late")), false);
-  assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), false);
-  assert.equal(await store.submissions.release(claim.lease, true), false);
-  assert.equal((await read())?.status, "running");
-  assert.equal(await store.submissions.finish(second.lease, DONE), true);
-});
-
-test("judge work that is lost three times becomes an error", async (t) => {
-  const { store, clock, claim, read } = await running(t);
-  for (const attempt of [1, 2]) {
+  test("a worker whose lease was taken back can change nothing", async (t) => {
+    const { store, clock, claim, read } = await running(t);
     clock.nowMs += LEASE_MS;
-    assert.equal((await store.submissions.sweep()).requeued.length, 1, `attempt ${attempt}`);
-    await claimOne(store);
-  }
-  clock.nowMs += LEASE_MS;
-  assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
-  const submission = await read();
-  assert.equal(submission?.status, "error");
-  assert.equal(submission?.outcome?.judgement.verdict, "IE");
-  assert.match(submission?.outcome?.judgement.errorMessage ?? "", /lost 3 times/);
-});
+    await store.submissions.sweep();
+    const second = await claimOne(store, claim.lease.workerId);
+    assert.equal(second.lease.attempt, 2);
+    assert.equal(await store.submissions.finish(claim.lease, internalError("late")), false);
+    assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), false);
+    assert.equal(await store.submissions.release(claim.lease, true), false);
+    assert.equal((await read())?.status, "running");
+    assert.equal(await store.submissions.finish(second.lease, DONE), true);
+  });
 
-test("agent work that is lost is never repeated", async (t) => {
-  const { store, clock, claim, read } = await running(t, "agent");
-  clock.nowMs += LEASE_MS;
-  assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
-  assert.equal((await read())?.status, "error");
-});
+  test("judge work that is lost three times becomes an error", async (t) => {
+    const { store, clock, claim, read } = await running(t);
+    for (const attempt of [1, 2]) {
+      clock.nowMs += LEASE_MS;
+      assert.equal((await store.submissions.sweep()).requeued.length, 1, `attempt ${attempt}`);
+      await claimOne(store);
+    }
+    clock.nowMs += LEASE_MS;
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
+    const submission = await read();
+    assert.equal(submission?.status, "error");
+    assert.equal(submission?.outcome?.judgement.verdict, "IE");
+    assert.match(submission?.outcome?.judgement.errorMessage ?? "", /lost 3 times/);
+  });
 
-test("work given back is pending again and the attempt is not counted", async (t) => {
-  const { store, claim, read } = await running(t);
-  for (let i = 0; i < 5; i++) {
-    const { lease } = i === 0 ? claim : await claimOne(store);
-    assert.equal(lease.attempt, 1);
-    assert.equal(await store.submissions.release(lease, true), true);
+  test("agent work that is lost is never repeated", async (t) => {
+    const { store, clock, claim, read } = await running(t, "agent");
+    clock.nowMs += LEASE_MS;
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
+    assert.equal((await read())?.status, "error");
+  });
+
+  test("work given back is pending again and the attempt is not counted", async (t) => {
+    const { store, claim, read } = await running(t);
+    for (let i = 0; i < 5; i++) {
+      const { lease } = i === 0 ? claim : await claimOne(store);
+      assert.equal(lease.attempt, 1);
+      assert.equal(await store.submissions.release(lease, true), true);
+      assert.equal((await read())?.status, "pending");
+      assert.equal(await store.submissions.finish(lease, DONE), false);
+    }
+  });
+
+  test("a lease that was given back stays void when the same worker claims again", async (t) => {
+    const { store, claim } = await running(t);
+    await store.submissions.release(claim.lease, false);
+    const again = await claimOne(store, claim.lease.workerId);
+    assert.equal(await store.submissions.finish(claim.lease, internalError("stale")), false);
+    assert.equal(await store.submissions.finish(again.lease, DONE), true);
+  });
+
+  test("agent work is given back only if none of it has run", async (t) => {
+    const { store, claim, read } = await running(t, "agent");
+    assert.equal(await store.submissions.release(claim.lease, false), true);
     assert.equal((await read())?.status, "pending");
-    assert.equal(await store.submissions.finish(lease, DONE), false);
-  }
-});
-
-test("a lease that was given back stays void when the same worker claims again", async (t) => {
-  const { store, claim } = await running(t);
-  await store.submissions.release(claim.lease, false);
-  const again = await claimOne(store, claim.lease.workerId);
-  assert.equal(await store.submissions.finish(claim.lease, internalError("stale")), false);
-  assert.equal(await store.submissions.finish(again.lease, DONE), true);
-});
-
-test("agent work is given back only if none of it has run", async (t) => {
-  const { store, claim, read } = await running(t, "agent");
-  assert.equal(await store.submissions.release(claim.lease, false), true);
-  assert.equal((await read())?.status, "pending");
-  const { lease } = await claimOne(store);
-  assert.equal(await store.submissions.release(lease, true), true);
-  assert.equal((await read())?.status, "error");
+    const { lease } = await claimOne(store);
+    assert.equal(await store.submissions.release(lease, true), true);
+    assert.equal((await read())?.status, "error");
+  });
 });

@@ -3,13 +3,18 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { internalError } from "../../src/domain/outcome.ts";
 import { isTerminal, MAX_ATTEMPTS, type Status } from "../../src/domain/submission.ts";
+import { openStore } from "../../src/store/open.ts";
 import type { Lease, Store } from "../../src/store/port.ts";
-import { addKey, type Clock, enqueue, temporaryStore } from "./temporary.ts";
+import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "./temporary.ts";
 
 const LEASE_MS = 1000;
 const MAX_PENDING = 6;
 const CONCURRENCY = 2;
 const KEYS = ["a", "b", "c"];
+/** Processes that share a PostgreSQL database; SQLite's belongs to one. */
+const PROCESSES = 3;
+const WORKERS = ["w0", "w1", "w2"];
+const IDEMPOTENCY_KEYS = 4;
 
 /** What one submission is, according to the rules alone. */
 interface Expected {
@@ -20,46 +25,82 @@ interface Expected {
   attempts: number;
   leaseUntilMs: number;
   lease: Lease | null;
+  readonly idempotency: { readonly key: string; readonly code: string } | null;
 }
 
-type Operation =
-  | { kind: "enqueue"; key: number; profile: "judge" | "agent" }
-  | { kind: "claim"; max: number }
+/** `by`: the process that does it. */
+type Operation = { readonly by: number } & (
+  | { kind: "enqueue"; key: number; profile: "judge" | "agent"; again: number | null; other: boolean; times: number }
+  | { kind: "claim"; worker: number; max: number }
   | { kind: "finish" | "renew" | "stale"; pick: number }
   | { kind: "release"; pick: number; begun: boolean }
   | { kind: "sweep" }
-  | { kind: "clock"; stepMs: number };
+  | { kind: "clock"; stepMs: number }
+  | { kind: "forget"; worker: number }
+  | { kind: "restart" }
+);
 
-const operation: fc.Arbitrary<Operation> = fc.oneof(
+const operations: fc.WeightedArbitrary<object>[] = [
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("enqueue"),
+      key: fc.nat(2),
+      profile: fc.constantFrom("judge", "agent"),
+      // Half of the requests carry one of a few idempotency keys, some of them several times at once.
+      again: fc.option(fc.nat(IDEMPOTENCY_KEYS - 1), { freq: 2 }),
+      other: fc.boolean(),
+      times: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constant("enqueue"), key: fc.nat(2), profile: fc.constantFrom("judge", "agent") }),
+    arbitrary: fc.record({ kind: fc.constant("claim"), worker: fc.nat(2), max: fc.integer({ min: 1, max: 5 }) }),
   },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("claim"), max: fc.integer({ min: 1, max: 5 }) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("finish", "renew", "stale"), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("release"), pick: fc.nat(), begun: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("sweep") }) },
   // A wall clock may also step back.
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
-) as fc.Arbitrary<Operation>;
+  // A worker that crashes: its leases are held by nobody.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget"), worker: fc.nat(2) }) },
+  // A process that is stopped and started again.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart") }) },
+];
+
+const operation = fc
+  .tuple(fc.oneof(...operations), fc.nat(PROCESSES - 1))
+  .map(([what, by]) => ({ ...what, by })) as fc.Arbitrary<Operation>;
 
 class Model {
   readonly all: Expected[] = [];
   readonly stale: Lease[] = [];
-  readonly #store: Store;
+  readonly #stores: Store[];
+  readonly #open: () => Promise<Store>;
   readonly #clock: Clock;
   readonly #accounts: Map<string, { keyId: string; accountId: string }>;
+  #store: Store;
 
-  constructor(store: Store, clock: Clock, accounts: Map<string, { keyId: string; accountId: string }>) {
-    this.#store = store;
+  constructor(
+    stores: Store[],
+    open: () => Promise<Store>,
+    clock: Clock,
+    accounts: Map<string, { keyId: string; accountId: string }>,
+  ) {
+    this.#stores = stores;
+    this.#open = open;
+    this.#store = this.#by(0);
     this.#clock = clock;
     this.#accounts = accounts;
   }
 
   async apply(op: Operation): Promise<void> {
+    this.#store = this.#by(op.by);
     if (op.kind === "clock") this.#clock.nowMs += op.stepMs;
-    else if (op.kind === "enqueue") await this.#enqueue(KEYS[op.key] ?? "a", op.profile);
-    else if (op.kind === "claim") await this.#claim(op.max);
+    else if (op.kind === "enqueue") await this.#enqueue(op);
+    else if (op.kind === "claim") await this.#claim(WORKERS[op.worker] ?? "w0", op.max);
+    else if (op.kind === "forget") this.#forget(WORKERS[op.worker] ?? "w0");
+    else if (op.kind === "restart") await this.#restart(op.by);
     else if (op.kind === "sweep") await this.#sweep();
     else if (op.kind === "stale") await this.#useStale(op.pick);
     else await this.#useLease(op);
@@ -76,17 +117,56 @@ class Model {
     }
   }
 
-  async #enqueue(key: string, profile: "judge" | "agent"): Promise<void> {
-    const result = await enqueue(this.#store, this.#account(key), { profile, maxPending: MAX_PENDING });
+  /** Some of these are several equal requests at the same instant, by as many processes as there are. */
+  async #enqueue({
+    key: at,
+    profile,
+    again,
+    other,
+    times,
+    by,
+  }: Extract<Operation, { kind: "enqueue" }>): Promise<void> {
+    const key = KEYS[at] ?? "a";
+    const idempotency = again === null ? null : { key: `${key} ${again}`, code: other ? "print(2)" : "print(1)" };
+    const request = {
+      profile,
+      maxPending: MAX_PENDING,
+      code: idempotency?.code ?? "print(1)",
+      ...(idempotency && { idempotencyKey: idempotency.key }),
+    };
+    const askers = Array.from({ length: idempotency ? times : 1 }, (_, i) => this.#by(by + i));
+    const results = await Promise.all(askers.map((store) => enqueue(store, this.#account(key), request)));
+    const known = this.all.find((one) => one.idempotency !== null && one.idempotency.key === idempotency?.key);
     const full = this.#with("pending").length >= MAX_PENDING;
-    assert.equal(result.kind, full ? "full" : "enqueued");
-    if (result.kind !== "enqueued") return;
-    const { id } = result.submission;
-    this.all.push({ id, key, profile, status: "pending", attempts: 0, leaseUntilMs: 0, lease: null });
+    const kinds = results.map(({ kind }) => kind).sort();
+    if (known) {
+      const same = known.idempotency?.code === idempotency?.code && known.profile === profile;
+      assert.deepEqual(new Set(kinds), new Set([same ? "duplicate" : "conflict"]));
+      for (const result of results) if ("submission" in result) assert.equal(result.submission.id, known.id);
+      return;
+    }
+    const [first, ...more] = full ? askers.map(() => "full") : ["enqueued", ...askers.slice(1).map(() => "duplicate")];
+    assert.deepEqual(kinds, [first, ...more].sort());
+    const made = results.find((result) => result.kind === "enqueued");
+    if (!made) return;
+    const { id } = made.submission;
+    for (const result of results) assert.ok("submission" in result && result.submission.id === id);
+    this.all.push({ id, key, profile, status: "pending", attempts: 0, leaseUntilMs: 0, lease: null, idempotency });
   }
 
-  async #claim(max: number): Promise<void> {
-    const claims = await this.#store.submissions.claim("w", LEASE_MS, max);
+  #forget(worker: string): void {
+    for (const one of this.#with("running")) if (one.lease?.workerId === worker) one.lease = null;
+  }
+
+  async #restart(at: number): Promise<void> {
+    const opened = await this.#open();
+    await this.#by(at).close();
+    this.#stores[at % this.#stores.length] = opened;
+    this.#store = opened;
+  }
+
+  async #claim(worker: string, max: number): Promise<void> {
+    const claims = await this.#store.submissions.claim(worker, LEASE_MS, max);
     for (const { submission, lease } of claims) {
       const oldest = this.all.find(({ key, status }) => key === submission.keyId && status === "pending");
       assert.equal(oldest?.id, submission.id, "not the oldest of its key");
@@ -113,7 +193,7 @@ class Model {
   }
 
   async #useLease(op: Extract<Operation, { pick: number }>): Promise<void> {
-    const running = this.#with("running");
+    const running = this.#with("running").filter(({ lease }) => lease !== null);
     const expected = running[op.pick % running.length];
     if (!expected?.lease) return;
     if (op.kind === "renew") {
@@ -148,6 +228,12 @@ class Model {
     return this.all.filter((one) => one.status === status && (key === undefined || one.key === key));
   }
 
+  #by(process: number): Store {
+    const store = this.#stores[process % this.#stores.length];
+    assert.ok(store);
+    return store;
+  }
+
   #account(key: string): { keyId: string; accountId: string } {
     const account = this.#accounts.get(key);
     assert.ok(account);
@@ -155,25 +241,36 @@ class Model {
   }
 }
 
-test("whatever happens in whatever order, the queue behaves as its rules say", async (t) => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 60 }), async (operations) => {
-      const { store, clock, dispose } = await temporaryStore();
-      try {
-        const accounts = new Map<string, { keyId: string; accountId: string }>();
-        for (const key of KEYS) {
-          accounts.set(key, await addKey(store, key, { concurrency: CONCURRENCY, profiles: ["judge", "agent"] }));
-        }
-        const model = new Model(store, clock, accounts);
-        for (const op of operations) {
-          await model.apply(op);
-          await model.check();
-        }
-      } finally {
-        await dispose();
-      }
-    }),
-    { numRuns: 40 },
-  );
-  t.diagnostic("40 random histories");
+const RUNS = 40;
+
+onEachEngine((temporaryStore) => {
+  test("whatever happens in whatever order in whichever process, the queue behaves as its rules say", async (t) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 60 }), (history) =>
+        tell(temporaryStore, history),
+      ),
+      { numRuns: RUNS },
+    );
+    t.diagnostic(`${RUNS} random histories`);
+  });
 });
+
+async function tell(temporaryStore: OpenTemporary, history: readonly Operation[]): Promise<void> {
+  const { store, clock, database, dispose } = await temporaryStore();
+  const open = () => openStore({ database, now: () => clock.nowMs });
+  const stores = await Promise.all(Array.from({ length: store.manyProcesses ? PROCESSES : 1 }, open));
+  try {
+    const accounts = new Map<string, { keyId: string; accountId: string }>();
+    for (const key of KEYS) {
+      accounts.set(key, await addKey(store, key, { concurrency: CONCURRENCY, profiles: ["judge", "agent"] }));
+    }
+    const model = new Model(stores, open, clock, accounts);
+    for (const op of history) {
+      await model.apply(op);
+      await model.check();
+    }
+  } finally {
+    for (const one of stores) await one.close();
+    await dispose();
+  }
+}

@@ -150,9 +150,9 @@ onEachEngine((temporaryStore) => {
 });
 
 /** Starts processes, lets all of them take at once with a limit of 50, and returns how many went through in each. */
-async function takers({ path, clock }: Temporary, processes: number, count: number): Promise<number[]> {
+async function takers({ database, clock }: Temporary, processes: number, count: number): Promise<number[]> {
   const script = new URL("quota-taker.ts", import.meta.url).pathname;
-  const args = [script, JSON.stringify({ path }), "a", "50", String(count), String(clock.nowMs)];
+  const args = [script, JSON.stringify({ database }), "a", "50", String(count), String(clock.nowMs)];
   const children = Array.from({ length: processes }, () =>
     spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] }),
   );

@@ -3,7 +3,7 @@ import { enqueue } from "./temporary.ts";
 
 /** A second process on the same file: node second-writer.ts PATH KEY ACCOUNT COUNT. */
 const [path = "", keyId = "", accountId = "", count = "0"] = process.argv.slice(2);
-const store = await openStore({ path });
+const store = await openStore({ database: { kind: "sqlite", path } });
 process.stdout.write("ready\n");
 for (let i = 0; i < Number(count); i++) await enqueue(store, { keyId, accountId });
 await store.close();

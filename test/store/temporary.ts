@@ -2,10 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext } from "node:test";
+import type { Database } from "../../src/domain/database.ts";
 import type { ProfileName } from "../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../src/domain/submission.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { Enqueued, Store } from "../../src/store/port.ts";
+import { PostgresServer } from "./postgres-server.ts";
 
 /** A clock that a test moves. */
 export interface Clock {
@@ -17,30 +19,75 @@ export const START_MS = Date.UTC(2031, 0, 2, 3, 4, 5, 678);
 export interface Temporary {
   readonly store: Store;
   readonly clock: Clock;
-  readonly path: string;
+  readonly database: Database;
+  /** Opens the same database once more, as another process does, by the same clock; closed with the first. */
+  readonly another: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
-}
-
-/** A store in a real file of its own; closed and removed after the test, or by `dispose`. */
-export async function temporaryStore(t?: TestContext): Promise<Temporary> {
-  const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
-  const path = join(directory, "assay.sqlite");
-  const clock: Clock = { nowMs: START_MS };
-  const store = await openStore({ path, now: () => clock.nowMs });
-  const dispose = async () => {
-    await store.close();
-    await rm(directory, { recursive: true });
-  };
-  t?.after(dispose);
-  return { store, clock, path, dispose };
 }
 
 /** Opens a store of one engine; closed and removed after the test, or by `dispose`. */
 export type OpenTemporary = (t?: TestContext) => Promise<Temporary>;
 
+/** A store in a real file of its own; closed and removed after the test, or by `dispose`. */
+export const temporaryStore: OpenTemporary = async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
+  const database: Database = { kind: "sqlite", path: join(directory, "assay.sqlite") };
+  return temporary(t, database, () => rm(directory, { recursive: true }));
+};
+
+/** The same in a database of its own on the PostgreSQL server of this test process. */
+export const temporaryPostgres: OpenTemporary = async (t) => {
+  const server = await postgresServer();
+  const name = await server.createDatabase(await migrated());
+  return temporary(t, { kind: "postgres", url: server.url(name) }, () => server.dropDatabase(name));
+};
+
+/** The PostgreSQL server of this test process, started by the first who needs it. */
+export function postgresServer(): Promise<PostgresServer> {
+  server ??= PostgresServer.start();
+  return server;
+}
+
+/** A database with the schema and nothing else, to copy: quicker than migrating each. */
+function migrated(): Promise<string> {
+  template ??= (async () => {
+    const there = await postgresServer();
+    const name = await there.createDatabase();
+    await (await openStore({ database: { kind: "postgres", url: there.url(name) } })).close();
+    return name;
+  })();
+  return template;
+}
+
+let server: Promise<PostgresServer> | undefined;
+let template: Promise<string> | undefined;
+
+async function temporary(
+  t: TestContext | undefined,
+  database: Database,
+  remove: () => Promise<void>,
+): Promise<Temporary> {
+  const clock: Clock = { nowMs: START_MS };
+  const others: Store[] = [];
+  const open = () => openStore({ database, now: () => clock.nowMs });
+  const store = await open();
+  const another = async () => {
+    const other = await open();
+    others.push(other);
+    return other;
+  };
+  const dispose = async () => {
+    for (const one of [store, ...others]) await one.close();
+    await remove();
+  };
+  t?.after(dispose);
+  return { store, clock, database, another, dispose };
+}
+
 /** Declares the same tests for every engine that the store has. */
 export function onEachEngine(suite: (temporaryStore: OpenTemporary) => void): void {
   describe("on SQLite", () => suite(temporaryStore));
+  describe("on PostgreSQL", () => suite(temporaryPostgres));
 }
 
 /** A key of an account, with the tier's limits unless told otherwise. @returns the ids. */

@@ -2,90 +2,104 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { internalError } from "../../src/domain/outcome.ts";
-import { addKey, enqueue, temporaryStore } from "./temporary.ts";
+import { Wakeups } from "../../src/store/wakeups.ts";
+import { addKey, enqueue, onEachEngine } from "./temporary.ts";
 
 /** Who is not woken would wait for ever. */
 const LIMIT = { timeout: 10_000 };
 const NEVER = new AbortController().signal;
 
-test("a waiter is woken by the end of its submission and by no other", LIMIT, async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  await enqueue(store, key);
-  await enqueue(store, key);
-  const [first, second] = await store.submissions.claim("w", 1000, 2);
-  assert.ok(first && second);
-  let woken = false;
-  const waiting = store.submissions.whenTerminal(second.submission.id, key.accountId, NEVER).then((submission) => {
-    woken = true;
-    return submission;
-  });
-  await store.submissions.finish(first.lease, internalError("x"));
-  for (let i = 0; i < 5; i++) await turn();
-  assert.equal(woken, false);
-  await store.submissions.finish(second.lease, internalError("y"));
-  assert.equal((await waiting)?.outcome?.judgement.errorMessage, "y");
-});
-
-test("whoever comes after the end does not wait", LIMIT, async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  await enqueue(store, key);
-  const [claim] = await store.submissions.claim("w", 1000);
-  assert.ok(claim);
-  await store.submissions.finish(claim.lease, internalError("x"));
-  assert.equal((await store.submissions.whenTerminal(claim.submission.id, key.accountId, NEVER))?.status, "error");
-  assert.equal(await store.submissions.whenTerminal("unknown", key.accountId, NEVER), undefined);
-});
-
-test("whoever stops waiting gets the submission as it stands", LIMIT, async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  const accepted = await enqueue(store, key);
-  assert.ok(accepted.kind === "enqueued");
-  const stop = new AbortController();
-  const waiting = store.submissions.whenTerminal(accepted.submission.id, key.accountId, stop.signal);
-  await turn();
-  stop.abort();
-  assert.equal((await waiting)?.status, "pending");
-});
-
-test("a sweep that ends a submission wakes its waiters too", LIMIT, async (t) => {
-  const { store, clock } = await temporaryStore(t);
-  const key = await addKey(store, "a", { profiles: ["agent"] });
-  await enqueue(store, key, { profile: "agent" });
-  const [claim] = await store.submissions.claim("w", 1000);
-  assert.ok(claim);
-  const waiting = store.submissions.whenTerminal(claim.submission.id, key.accountId, NEVER);
-  clock.nowMs += 1000;
-  await store.submissions.sweep();
-  assert.equal((await waiting)?.status, "error");
-});
-
-test("workers hear of new, given back and ended work, once a turn", LIMIT, async (t) => {
-  const { store } = await temporaryStore(t);
-  const key = await addKey(store, "a");
-  let calls = 0;
-  const stop = store.onWork(() => calls++);
-  const heard = async (what: string) => {
+onEachEngine((temporaryStore) => {
+  test("a waiter is woken by the end of its submission and by no other", LIMIT, async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    await enqueue(store, key);
+    await enqueue(store, key);
+    const [first, second] = await store.submissions.claim("w", 1000, 2);
+    assert.ok(first && second);
+    let woken = false;
+    const waiting = store.submissions.whenTerminal(second.submission.id, key.accountId, NEVER).then((submission) => {
+      woken = true;
+      return submission;
+    });
+    await store.submissions.finish(first.lease, internalError("x"));
     for (let i = 0; i < 5; i++) await turn();
-    assert.ok(calls > 0, what);
+    assert.equal(woken, false);
+    await store.submissions.finish(second.lease, internalError("y"));
+    assert.equal((await waiting)?.outcome?.judgement.errorMessage, "y");
+  });
+
+  test("whoever comes after the end does not wait", LIMIT, async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    await enqueue(store, key);
+    const [claim] = await store.submissions.claim("w", 1000);
+    assert.ok(claim);
+    await store.submissions.finish(claim.lease, internalError("x"));
+    assert.equal((await store.submissions.whenTerminal(claim.submission.id, key.accountId, NEVER))?.status, "error");
+    assert.equal(await store.submissions.whenTerminal("unknown", key.accountId, NEVER), undefined);
+  });
+
+  test("whoever stops waiting gets the submission as it stands", LIMIT, async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const accepted = await enqueue(store, key);
+    assert.ok(accepted.kind === "enqueued");
+    const stop = new AbortController();
+    const waiting = store.submissions.whenTerminal(accepted.submission.id, key.accountId, stop.signal);
+    await turn();
+    stop.abort();
+    assert.equal((await waiting)?.status, "pending");
+  });
+
+  test("a sweep that ends a submission wakes its waiters too", LIMIT, async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a", { profiles: ["agent"] });
+    await enqueue(store, key, { profile: "agent" });
+    const [claim] = await store.submissions.claim("w", 1000);
+    assert.ok(claim);
+    const waiting = store.submissions.whenTerminal(claim.submission.id, key.accountId, NEVER);
+    clock.nowMs += 1000;
+    await store.submissions.sweep();
+    assert.equal((await waiting)?.status, "error");
+  });
+
+  test("workers hear of new, given back and ended work", LIMIT, async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    let calls = 0;
+    const stop = store.onWork(() => calls++);
+    const heard = async () => {
+      for (calls = 0; calls === 0; ) await turn();
+    };
+    await Promise.all([heard(), enqueue(store, key)]);
+    const [claim] = await store.submissions.claim("w", 1000);
+    assert.ok(claim);
+    await Promise.all([heard(), store.submissions.release(claim.lease, false)]);
+    const [again] = await store.submissions.claim("w", 1000);
+    assert.ok(again);
+    await Promise.all([heard(), store.submissions.finish(again.lease, internalError("x"))]);
+    stop();
     calls = 0;
-  };
-  await Promise.all([enqueue(store, key), enqueue(store, key)]);
-  for (let i = 0; i < 5; i++) await turn();
-  assert.equal(calls, 1);
-  calls = 0;
-  const [claim] = await store.submissions.claim("w", 1000);
-  assert.ok(claim);
-  await store.submissions.release(claim.lease, false);
-  await heard("given back");
-  const [again] = await store.submissions.claim("w", 1000);
-  assert.ok(again);
-  await store.submissions.finish(again.lease, internalError("x"));
-  await heard("ended");
-  stop();
-  await enqueue(store, key);
-  for (let i = 0; i < 5; i++) await turn();
+    await enqueue(store, key);
+    for (let i = 0; i < 5; i++) await turn();
+    assert.equal(calls, 0);
+  });
+});
+
+test("what is said many times in a turn is heard once, in a later turn", async () => {
+  const wakeups = new Wakeups();
+  let calls = 0;
+  const stop = wakeups.on("work", () => calls++);
+  for (let i = 0; i < 10; i++) wakeups.say({ kind: "work" });
   assert.equal(calls, 0);
+  await turn();
+  assert.equal(calls, 1);
+  wakeups.sayAll();
+  await turn();
+  assert.equal(calls, 2);
+  stop();
+  wakeups.say({ kind: "work" });
+  await turn();
+  assert.equal(calls, 2);
 });

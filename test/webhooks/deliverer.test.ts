@@ -137,12 +137,12 @@ test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted 
   const { temporary, store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
-  const first = await openStore({ path: temporary.path });
+  const first = await openStore({ database: temporary.database });
   const deliverer = start(t, first, [receiver]);
   await receiver.until(1);
   await deliverer.stop();
   await first.close();
-  const second = await openStore({ path: temporary.path });
+  const second = await openStore({ database: temporary.database });
   t.after(() => second.close());
   const [pending] = await second.deliveries.list({ max: 1, submissionId: id });
   assert.deepEqual([pending?.state, pending?.attempts.length], ["pending", 1]);
@@ -218,7 +218,7 @@ test(
     const id = await endOne(store, project);
     const child = new URL("dying-deliverer.ts", import.meta.url).pathname;
     const key = SEALING_KEY.toString("hex");
-    const given = { path: temporary.path, port: receiver.port, ca: certificates.ca, key, leaseMs: 3_000 };
+    const given = { database: temporary.database, port: receiver.port, ca: certificates.ca, key, leaseMs: 3_000 };
     const dying = spawn(process.execPath, [child, JSON.stringify(given)], { stdio: "inherit" });
     t.after(() => dying.kill("SIGKILL"));
     await receiver.until(1);
@@ -241,7 +241,7 @@ test("two services on one outbox never make one attempt twice", LIMIT, async (t)
   for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: receiver.url });
   const ids: string[] = [];
   for (let i = 0; i < 20; i++) ids.push(await endOne(store, project));
-  const other = await openStore({ path: temporary.path });
+  const other = await openStore({ database: temporary.database });
   t.after(() => other.close());
   const deliverers = [start(t, store, [receiver]), start(t, other, [receiver])];
   await receiver.until(60);
@@ -295,7 +295,7 @@ test("a replay that a command asked for is sent by the service, with the same id
   const deliverer = start(t, store, [receiver]);
   const id = await endOne(store, project);
   const delivery = await ended(store, id);
-  const command = await openStore({ path: temporary.path });
+  const command = await openStore({ database: temporary.database });
   const replayed = await command.deliveries.replay(delivery.id);
   await command.close();
   await receiver.until(2);

@@ -1,12 +1,13 @@
 import pino from "pino";
+import type { Database } from "../../src/domain/database.ts";
 import { openStore } from "../../src/store/open.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import { keySealer } from "../../src/webhooks/seal.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 
 /** A service process for the test that kills it; what it needs comes as one JSON argument. */
-const { path, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
-  path: string;
+const { database, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
+  database: Database;
   port: number;
   ca: string;
   key: string;
@@ -14,7 +15,7 @@ const { path, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
 };
 
 Deliverer.start({
-  store: await openStore({ path }),
+  store: await openStore({ database }),
   sealer: keySealer(Buffer.from(key, "hex")),
   allowed: [{ host: "127.0.0.1", port }],
   trust: trustedAuthorities(ca),

@@ -88,4 +88,15 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
     .addColumn("account_id", "text")
     .addColumn("detail", "text", (c) => c.notNull())
     .execute();
+
+  await trx.schema
+    .createTable("workers")
+    .addColumn("id", "text", (c) => c.primaryKey())
+    .addColumn("slots", "integer", (c) => c.notNull())
+    .addColumn("languages", "text", (c) => c.notNull())
+    .addColumn("readiness", "text", (c) => c.notNull())
+    .addColumn("proven_at", "bigint", (c) => c.notNull())
+    .addColumn("announced_at", "bigint", (c) => c.notNull())
+    .addColumn("lease_until", "bigint", (c) => c.notNull())
+    .execute();
 }

@@ -1,0 +1,101 @@
+# What serve and worker share: the launcher as root and a process of ours without any privilege, both until SIGTERM.
+# Whoever sources this sets $asked (the path of the operator's listener that has to answer 200) and defines `welcome`.
+
+# option NAME DEFAULT ARGUMENTS...: the value that --NAME has among the arguments; the last one counts.
+option() {
+  option_name=$1 option_value=$2
+  shift 2
+  while [ $# -gt 0 ]; do
+    case $1 in
+    "--$option_name") option_value=${2-} ;;
+    "--$option_name="*) option_value=${1#*=} ;;
+    esac
+    shift
+  done
+  printf '%s' "$option_value"
+}
+
+# common_options ARGUMENTS...: what set-up has to know of them; Node reads them again.
+common_options() {
+  workers=$(option workers "${ASSAY_WORKERS:-$(nproc)}" "$@")
+  case $workers in
+  '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;
+  esac
+  operator=$(option operator-listen "${ASSAY_OPERATOR_LISTEN-}" "$@")
+  # For every command that we start ourselves, too.
+  ASSAY_DATABASE=$(option database "${ASSAY_DATABASE-}" "$@")
+  if [ -n "$ASSAY_DATABASE" ]; then export ASSAY_DATABASE; else unset ASSAY_DATABASE; fi
+}
+
+service_pid=
+asker_pid=
+ticker_pid=
+
+# start_service COMMAND ARGUMENTS...
+start_service() {
+  service_command=$1
+  shift
+  # Where the service tells whether it is ready, to us who have no key.
+  if [ -z "$operator" ]; then
+    operator=unix:$instance_dir/service/operator.sock
+    set -- --operator-listen "$operator" "$@"
+    mkdir -m 0700 "$instance_dir/service"
+    chown "$service_user:$service_user" "$instance_dir/service"
+  fi
+  # One line for each request is for log files, not for whoever looks at a terminal.
+  [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
+  run_node in_own_session "$service_command" --data "$data" "$@"
+  service_pid=$node_pid
+}
+
+# Signals to the terminal's or a supervisor's whole group are for us, who tell the service once: it takes a second signal
+# as "at once".
+in_own_session() { as_service setsid "$@"; }
+
+# "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
+ask_until_ready() {
+  clean_env as_service '' "$node" "$app/setup/ask-until-ready.ts" "$operator" "$asked" 6<&- 7>&- 8>&-
+}
+
+# stop STATUS [WORDS]: the service first, so that it can finish what runs, then the launcher.
+stop() {
+  trap '' INT TERM HUP
+  trap - CHLD
+  [ -z "${2-}" ] || say "$2"
+  final_status=$1
+  for helper in $asker_pid $ticker_pid; do kill "$helper" 2>/dev/null || true; done
+  if [ -n "$service_pid" ]; then
+    end "$service_pid" 60 || final_status=1
+  fi
+  stop_launcher || final_status=1
+  close_instance
+  exit "$final_status"
+}
+
+launcher_lives() { [ -z "$launcher_pid" ] || alive "$launcher_pid"; }
+
+# stay: until a signal, or the end of one of the two.
+stay() {
+  (ask_until_ready) &
+  asker_pid=$!
+  # With a trap on CHLD, wait ends when any child does. One that ends in the instant between the look and the wait goes
+  # unseen until the next event: the ticker bounds that. Elsewhere the trap is off: dash would end every other wait, too.
+  while :; do
+    if [ -z "$ticker_pid" ] || ! alive "$ticker_pid"; then
+      sleep 10 3<&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
+      ticker_pid=$!
+    fi
+    trap : CHLD
+    if alive "$service_pid" && launcher_lives && { [ -z "$asker_pid" ] || alive "$asker_pid"; }; then
+      wait "$service_pid" || true
+    fi
+    trap - CHLD
+    alive "$service_pid" || stop 1 "the service ended by itself; its words stand above"
+    launcher_lives || stop 1 "the launcher ended by itself; its words stand above"
+    if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then
+      wait "$asker_pid" || stop 1 "the service did not become ready"
+      asker_pid=
+      welcome
+    fi
+  done
+}

@@ -1,0 +1,5 @@
+/** Where the store is: one file on this machine, or a server that many machines share. */
+export type Database =
+  | { readonly kind: "sqlite"; readonly path: string }
+  /** The URL may hold a password: it is never logged and never part of an error. */
+  | { readonly kind: "postgres"; readonly url: string };

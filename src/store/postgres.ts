@@ -1,0 +1,128 @@
+import { Kysely, PostgresDialect, type PostgresPool, sql } from "kysely";
+import pg from "pg";
+import type { Engine } from "./engine.ts";
+import { StoreError, StoreUnavailable } from "./errors.ts";
+import { notifyBy } from "./listener.ts";
+import { isOutage, reasonOf } from "./outage.ts";
+import type { Schema } from "./schema.ts";
+
+/** The oldest release that the tests run on. */
+const OLDEST_VERSION = 15;
+/** Connections of one process; each transaction needs one while it lasts. */
+const MAX_CONNECTIONS = 10;
+const CONNECT_MS = 5_000;
+/** A process that stops in the middle of a transaction must not keep its locks from the others. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+const STATEMENT_MS = 30_000;
+const INT8 = pg.types.builtins.INT8;
+
+/** Two transactions waited for each other, or could not be put in an order. */
+const LOST_TO_ANOTHER = new Set(["40P01", "40001"]);
+
+/**
+ * The engine for many processes and machines: a PostgreSQL server of version 15 or newer.
+ * What must be exact between processes is serialised by advisory locks that end with the
+ * transaction; word of a change travels by LISTEN and NOTIFY.
+ * @throws StoreError when the server cannot be used; the sentence names it without its password.
+ */
+export async function openPostgres(url: string): Promise<Engine> {
+  const config: pg.ClientConfig = {
+    connectionString: url,
+    application_name: "assay",
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    statement_timeout: STATEMENT_MS,
+    types: { getTypeParser: parserOf as typeof pg.types.getTypeParser },
+  };
+  const where = nameOf(url);
+  const pool = new pg.Pool({ ...config, max: MAX_CONNECTIONS });
+  // A connection that is lost while nobody uses it is replaced by the next use; one that is lost in use fails there.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: explaining(pool) }) });
+  try {
+    await checkServer(db);
+  } catch (error) {
+    await pool.end();
+    throw new StoreError(`cannot use the database ${where}: ${reasonOf(error)}`);
+  }
+  return {
+    db,
+    abilities: {
+      oneWriter: false,
+      unflushed: (work) =>
+        db
+          .transaction()
+          .setIsolationLevel("read committed")
+          .execute(async (trx) => {
+            await sql`set local synchronous_commit = off`.execute(trx);
+            return await work(trx);
+          }),
+      lock: async (trx, name) => {
+        await sql`select pg_advisory_xact_lock(hashtextextended(${`assay ${name}`}, 0))`.execute(trx);
+      },
+      lostToAnother: (error) => LOST_TO_ANOTHER.has((error as { code?: string }).code ?? ""),
+      notify: notifyBy(config),
+      // Not to_regclass: within a transaction it may answer from before another process made the table.
+      hasTable: async (any, name) => {
+        const { rows } = await sql`select from pg_class
+          where relname = ${name} and relkind = 'r' and relnamespace = current_schema::regnamespace`.execute(any);
+        return rows.length > 0;
+      },
+      columns: {
+        bytes: "bytea",
+        sequenceType: "bigint",
+        sequence: (column) => column.primaryKey().generatedAlwaysAsIdentity(),
+      },
+    },
+  };
+}
+
+async function checkServer(db: Kysely<Schema>): Promise<void> {
+  const { rows } = await sql<{ version: string; encoding: string; standby: boolean }>`
+    select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
+      pg_is_in_recovery() as standby`.execute(db);
+  const [server] = rows;
+  const version = Math.floor(Number(server?.version) / 10_000);
+  if (version < OLDEST_VERSION) {
+    throw new StoreError(`it is PostgreSQL ${version}; Assay needs ${OLDEST_VERSION} or newer`);
+  }
+  if (server?.encoding !== "UTF8") throw new StoreError(`its encoding is ${server?.encoding}; Assay needs UTF8`);
+  if (server.standby) throw new StoreError("it is a standby, which cannot be written to");
+}
+
+/** Integers of 64 bits as numbers: ours are times, counts and positions, none of which reaches 2^53. */
+function parserOf(oid: number, format?: "text" | "binary") {
+  return oid === INT8 ? parseInt8 : pg.types.getTypeParser(oid, format as "text");
+}
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is too large for an exact number`);
+  return value;
+}
+
+/** The pool as Kysely uses it, with every loss of the connection turned into StoreUnavailable. */
+function explaining(pool: pg.Pool): PostgresPool {
+  const explain = (error: unknown): never => {
+    throw isOutage(error) ? new StoreUnavailable(reasonOf(error)) : error;
+  };
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect().catch(explain);
+      return {
+        release: (destroy?: boolean) => client.release(destroy),
+        query: (text: string, values: readonly unknown[]) => client.query(text, [...values]).catch(explain),
+      } as unknown as Awaited<ReturnType<PostgresPool["connect"]>>;
+    },
+  };
+}
+
+/** `user@host:port/database`: what an operator recognises, and nothing secret. */
+function nameOf(url: string): string {
+  const { user, host, port, database } = new pg.Client({ connectionString: url });
+  return `postgres://${user}@${host}:${port}/${database}`;
+}

@@ -1,0 +1,174 @@
+create table accounts (
+  id text not null,
+  name text not null,
+  tier text not null,
+  created_at bigint not null,
+  constraint accounts_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(name),
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_name_key UNIQUE (name)
+);
+create table api_keys (
+  id text not null,
+  account_id text not null,
+  project_id text,
+  name text not null,
+  prefix text not null,
+  hash text not null,
+  requests_per_minute integer,
+  concurrency integer,
+  profiles text not null,
+  default_profile text not null,
+  created_at bigint not null,
+  revoked_at bigint,
+  last_used_at bigint,
+  turn bigint not null default 0,
+  expires_at bigint,
+  replaces text,
+  constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_keys_replaces_fkey FOREIGN KEY (replaces) REFERENCES api_keys(id),
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_hash_key UNIQUE (hash)
+);
+CREATE INDEX api_keys_turn ON api_keys USING btree (turn);
+create table attempts (
+  delivery_seq bigint not null,
+  number integer not null,
+  at bigint not null,
+  latency_ms integer not null,
+  status integer,
+  error text,
+  answer bytea,
+  constraint attempts_delivery_seq_fkey FOREIGN KEY (delivery_seq) REFERENCES deliveries(seq) ON DELETE CASCADE,
+  constraint attempts_pk PRIMARY KEY (delivery_seq, number)
+);
+create table audit (
+  seq bigint not null generated always as identity,
+  at bigint not null,
+  actor text not null,
+  action text not null,
+  subject text not null,
+  account_id text,
+  detail text not null,
+  constraint audit_pkey PRIMARY KEY (seq)
+);
+create table deliveries (
+  seq bigint not null generated always as identity,
+  id text not null,
+  endpoint_id text not null,
+  submission_seq bigint,
+  message_id text not null,
+  kind text not null,
+  body bytea,
+  state text not null,
+  attempts integer not null default 0,
+  next_at bigint,
+  fence integer not null default 0,
+  lease_until bigint,
+  created_at bigint not null,
+  ended_at bigint,
+  reason text,
+  constraint deliveries_kind_check CHECK ((kind = ANY (ARRAY['result'::text, 'replay'::text, 'test'::text]))),
+  constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
+  constraint deliveries_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint deliveries_pkey PRIMARY KEY (seq),
+  constraint deliveries_id_key UNIQUE (id)
+);
+CREATE INDEX deliveries_due ON deliveries USING btree (next_at) WHERE (state = 'pending'::text);
+CREATE INDEX deliveries_endpoint ON deliveries USING btree (endpoint_id, seq);
+CREATE INDEX deliveries_leased ON deliveries USING btree (endpoint_id, lease_until) WHERE (lease_until IS NOT NULL);
+CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
+CREATE INDEX deliveries_waiting ON deliveries USING btree (endpoint_id, next_at, seq) WHERE (state = 'pending'::text);
+create table endpoints (
+  id text not null,
+  project_id text not null,
+  url text not null,
+  secret bytea not null,
+  signing text not null,
+  active integer not null,
+  created_at bigint not null,
+  removed_at bigint,
+  constraint endpoints_signing_check CHECK ((signing = ANY (ARRAY['standard'::text, 'raw'::text]))),
+  constraint endpoints_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  constraint endpoints_pkey PRIMARY KEY (id)
+);
+CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
+create table outcomes (
+  submission_seq bigint not null,
+  stdout bytea,
+  stderr bytea,
+  body text not null,
+  constraint outcomes_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint outcomes_pkey PRIMARY KEY (submission_seq)
+);
+create table programs (
+  submission_seq bigint not null,
+  code bytea not null,
+  stdin bytea not null,
+  constraint programs_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint programs_pkey PRIMARY KEY (submission_seq)
+);
+create table projects (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  created_at bigint not null,
+  archived_at bigint,
+  constraint projects_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint projects_pkey PRIMARY KEY (id),
+  constraint projects_name UNIQUE (account_id, name)
+);
+create table quota (
+  key_id text not null,
+  n bigint not null,
+  at bigint not null,
+  constraint quota_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  constraint quota_pk PRIMARY KEY (key_id, n)
+);
+create table schema_version (
+  version integer not null
+);
+create table submissions (
+  seq bigint not null generated always as identity,
+  id text not null,
+  account_id text not null,
+  key_id text not null,
+  project_id text,
+  language text not null,
+  profile text not null,
+  status text not null,
+  attempts integer not null,
+  fence integer not null default 0,
+  idempotency_key text,
+  request_hash text,
+  created_at bigint not null,
+  started_at bigint,
+  completed_at bigint,
+  worker_id text,
+  lease_until bigint,
+  verdict text,
+  constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
+  constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint submissions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint submissions_pkey PRIMARY KEY (seq),
+  constraint submissions_id_key UNIQUE (id),
+  constraint submissions_idempotency UNIQUE (account_id, idempotency_key)
+);
+CREATE INDEX submissions_pending ON submissions USING btree (key_id, seq) WHERE (status = 'pending'::text);
+CREATE INDEX submissions_running ON submissions USING btree (lease_until, key_id) WHERE (status = 'running'::text);
+create table tiers (
+  name text not null,
+  requests_per_minute integer not null,
+  concurrency integer not null,
+  constraint tiers_pkey PRIMARY KEY (name)
+);
+create table workers (
+  id text not null,
+  slots integer not null,
+  languages text not null,
+  readiness text not null,
+  proven_at bigint not null,
+  announced_at bigint not null,
+  lease_until bigint not null,
+  constraint workers_pkey PRIMARY KEY (id)
+);

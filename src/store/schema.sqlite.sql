@@ -1,0 +1,142 @@
+CREATE TABLE "accounts" (
+  "id" text primary key,
+  "name" text not null unique,
+  "tier" text not null references "tiers" ("name"),
+  "created_at" bigint not null
+);
+CREATE TABLE "api_keys" (
+  "id" text primary key,
+  "account_id" text not null references "accounts" ("id"),
+  "project_id" text,
+  "name" text not null,
+  "prefix" text not null,
+  "hash" text not null unique,
+  "requests_per_minute" integer,
+  "concurrency" integer,
+  "profiles" text not null,
+  "default_profile" text not null,
+  "created_at" bigint not null,
+  "revoked_at" bigint,
+  "last_used_at" bigint,
+  "turn" bigint default 0 not null,
+  "expires_at" bigint,
+  "replaces" text references "api_keys" ("id")
+);
+CREATE INDEX "api_keys_turn" on "api_keys" ("turn");
+CREATE TABLE "attempts" (
+  "delivery_seq" bigint not null references "deliveries" ("seq") on delete cascade,
+  "number" integer not null,
+  "at" bigint not null,
+  "latency_ms" integer not null,
+  "status" integer,
+  "error" text,
+  "answer" blob,
+  constraint "attempts_pk" primary key ("delivery_seq", "number")
+);
+CREATE TABLE "audit" (
+  "seq" integer primary key autoincrement,
+  "at" bigint not null,
+  "actor" text not null,
+  "action" text not null,
+  "subject" text not null,
+  "account_id" text,
+  "detail" text not null
+);
+CREATE TABLE "deliveries" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "endpoint_id" text not null references "endpoints" ("id"),
+  "submission_seq" bigint references "submissions" ("seq") on delete cascade,
+  "message_id" text not null,
+  "kind" text not null check (kind in ('result', 'replay', 'test')),
+  "body" blob,
+  "state" text not null check (state in ('pending', 'delivered', 'failed')),
+  "attempts" integer default 0 not null,
+  "next_at" bigint,
+  "fence" integer default 0 not null,
+  "lease_until" bigint,
+  "created_at" bigint not null,
+  "ended_at" bigint,
+  "reason" text
+);
+CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
+CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
+CREATE INDEX deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null;
+CREATE INDEX "deliveries_submission" on "deliveries" ("submission_seq");
+CREATE INDEX deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending';
+CREATE TABLE "endpoints" (
+  "id" text primary key,
+  "project_id" text not null references "projects" ("id"),
+  "url" text not null,
+  "secret" blob not null,
+  "signing" text not null check (signing in ('standard', 'raw')),
+  "active" integer not null,
+  "created_at" bigint not null,
+  "removed_at" bigint
+);
+CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
+CREATE TABLE "outcomes" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "stdout" blob,
+  "stderr" blob,
+  "body" text not null
+);
+CREATE TABLE "programs" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "code" blob not null,
+  "stdin" blob not null
+);
+CREATE TABLE "projects" (
+  "id" text primary key,
+  "account_id" text not null references "accounts" ("id"),
+  "name" text not null,
+  "created_at" bigint not null,
+  "archived_at" bigint,
+  constraint "projects_name" unique ("account_id", "name")
+);
+CREATE TABLE "quota" (
+  "key_id" text not null references "api_keys" ("id") on delete cascade,
+  "n" bigint not null,
+  "at" bigint not null,
+  constraint "quota_pk" primary key ("key_id", "n")
+);
+CREATE TABLE schema_version (
+  version integer not null
+);
+CREATE TABLE "submissions" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "account_id" text not null references "accounts" ("id"),
+  "key_id" text not null references "api_keys" ("id"),
+  "project_id" text,
+  "language" text not null,
+  "profile" text not null,
+  "status" text not null check (status in ('pending', 'running', 'completed', 'error')),
+  "attempts" integer not null,
+  "fence" integer default 0 not null,
+  "idempotency_key" text,
+  "request_hash" text,
+  "created_at" bigint not null,
+  "started_at" bigint,
+  "completed_at" bigint,
+  "worker_id" text,
+  "lease_until" bigint,
+  "verdict" text,
+  constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
+);
+CREATE INDEX submissions_pending on submissions (key_id, seq) where status = 'pending';
+CREATE INDEX submissions_running on submissions (lease_until, key_id) where status = 'running';
+CREATE TABLE "tiers" (
+  "name" text primary key,
+  "requests_per_minute" integer not null,
+  "concurrency" integer not null
+);
+CREATE TABLE "workers" (
+  "id" text primary key,
+  "slots" integer not null,
+  "languages" text not null,
+  "readiness" text not null,
+  "proven_at" bigint not null,
+  "announced_at" bigint not null,
+  "lease_until" bigint not null
+);

@@ -1,0 +1,129 @@
+import type { Logger } from "pino";
+import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
+import type { AnnouncedWorker, Store } from "../store/port.ts";
+
+export interface FleetOptions {
+  readonly store: Store;
+  /** How long an announcement holds. */
+  readonly leaseMs: number;
+  readonly log: Logger;
+  /** How old an announced proof may be before a new one is asked for. */
+  readonly proofHoldsMs?: number;
+}
+
+const PROOF_HOLDS_MS = 5_000;
+/** How long workers may take for a proof: a whole run, behind nobody. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * All workers of the database as one engine: what services ask that share it. Knows only what
+ * workers announce, in this process as in any other.
+ */
+export class Fleet implements Engine {
+  readonly #options: FleetOptions;
+  readonly #unsubscribe: () => void;
+  #live: readonly AnnouncedWorker[] = [];
+  #silence: NodeJS.Timeout | undefined;
+  #underWay: Promise<Readiness> | null = null;
+  #onLook = new Set<() => void>();
+  #stopped = false;
+
+  private constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.store.workers.onChange(() => void this.#look());
+  }
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options);
+    await fleet.#look();
+    return fleet;
+  }
+
+  workers(): number {
+    return this.#live.reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  /** What every worker has proven: any of them may be the one that gets a submission. */
+  languages(): readonly string[] {
+    const proven = this.#live.map(({ languages }) => languages).filter(({ length }) => length > 0);
+    return (proven[0] ?? []).filter((name) => proven.every((languages) => languages.includes(name)));
+  }
+
+  readiness(): Promise<Readiness> {
+    this.#underWay ??= this.#proven()
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, "the workers could not be asked");
+        return notReady("the database does not answer");
+      })
+      .finally(() => {
+        this.#underWay = null;
+      });
+    return this.#underWay;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unsubscribe();
+    clearTimeout(this.#silence);
+    for (const wake of this.#onLook) wake();
+  }
+
+  async #proven(): Promise<Readiness> {
+    this.#live = await this.#options.store.workers.live();
+    if (this.#live.length === 0) return notReady("no worker is there");
+    if (!this.#ready()) {
+      const deadline = performance.now() + PATIENCE_MS;
+      await this.#options.store.workers.askForProof();
+      while (!this.#ready() && this.#live.some((worker) => !this.#isFresh(worker)) && performance.now() < deadline) {
+        await this.#nextLook(deadline - performance.now());
+        if (this.#stopped) return notReady("the service is stopping");
+      }
+    }
+    return this.#conclude();
+  }
+
+  #conclude(): Readiness {
+    const ready = this.#live.filter((worker) => this.#isFresh(worker) && worker.readiness.ready);
+    const seen = `${ready.length} of ${this.#live.length} have just proven every control`;
+    const shown = (ready[0] ?? this.#live[0])?.readiness;
+    return {
+      ready: ready.length > 0,
+      cgroupBackend: ready[0]?.readiness.cgroupBackend ?? null,
+      checks: [{ name: "workers", ok: ready.length > 0, detail: seen }, ...(shown?.checks ?? [])],
+    };
+  }
+
+  #ready(): boolean {
+    return this.#live.some((worker) => this.#isFresh(worker) && worker.readiness.ready);
+  }
+
+  #isFresh({ provenAtMs }: AnnouncedWorker): boolean {
+    return provenAtMs > Date.now() - (this.#options.proofHoldsMs ?? PROOF_HOLDS_MS);
+  }
+
+  /** Looks who is there. Workers that die say nothing, so silence is a reason to look, too. */
+  async #look(): Promise<void> {
+    if (this.#stopped) return;
+    clearTimeout(this.#silence);
+    try {
+      this.#live = await this.#options.store.workers.live();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "the workers could not be seen");
+    }
+    clearTimeout(this.#silence);
+    if (!this.#stopped) this.#silence = setTimeout(() => void this.#look(), this.#options.leaseMs);
+    for (const wake of this.#onLook) wake();
+  }
+
+  #nextLook(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#onLook.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, withinMs);
+      this.#onLook.add(done);
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { sql } from "kysely";
+import type { Database } from "../../src/domain/database.ts";
+import type { Engine } from "../../src/store/engine.ts";
+import { StoreError } from "../../src/store/errors.ts";
+import { openStore } from "../../src/store/open.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { schemaText } from "./schema-text.ts";
+import { postgresServer } from "./temporary.ts";
+
+/** A database without anything in it. */
+async function empty(t: TestContext, kind: Database["kind"]): Promise<Database> {
+  if (kind === "postgres") {
+    const server = await postgresServer();
+    return { kind, url: server.url(await server.createDatabase()) };
+  }
+  const directory = mkdtempSync(join(tmpdir(), "assay-migrate-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  return { kind, path: join(directory, "assay.sqlite") };
+}
+
+/** The engine below the store, to see and do what the store does not. */
+async function below(t: TestContext, database: Database): Promise<Engine> {
+  const engine = database.kind === "sqlite" ? openSqlite(database.path) : await openPostgres(database.url);
+  t.after(() => engine.db.destroy());
+  return engine;
+}
+
+for (const kind of ["sqlite", "postgres"] as const) {
+  describe(`on ${kind}`, () => {
+    test("many who start at once make one schema, and each finds it whole", async (t) => {
+      const database = await empty(t, kind);
+      const script = new URL("first-opener.ts", import.meta.url).pathname;
+      const ended = Array.from({ length: 5 }, async (_, at) => {
+        const args = [script, JSON.stringify(database), `key ${at}`];
+        return (await once(spawn(process.execPath, args, { stdio: "inherit" }), "exit"))[0];
+      });
+      assert.deepEqual(await Promise.all(ended), [0, 0, 0, 0, 0]);
+      const { db } = await below(t, database);
+      assert.equal((await db.selectFrom("api_keys").select("id").execute()).length, 5);
+      assert.equal((await sql`select version from schema_version`.execute(db)).rows.length, 1);
+    });
+
+    test("a newer schema is refused with a sentence, and not touched", async (t) => {
+      const database = await empty(t, kind);
+      await (await openStore({ database })).close();
+      const engine = await below(t, database);
+      await sql`update schema_version set version = 999`.execute(engine.db);
+      const before = await schemaText(engine);
+      await assert.rejects(
+        openStore({ database }),
+        (error) => error instanceof StoreError && /schema version 999, but .* run a newer release/.test(error.message),
+      );
+      assert.equal(await schemaText(engine), before);
+      assert.deepEqual((await sql`select version from schema_version`.execute(engine.db)).rows, [{ version: 999 }]);
+    });
+
+    test("a migration that fails leaves nothing of itself", async (t) => {
+      const database = await empty(t, kind);
+      const engine = await below(t, database);
+      // In the way of the last table that migrations make.
+      await sql`create table workers (x integer)`.execute(engine.db);
+      await assert.rejects(openStore({ database }), /workers/);
+      assert.doesNotMatch(await schemaText(engine), /submissions|schema_version/);
+      await sql`drop table workers`.execute(engine.db);
+      await (await openStore({ database })).close();
+    });
+
+    test(`the schema is the one in src/store/schema.${kind}.sql`, async (t) => {
+      const database = await empty(t, kind);
+      await (await openStore({ database })).close();
+      const seen = await schemaText(await below(t, database));
+      const path = new URL(`../../src/store/schema.${kind}.sql`, import.meta.url);
+      // After a new migration: ASSAY_TEST_WRITE_SCHEMA=yes, and look at the difference before you commit it.
+      if (process.env.ASSAY_TEST_WRITE_SCHEMA === "yes") writeFileSync(path, seen);
+      assert.equal(seen, readFileSync(path, "utf8"));
+    });
+  });
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+/** Where the system is that has the server; `assay test` says so when it had to unpack one. */
+const SYSTEM = process.env.ASSAY_TEST_POSTGRES || "/";
+/** Where Debian's packages put the programs of each version. */
+const PACKAGES = join(SYSTEM, "usr/lib/postgresql");
+const TRIPLET = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+/** PostgreSQL refuses to run as root: nobody, who exists everywhere. */
+const NOBODY = 65_534;
+const PASSWORD = "a password of the tests";
+const PATIENCE_MS = 30_000;
+/** An unpacked server brings the libraries that the machine lacks. */
+const LIBRARIES = {
+  PATH: process.env.PATH,
+  LC_ALL: "C",
+  ...(SYSTEM !== "/" && { LD_LIBRARY_PATH: ["usr/lib", "lib"].map((one) => join(SYSTEM, one, TRIPLET)).join(":") }),
+};
+/**
+ * Without fsync only a crash of the machine loses what was committed, and such a machine runs no
+ * test; databases are made and thrown away by the hundred. What the service sees is the same.
+ */
+const SETTINGS = [
+  "listen_addresses=127.0.0.1",
+  "unix_socket_directories=",
+  "max_connections=200",
+  "shared_buffers=32MB",
+  "timezone=GMT",
+  "log_timezone=GMT",
+  "fsync=off",
+];
+
+/**
+ * A real PostgreSQL server of our own: Debian's programs, an unprivileged user, a free loopback
+ * port, a directory below TMPDIR. It ends with this process, however that ends: by a hook, or by the kernel.
+ */
+export class PostgresServer {
+  readonly #directory = mkdtempSync(join(tmpdir(), "assay-postgres-"));
+  readonly #programs = newestPrograms();
+  #port = 0;
+  #process: ChildProcess | undefined;
+  #databases = 0;
+
+  static async start(): Promise<PostgresServer> {
+    const server = new PostgresServer();
+    process.once("exit", () => server.remove());
+    server.#initialise();
+    await server.start();
+    return server;
+  }
+
+  /** The URL of one of its databases, with the password. */
+  url(database: string): string {
+    return `postgres://assay:${encodeURIComponent(PASSWORD)}@127.0.0.1:${this.#port}/${database}`;
+  }
+
+  /** Starts it again after `stop`, on the port that it had. */
+  async start(): Promise<void> {
+    this.#port ||= await freePort();
+    const log = openSync(join(this.#directory, "log"), "a");
+    const where = ["-D", this.#data, "-p", String(this.#port)];
+    const child = this.#spawn(
+      ["--pdeathsig", "QUIT"],
+      "postgres",
+      [...where, ...SETTINGS.flatMap((one) => ["-c", one])],
+      log,
+    );
+    this.#process = child;
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await this.#answers())) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        throw new Error(`the PostgreSQL server did not start:\n${readFileSync(join(this.#directory, "log"), "utf8")}`);
+      }
+      await sleep(20);
+    }
+  }
+
+  /** Ends it at once, as a crash does: connections are cut, what was committed stays. */
+  async stop(): Promise<void> {
+    const child = this.#process;
+    if (!child || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.ref();
+    child.kill("SIGQUIT");
+    await ended;
+  }
+
+  /** An empty database, or a copy of another one that nobody is connected to. @returns its name. */
+  async createDatabase(template = "template0"): Promise<string> {
+    const name = `assay_${++this.#databases}`;
+    await this.admin(`create database ${name} template ${template}`);
+    return name;
+  }
+
+  async dropDatabase(name: string): Promise<void> {
+    await this.admin(`drop database if exists ${name} with (force)`);
+  }
+
+  /** Runs a statement as the administrator. @returns its rows. */
+  async admin(statement: string, database = "postgres"): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      return (await client.query(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** What is left when this process ends: nothing can be awaited any more. */
+  remove(): void {
+    const pid = this.#process?.pid;
+    if (pid !== undefined && this.#process?.exitCode === null) {
+      this.#process.kill("SIGQUIT");
+      const pause = new Int32Array(new SharedArrayBuffer(4));
+      for (let tries = 0; isRunning(pid) && tries < 500; tries++) Atomics.wait(pause, 0, 0, 10);
+    }
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  get #data(): string {
+    return join(this.#directory, "data");
+  }
+
+  #initialise(): void {
+    chmodSync(this.#directory, 0o711);
+    const passwordFile = join(this.#directory, "password");
+    writeFileSync(passwordFile, `${PASSWORD}\n`, { mode: 0o600 });
+    if (isRoot()) for (const path of [this.#directory, passwordFile]) chownSync(path, NOBODY, NOBODY);
+    const authentication = ["--auth=scram-sha-256", "--username=assay", `--pwfile=${passwordFile}`];
+    const made = spawnSync(
+      ...this.#command([], "initdb", [
+        "-D",
+        this.#data,
+        "--encoding=UTF8",
+        "--locale=C",
+        "--no-sync",
+        "--no-instructions",
+        ...authentication,
+      ]),
+      { encoding: "utf8", env: LIBRARIES },
+    );
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || made.error}`);
+  }
+
+  #spawn(privileges: readonly string[], program: string, options: readonly string[], log: number): ChildProcess {
+    const stdio = ["ignore", log, log] as const;
+    const child = spawn(...this.#command(privileges, program, options), {
+      stdio: [...stdio],
+      cwd: "/",
+      env: LIBRARIES,
+    });
+    child.unref();
+    return child;
+  }
+
+  #command(privileges: readonly string[], program: string, options: readonly string[]): [string, string[]] {
+    const user = isRoot() ? ["--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"] : [];
+    return ["setpriv", [...user, ...privileges, "--", join(this.#programs, program), ...options]];
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      await this.admin("select 1");
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** @throws when there is no server: the tests of the store must not pass by not running. */
+function newestPrograms(): string {
+  const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).filter((name) => /^\d+$/.test(name)) : [];
+  const there = versions.filter((version) => existsSync(join(PACKAGES, version, "bin/initdb")));
+  const [newest] = there.sort((a, b) => Number(b) - Number(a));
+  if (!newest)
+    throw new Error(`there is no PostgreSQL server below ${PACKAGES}: run the tests with "sudo ./assay test"`);
+  return join(PACKAGES, newest, "bin");
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Our own child stays there as a zombie, because nobody is left to wait for it. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const address = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  if (typeof address !== "object" || !address) throw new Error("no free port");
+  return address.port;
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { notReady, type Readiness } from "../../src/domain/readiness.ts";
+import { Announcer } from "../../src/worker/announcer.ts";
+import { Fleet } from "../../src/worker/fleet.ts";
+import { onEachEngine } from "../store/temporary.ts";
+
+const LIMIT = { timeout: 20_000 };
+const LEASE_MS = 600;
+const PROVEN: Readiness = {
+  ready: true,
+  cgroupBackend: "cgroup_v2",
+  checks: [{ name: "sandbox", ok: true, detail: "held" }],
+};
+
+/** What a worker says of itself; a test changes it. */
+class Said {
+  slots = 2;
+  known: readonly string[] = ["c", "python"];
+  proof: Readiness = PROVEN;
+  proofs = 0;
+  workers = () => this.slots;
+  languages = () => this.known;
+  readiness = async () => {
+    this.proofs++;
+    return this.proof;
+  };
+}
+
+onEachEngine((temporaryStore) => {
+  /** A service that sees workers only through the store, and workers that a test starts. */
+  async function fleetOf(t: TestContext, proofHoldsMs?: number) {
+    const users: { stop(): Promise<void> }[] = [];
+    t.after(async () => {
+      for (const user of users.reverse()) await user.stop(); // first: hooks run in order
+    });
+    const { store, clock } = await temporaryStore(t);
+    clock.nowMs = Date.now();
+    const tick = setInterval(() => {
+      clock.nowMs = Date.now();
+    }, 5);
+    t.after(() => clearInterval(tick));
+    const log = pino({ level: "silent" });
+    const fleet = await Fleet.start({ store, leaseMs: LEASE_MS, log, ...(proofHoldsMs && { proofHoldsMs }) });
+    users.push(fleet);
+    let ids = 0;
+    const join = async (worker: Said) => {
+      const options = { store, id: `worker ${ids++}`, worker, leaseMs: LEASE_MS, log };
+      const announcer = Announcer.start(options, Promise.resolve());
+      users.push(announcer);
+      await until(() => fleet.workers() > 0);
+      return announcer;
+    };
+    return { fleet, join, store };
+  }
+
+  test("a service without any worker says so, and is not ready", LIMIT, async (t) => {
+    const { fleet } = await fleetOf(t);
+    assert.equal(fleet.workers(), 0);
+    assert.deepEqual(fleet.languages(), []);
+    assert.equal((await fleet.readiness()).ready, false);
+  });
+
+  test("workers are summed, and a language is offered if each of them has proven it", LIMIT, async (t) => {
+    const { fleet, join } = await fleetOf(t);
+    const first = new Said();
+    await join(first);
+    assert.deepEqual(fleet.languages(), ["c", "python"]);
+    const second = await join(Object.assign(new Said(), { slots: 3, known: ["python", "rust"] }));
+    await until(() => fleet.workers() === 5);
+    assert.deepEqual(fleet.languages(), ["python"]);
+    await second.stop();
+    await until(() => fleet.workers() === 2);
+    assert.deepEqual(fleet.languages(), ["c", "python"]);
+    first.slots = 1;
+    await until(() => fleet.workers() === 1);
+  });
+
+  test("one worker that has just proven every control is enough to be ready", LIMIT, async (t) => {
+    const { fleet, join } = await fleetOf(t);
+    const broken = Object.assign(new Said(), { proof: notReady("no launcher") });
+    await join(broken);
+    const before = await fleet.readiness();
+    assert.equal(before.ready, false);
+    assert.match(JSON.stringify(before.checks), /0 of 1 .*no launcher/);
+    await join(new Said());
+    await until(async () => (await fleet.readiness()).ready);
+    const readiness = await fleet.readiness();
+    assert.equal(readiness.cgroupBackend, "cgroup_v2");
+    assert.deepEqual(readiness.checks[0], {
+      name: "workers",
+      ok: true,
+      detail: "1 of 2 have just proven every control",
+    });
+  });
+
+  test("a proof that is too old is made again when somebody asks, not by the clock", LIMIT, async (t) => {
+    const { fleet, join } = await fleetOf(t, 1_000);
+    const worker = new Said();
+    await join(worker);
+    assert.equal((await fleet.readiness()).ready, true);
+    await sleep(500); // a connection that begins to listen says everything once
+    const { proofs } = worker;
+    await sleep(3 * LEASE_MS);
+    assert.equal(worker.proofs, proofs, "heartbeats make no proof");
+    assert.equal((await fleet.readiness()).ready, true);
+    assert.equal(worker.proofs, proofs + 1);
+    worker.proof = notReady("broken since");
+    await sleep(1_000);
+    assert.equal((await fleet.readiness()).ready, false);
+  });
+
+  test("workers that died without a word are missed after their lease", LIMIT, async (t) => {
+    const { fleet, store } = await fleetOf(t);
+    const dead = { id: "dead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() };
+    await store.workers.announce(dead, LEASE_MS);
+    await until(() => fleet.workers() === 2);
+    const before = performance.now();
+    await until(() => fleet.workers() === 0);
+    assert.ok(performance.now() - before < 3 * LEASE_MS);
+    assert.equal((await fleet.readiness()).ready, false);
+  });
+});
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5);
+}
