@@ -54,8 +54,10 @@ node_test() {
   # shellcheck disable=SC2046
   set -- $(cat "$instance_dir/chosen")
   [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
-  # Of this run alone: another command's set-up sweeps the data directory's own.
-  clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" "$node" --test \
+  # Of this run alone: another command's set-up sweeps the data directory's own. What Node compiles for one test file, the
+  # hundreds of processes after it need not: a tenth of the time. Nobody but root may write there.
+  clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
+    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$instance_dir/tap" "$@"
 }
