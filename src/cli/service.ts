@@ -6,11 +6,12 @@ import { HttpServer } from "../http/server.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
+import type { SendOptions } from "../webhooks/send.ts";
 import { Announcer } from "../worker/announcer.ts";
 import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
-import { ownWebhookSettings, sendOptions } from "./webhook-settings.ts";
+import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
 /** The contract's longest hold of `wait=true`. */
 const HOLD_MS = 30_000;
@@ -33,8 +34,8 @@ export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   const languages = ourLanguages();
-  const sending = sendOptions(config, ownWebhookSettings(config));
   const store = await openStore(config);
+  const sending = await sendingOf(store, config);
   const worker = config.ownWorker ? work(config, store, log) : null;
   // Where workers may be anywhere, ours is one of them; else it is all there is.
   const fleet = store.manyProcesses ? await Fleet.start({ store, leaseMs: config.leaseMs, log }) : null;
@@ -55,7 +56,7 @@ export async function startService(config: Config): Promise<Service> {
     http.beginClosing();
     await worker?.stop();
     await fleet?.stop();
-    await deliverer.stop(); // after the worker: what it finished last is sent at once
+    await deliverer.stop();
     await http.close();
     await operator.close();
     await store.close();
@@ -109,6 +110,16 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
       log.info("stopped");
     },
   };
+}
+
+/** @throws when the key of webhook secrets, or the authority of receivers, cannot be used; the store is closed then. */
+async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
+  try {
+    return sendOptions(await provenSealerOf(store, config), ownWebhookSettings(config));
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 interface Working {

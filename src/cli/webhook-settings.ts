@@ -2,7 +2,9 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
+import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
+import type { Store } from "../store/port.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
@@ -42,9 +44,29 @@ export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): W
   return { allow: [...own.allow, ...(noted?.allow ?? [])], ca: own.ca ?? noted?.ca ?? null };
 }
 
-/** @throws SecretKeyError, or ConfigError when the authority is no certificate. */
-export function sendOptions(config: Pick<Config, "secretKey">, { allow, ca }: WebhookSettings): SendOptions {
-  return { sealer: fileSealer(config.secretKey), allowed: allow, trust: trust(ca), userAgent: `Assay/${version()}` };
+/** @throws ConfigError when the authority is no certificate. */
+export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): SendOptions {
+  return { sealer, allowed: allow, trust: trust(ca), userAgent: `Assay/${version()}` };
+}
+
+/**
+ * The sealer of a database. A key is never made where secrets are sealed already: they were sealed with another one.
+ * @throws SecretKeyError when the file cannot be used.
+ */
+export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<Sealer> {
+  const sealed = await endpoints.list();
+  return fileSealer({ ...secretKey, make: secretKey.make && sealed.length === 0 });
+}
+
+/**
+ * The same, proven on every secret that is stored: a machine with another key file could sign nothing, and would end
+ * deliveries that its neighbours can make.
+ * @throws SecretKeyError, naming an endpoint whose secret cannot be opened.
+ */
+export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<Sealer> {
+  const sealer = await sealerOf(store, config);
+  for (const { id, secret } of await store.endpoints.list()) sealer.open(id, secret);
+  return sealer;
 }
 
 function trust(ca: string | null): SendOptions["trust"] {

@@ -7,7 +7,7 @@ import { deliver } from "../webhooks/deliver.ts";
 import { testBody } from "../webhooks/test-body.ts";
 import { answer } from "./answer.ts";
 import { append } from "./option-values.ts";
-import { sendOptions, webhookSettings } from "./webhook-settings.ts";
+import { sealerOf, sendOptions, webhookSettings } from "./webhook-settings.ts";
 import { deliveryView, lastWords, printable } from "./webhooks-log.ts";
 import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -47,7 +47,7 @@ export function testVerb(webhooks: Command): void {
 }
 
 async function sendTest(store: Store, config: Config, endpointId: string, { json }: StoreOptions): Promise<void> {
-  const options = sendOptions(config, webhookSettings(config));
+  const options = sendOptions(await sealerOf(store, config), webhookSettings(config));
   const messageId = randomUUID();
   const body = testBody(messageId, Date.now());
   const claim = await store.deliveries.addTest(endpointId, { messageId, body, leaseMs: LEASE_MS });

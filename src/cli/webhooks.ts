@@ -11,10 +11,9 @@ import {
 } from "../admin/endpoints.ts";
 import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
-import { fileSealer } from "../webhooks/seal.ts";
 import { answer, table } from "./answer.ts";
 import { append } from "./option-values.ts";
-import { webhookSettings } from "./webhook-settings.ts";
+import { provenSealerOf, sealerOf, webhookSettings } from "./webhook-settings.ts";
 import { deliveriesVerb } from "./webhooks-log.ts";
 import { replayVerb, testVerb } from "./webhooks-send.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
@@ -35,7 +34,7 @@ export function webhooksCommand(): Command {
           const caution = await checkUrl(url, allow);
           if (caution) process.stderr.write(`note: ${caution}\n`);
         };
-        const room = { store, sealer: fileSealer(config.secretKey), checkUrl: checked };
+        const room = { store, sealer: await provenSealerOf(store, config), checkUrl: checked };
         showMade(options, await createEndpoint(room, options, ACTOR));
       }),
     );
@@ -76,7 +75,7 @@ export function webhooksCommand(): Command {
     "replace its secret at once, and print the new one; it is shown this once",
   ).action((id: string, options: StoreOptions) =>
     withStore(options, async (store, config) => {
-      const room = { store, sealer: fileSealer(config.secretKey) };
+      const room = { store, sealer: await sealerOf(store, config) };
       showMade(options, await rotateEndpointSecret(room, id, ACTOR));
     }),
   );

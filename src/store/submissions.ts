@@ -28,7 +28,8 @@ export function submissionStore(
   const store: SubmissionStore = {
     enqueue(request) {
       return transactions.run((trx) => enqueue(trx, engine.abilities, request), {
-        words: ({ kind }) => (kind === "enqueued" ? [WORK] : []),
+        // Whoever asks again may do so because the answer was lost, and the word with it.
+        words: (result) => ("submission" in result && result.submission.status === "pending" ? [WORK] : []),
       });
     },
 

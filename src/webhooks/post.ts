@@ -65,7 +65,8 @@ function connector({ host, port }: Target, addresses: readonly string[], options
   return (_: unknown, callback: buildConnector.Callback) => {
     // Set although it is the default: the environment can turn it off for a whole process.
     const verify = { secureContext: options.trust, rejectUnauthorized: true };
-    const socket = connect({ host, port, lookup, ...verify, ALPNProtocols: ["http/1.1"] });
+    const named = isIP(host) === 0 && { servername: host }; // many receivers share an address, and choose by it
+    const socket = connect({ host, port, lookup, ...verify, ...named, ALPNProtocols: ["http/1.1"] });
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {
       socket.off("error", failed);

@@ -25,6 +25,7 @@ export class Announcer {
   readonly #unsubscribe: () => void;
   #newest: { readonly readiness: Readiness; readonly atMs: number } | null = null;
   #speaking: Promise<void> | null = null;
+  #proofWanted = false;
   #stopped = false;
 
   private constructor(options: AnnouncerOptions) {
@@ -53,18 +54,27 @@ export class Announcer {
     }
   }
 
-  /** One at a time: whoever asks while a proof is made gets that one. */
+  /** One at a time: whoever asks while a proof is made gets that one; while nothing but a heartbeat is said, the next. */
   #speak(withProof: boolean): Promise<void> {
     if (this.#stopped || !(withProof || this.#newest)) return Promise.resolve();
-    this.#speaking ??= this.#announce(withProof).finally(() => {
+    this.#proofWanted ||= withProof;
+    this.#speaking ??= this.#speakOn().finally(() => {
       this.#speaking = null;
     });
     return this.#speaking;
   }
 
-  async #announce(withProof: boolean): Promise<void> {
+  async #speakOn(): Promise<void> {
+    do await this.#announce();
+    while (this.#proofWanted && !this.#stopped);
+  }
+
+  async #announce(): Promise<void> {
     const { store, id, worker, leaseMs, log } = this.#options;
-    if (withProof || !this.#newest) this.#newest = { readiness: await worker.readiness(), atMs: Date.now() };
+    if (this.#proofWanted || !this.#newest) {
+      this.#newest = { readiness: await worker.readiness(), atMs: Date.now() };
+      this.#proofWanted = false;
+    }
     const { readiness, atMs } = this.#newest;
     const announced = { id, slots: worker.workers(), languages: worker.languages(), readiness, provenAtMs: atMs };
     try {

@@ -14,6 +14,8 @@ export interface FleetOptions {
 const PROOF_HOLDS_MS = 5_000;
 /** How long workers may take for a proof: a whole run, behind nobody. */
 const PATIENCE_MS = 10_000;
+/** Clocks of machines differ by this at most. A proof from further ahead would stay fresh for as long as that clock is wrong. */
+const SKEW_MS = 5_000;
 
 /**
  * All workers of the database as one engine: what services ask that share it. Knows only what
@@ -98,7 +100,8 @@ export class Fleet implements Engine {
   }
 
   #isFresh({ provenAtMs }: AnnouncedWorker): boolean {
-    return provenAtMs > Date.now() - (this.#options.proofHoldsMs ?? PROOF_HOLDS_MS);
+    const ageMs = Date.now() - provenAtMs;
+    return ageMs < (this.#options.proofHoldsMs ?? PROOF_HOLDS_MS) && ageMs >= -SKEW_MS;
   }
 
   /** Looks who is there. Workers that die say nothing, so silence is a reason to look, too. */

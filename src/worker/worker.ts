@@ -29,6 +29,9 @@ const RENEWALS_PER_LEASE = 3;
 
 const FINISH_AGAIN_MS = 250;
 
+/** Nobody says again what a claim that failed did not get to see. */
+const CLAIM_AGAIN_MS = 1_000;
+
 /** A launcher that is restarted meanwhile must not cost languages; one whose hello loses its slot each time must not cost all. */
 const ROUNDS_OF_PROOF = 3;
 
@@ -57,6 +60,7 @@ export class Worker implements Engine {
   readonly #timers: readonly NodeJS.Timeout[];
   #claiming: Promise<void> | null = null;
   #claimAgain = false;
+  #later: NodeJS.Timeout | undefined;
   #stopping = false;
   #onIdle: () => void = () => {};
   /** Resolves once the languages are proven and the slots are open. */
@@ -94,6 +98,7 @@ export class Worker implements Engine {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
+    clearTimeout(this.#later);
     this.#prover.close();
     await this.#claiming;
     if (this.#active.size > 0) {
@@ -148,6 +153,8 @@ export class Worker implements Engine {
         claims = await this.#options.store.submissions.claim(this.id, this.#options.leaseMs, slots.length);
       } catch (error) {
         this.#options.log.error({ err: error }, "claim failed");
+        clearTimeout(this.#later);
+        if (!this.#stopping) this.#later = setTimeout(() => this.#wake(), CLAIM_AGAIN_MS);
       }
       for (const slot of slots) {
         const claim = claims.shift();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assay, dataDirectory } from "./processes.ts";
@@ -51,6 +52,28 @@ test("neither the database nor its journal has a secret in the clear; the key fi
     assert.equal(bytes.includes(key.trim()), false, name);
   }
   assert.equal(statSync(join(data, "keys", "webhook.key")).mode & 0o777, 0o600);
+});
+
+test("where secrets are sealed with another key file, nothing starts, and no key is made in its place", async (t) => {
+  const data = dataDirectory(t);
+  const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];
+  await assay("projects", "create", "--name", "shop", "--data", data);
+  const { id } = JSON.parse((await assay(...create)).stdout);
+  const key = join(data, "keys", "webhook.key");
+  writeFileSync(key, randomBytes(32));
+  for (const command of [create, ["serve", "--data", data]]) {
+    const refused = await assay(...command);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, new RegExp(`^assay: the secret of endpoint ${id} cannot be opened: .*\n$`));
+  }
+  assert.equal((await assay("webhooks", "rotate-secret", id, "--data", data)).code, 0, "that is how it is repaired");
+  assert.equal((await assay(...create)).code, 0);
+  rmSync(key);
+  for (const command of [create, ["webhooks", "rotate-secret", id, "--data", data], ["serve", "--data", data]]) {
+    const refused = await assay(...command);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /^assay: .*webhook\.key is not there; .*\n$/);
+  }
 });
 
 test("a mistake is one sentence and not 0, and makes nothing", async (t) => {

@@ -79,6 +79,9 @@ onEachEngine((temporaryStore) => {
     const [again] = await store.submissions.claim("w", 1000);
     assert.ok(again);
     await Promise.all([heard(), store.submissions.finish(again.lease, internalError("x"))]);
+    const idempotencyKey = "8716aa61-b3c9-473f-961a-d3d8661390c4";
+    await Promise.all([heard(), enqueue(store, key, { idempotencyKey })]);
+    await Promise.all([heard(), enqueue(store, key, { idempotencyKey })]); // the first word may have been lost
     stop();
     calls = 0;
     await enqueue(store, key);

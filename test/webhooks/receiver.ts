@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { TLSSocket } from "node:tls";
 
 /** An authority of our own and a certificate of it, PEM. */
 export interface Certificates {
@@ -40,6 +41,8 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly atMs: number;
+  /** The name that the connection asked for, if any. */
+  readonly servername: string | false | null;
 }
 
 export type Answer = (response: ServerResponse, received: Received, request: IncomingMessage) => void;
@@ -70,7 +73,8 @@ export async function startReceiver(
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { method = "", url = "", headers } = request;
-    const one = { method, path: url, headers, body: Buffer.concat(chunks), atMs: Date.now() };
+    const { servername } = request.socket as TLSSocket;
+    const one = { method, path: url, headers, body: Buffer.concat(chunks), atMs: Date.now(), servername };
     received.push(one);
     answer(response, one, request);
     onReceived();

@@ -230,6 +230,7 @@ test("the certificate is asked for by the name of the URL, not by the address", 
     [receiver.received[0]?.path, receiver.received[0]?.headers.host],
     ["/a?b=c", `localhost:${receiver.port}`],
   );
+  assert.equal(receiver.received[0]?.servername, "localhost", "a receiver with many certificates chooses by it");
 });
 
 test("the environment cannot switch verification off", LIMIT, async (t) => {

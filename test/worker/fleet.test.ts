@@ -112,6 +112,45 @@ onEachEngine((temporaryStore) => {
     assert.equal((await fleet.readiness()).ready, false);
   });
 
+  test("a proof that is asked for while a heartbeat is under way is made after it", LIMIT, async (t) => {
+    const { store } = await fleetOf(t);
+    const worker = new Said();
+    let announced = 0;
+    const saying = Promise.withResolvers<void>();
+    const said = Promise.withResolvers<void>();
+    const slow = {
+      ...store,
+      workers: {
+        ...store.workers,
+        async announce(...what: Parameters<typeof store.workers.announce>) {
+          if (++announced === 2) {
+            saying.resolve();
+            await said.promise;
+          }
+          await store.workers.announce(...what);
+        },
+      },
+    };
+    const options = { store: slow, id: "slow", worker, leaseMs: LEASE_MS, log: pino({ level: "silent" }) };
+    const announcer = Announcer.start(options, Promise.resolve());
+    await saying.promise; // the first one had the proof, this one is a heartbeat
+    const { proofs } = worker;
+    await store.workers.askForProof();
+    await sleep(300);
+    assert.equal(worker.proofs, proofs);
+    said.resolve();
+    await until(() => worker.proofs > proofs);
+    await announcer.stop();
+  });
+
+  test("a proof of an hour from now is none: the clock of its machine is wrong", LIMIT, async (t) => {
+    const { fleet, store } = await fleetOf(t);
+    const ahead = { id: "ahead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() + 3_600_000 };
+    await store.workers.announce(ahead, LEASE_MS);
+    await until(() => fleet.workers() === 2);
+    assert.equal((await fleet.readiness()).ready, false);
+  });
+
   test("workers that died without a word are missed after their lease", LIMIT, async (t) => {
     const { fleet, store } = await fleetOf(t);
     const dead = { id: "dead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() };

@@ -206,6 +206,26 @@ test("an idle worker asks the queue nothing", LIMIT, async (t) => {
   await end(await submit("print(1)"));
 });
 
+test("a claim that fails is made again, though nobody says that there is work", LIMIT, async (t) => {
+  let fail = false;
+  const { submit, end } = await working(t, {
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        async claim(...asked) {
+          if (!fail) return await store.submissions.claim(...asked);
+          fail = false;
+          throw new Error("database is locked");
+        },
+      },
+    }),
+  });
+  fail = true;
+  assert.equal(stdoutOf(await end(await submit("print(1)"))), "1\n");
+  assert.equal(fail, false, "it was not even tried");
+});
+
 test("a wake-up is never lost, however it falls between two looks at the queue", LIMIT, async (t) => {
   let claims = 0;
   let wake = () => {};
