@@ -78,6 +78,8 @@ type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequ
 function writeError(socket: Duplex, code: ByHand): void {
   const { status, text, headers } = byHand(code);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  // A socket that was handed over by CONNECT has nobody left who listens: a reset would end the process.
+  socket.on("error", () => socket.destroy());
   setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
 }

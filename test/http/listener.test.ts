@@ -71,6 +71,26 @@ test("who is answered by hand and does not hang up is hung up on", LIMIT, async 
   assert.equal((await ask({ path: "/api/health" })).status, 200);
 });
 
+test("who is answered by hand and resets the connection ends nothing but that", LIMIT, async (t) => {
+  const { port, ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.1"] } });
+  const texts = [
+    "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n",
+    "nonsense\r\n\r\n",
+  ];
+  for (let i = 0; i < 25; i++) {
+    const all = texts.map((text) => {
+      const raw = Raw.plain(port);
+      raw.socket.write(text, () => setTimeout(() => raw.socket.resetAndDestroy(), i % 5));
+      return raw.ended;
+    });
+    await Promise.all(all);
+  }
+  const headers = { "x-forwarded-proto": "https" };
+  assert.equal((await ask({ path: "/api/health", headers })).status, 200);
+});
+
 test("more connections than the bound are closed, and there is room again when one leaves", LIMIT, async (t) => {
   const { port, caPath, ask } = await startHttp(t, { limits: { maxConnections: 5 } });
   const idle = Array.from({ length: 5 }, () => Raw.secure(port, caPath));
