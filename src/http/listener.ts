@@ -16,6 +16,11 @@ export interface ListenerLimits {
   readonly handshakeTimeout: number;
   /** Of a connection between two requests. Longer than that of common load balancers, so that they end one first. */
   readonly keepAliveTimeout: number;
+  /**
+   * How long nothing may move on a connection that is not between two requests: whoever does not read would have
+   * its answers kept for ever. The longest hold of `wait=true` comes on top, because nothing moves during it.
+   */
+  readonly stillTimeout: number;
   /** Bytes. */
   readonly maxHeaderSize: number;
   /**
@@ -31,21 +36,27 @@ const LIMITS: ListenerLimits = {
   connectionsCheckingInterval: 5_000,
   handshakeTimeout: 10_000,
   keepAliveTimeout: 75_000,
+  stillTimeout: 30_000,
   maxHeaderSize: 16_384,
   maxConnections: 2_000,
 };
 
-/** A listener with our limits, HTTPS unless the transport allows otherwise. @param limits other ones, for tests. */
+/**
+ * A listener with our limits, HTTPS unless the transport allows otherwise.
+ * @param holdMs the longest time that an answer may be held back. @param limits other ones, for tests.
+ */
 export function createListener(
   transport: Transport,
   handler: RequestListener,
+  holdMs: number,
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
-  const { maxConnections, ...options } = { ...LIMITS, ...limits, requireHostHeader: false };
+  const { maxConnections, stillTimeout, ...options } = { ...LIMITS, ...limits, requireHostHeader: false };
   const server =
     transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
   server.maxConnections = maxConnections;
+  server.timeout = holdMs + stillTimeout;
   server.on("checkExpectation", answerExpectation);
   server.on("connect", answerConnect);
   return server;

@@ -122,9 +122,13 @@ async function forget({ store, log }: Dependencies): Promise<void> {
   }
 }
 
-function create({ log }: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>): FastifyInstance {
+function create(
+  { log, holdMs }: Dependencies,
+  transport: Transport,
+  limits?: Partial<ListenerLimits>,
+): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler, limits),
+    serverFactory: (handler) => createListener(transport, handler, holdMs, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),

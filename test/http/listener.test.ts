@@ -3,6 +3,8 @@ import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { report } from "../verdict/reports.ts";
 import { Raw } from "./raw.ts";
 import { runPending, startHttp } from "./running.ts";
 
@@ -58,6 +60,29 @@ test("who says nothing is cut off: before TLS, after it, and on a plain connecti
   const plain = await startHttp(t, { limits: SHORT, transport: { kind: "loopback" } });
   const silent = [Raw.plain(port), Raw.secure(port, caPath), Raw.plain(plain.port)];
   await Promise.all(silent.map(({ ended }) => ended));
+});
+
+test("who does not read what it asked for is cut off, and nothing is kept for it", LIMIT, async (t) => {
+  const limits = { stillTimeout: 500 };
+  const { port, caPath, key, submit, store } = await startHttp(t, { holdMs: 500, limits });
+  const mine = await key();
+  const { json } = await submit(undefined, { key: mine });
+  const full = Buffer.alloc(1 << 20, 1); // six bytes of JSON for each
+  await runPending(store, () => conclude({ execute: report({ stdout: full, stderr: full }) }));
+  const raw = Raw.secure(port, caPath);
+  await new Promise((resolve) => raw.socket.once("secureConnect", resolve));
+  raw.socket.pause();
+  raw.write(`GET /api/result/${json.id} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${mine}\r\n\r\n`);
+  await sleep(2_500);
+  raw.socket.resume();
+  const received = await raw.ended;
+  const [, length] = /content-length: (\d+)/i.exec(received) ?? [];
+  assert.ok(received.length < Number(length), `${received.length} of ${length}`);
+});
+
+test("the hold of wait=true is not taken for a connection that stands still", LIMIT, async (t) => {
+  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 200 } });
+  assert.equal((await submit(undefined, { path: "/api/submit?wait=true" })).status, 408);
 });
 
 test("who is answered by hand and does not hang up is hung up on", LIMIT, async (t) => {
