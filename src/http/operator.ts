@@ -7,7 +7,7 @@ import { readinessBody } from "./health.ts";
 /**
  * Liveness and readiness for the machine itself: no key, no TLS, loopback or a Unix socket
  * only. `/live` says that the process answers and its database does; `/ready` says what
- * `/api/health/ready` says.
+ * `/api/health/ready` says, and of a failure of the platform's the whole text.
  */
 export class OperatorServer {
   readonly #server: Server;
@@ -44,7 +44,7 @@ async function answer(
       await store.ping();
       return { status: 200, body: { status: "live" } };
     }
-    if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness()) };
+    if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness(), true) };
     return { status: 404, body: { error: "no such endpoint; there are /live and /ready" } };
   } catch (error) {
     if (error instanceof ClientError) return { status: error.status, body: error.body };

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { notReady } from "../../src/domain/readiness.ts";
+import { faultyCheck, notReady } from "../../src/domain/readiness.ts";
 import { OperatorServer } from "../../src/http/operator.ts";
 import { READY, startHttp } from "./running.ts";
 
@@ -39,6 +39,24 @@ test("ready is 200 only with proof, else 503 with the checks", async (t) => {
   assert.equal(json.status, "not_ready");
   assert.equal(typeof json.error, "string");
   assert.deepEqual(json.checks, [{ name: "seccomp", ok: false, detail: "missing" }]);
+});
+
+test("a path of the host in a fault of the platform is the operator's alone", async (t) => {
+  const { ask, engine, store } = await startHttp(t);
+  const check = faultyCheck("sandbox", new Error("connect ENOENT /srv/assay/launcher.sock"));
+  engine.ready = { ...notReady("x"), checks: [check] };
+  const { status, text } = await ask({ path: "/api/health/ready" });
+  assert.equal(status, 503);
+  assert.match(text, /the service's log says why/);
+  assert.doesNotMatch(text, /ENOENT|launcher/);
+  const operator = new OperatorServer({
+    store,
+    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
+  });
+  const path = join(tmpdir(), `assay-faults-${process.pid}.sock`);
+  await operator.listen({ path });
+  t.after(() => operator.close());
+  assert.match(JSON.stringify(await get(path, "/ready")), /ENOENT \/srv\/assay/);
 });
 
 test("languages lists what is available now", async (t) => {
