@@ -15,7 +15,7 @@ import { createListener, type ListenerLimits } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
 import { submitRoute } from "./submit.ts";
-import { httpsCheck } from "./transport.ts";
+import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
 
 /** How often requests that no longer count are removed from the database. */
@@ -34,13 +34,15 @@ export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
   readonly #forgetting: NodeJS.Timeout;
+  #onSocketFile = false;
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
   /** @param limits of the listener, where they are not the usual ones. */
   constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
-    this.#server = create(dependencies, transport, limits);
-    const checkHttps = httpsCheck(transport);
+    const trusts = trustedHops(transport, () => this.#onSocketFile);
+    this.#server = create(dependencies, transport, trusts, limits);
+    const checkHttps = httpsCheck(transport, trusts);
     const failures = new MinuteWindow();
     const visits = new MinuteWindow();
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
@@ -83,6 +85,7 @@ export class HttpServer {
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */
   async listen(address: Address): Promise<number> {
+    this.#onSocketFile = "path" in address;
     // Fastify would name the address as http:// whatever the transport is.
     await this.#server.listen({ ...address, listenTextResolver: () => "address taken" });
     const bound = this.#server.server.address();
@@ -125,6 +128,7 @@ async function forget({ store, log }: Dependencies): Promise<void> {
 function create(
   { log, holdMs }: Dependencies,
   transport: Transport,
+  trusts: TrustsHop,
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
   return fastify({
@@ -134,7 +138,7 @@ function create(
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
-    trustProxy: transport.kind === "proxied" ? [...transport.proxies] : false,
+    trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
     return503OnClosing: false,
     forceCloseConnections: "idle",
