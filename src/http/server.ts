@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { authenticate, checkVisit } from "./auth.ts";
+import { authenticate, checkVisit, Failures } from "./auth.ts";
 import { readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -43,7 +43,7 @@ export class HttpServer {
     const trusts = trustedHops(transport, () => this.#onSocketFile);
     this.#server = create(dependencies, transport, trusts, limits);
     const checkHttps = httpsCheck(transport, trusts);
-    const failures = new MinuteWindow();
+    const failures = new Failures();
     const visits = new MinuteWindow();
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
