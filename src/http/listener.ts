@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
+import type { Socket } from "node:net";
 import type { Transport } from "../domain/transport.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
+import { network } from "./network.ts";
 
 /** What a client may take of the connections; all times in milliseconds. */
 export interface ListenerLimits {
@@ -25,9 +27,14 @@ export interface ListenerLimits {
   readonly maxHeaderSize: number;
   /**
    * Open at once; one more is closed without an answer. Some 100 kB each with TLS, so this bounds what
-   * silent clients cost to 200 MB. A bound for each address is a matter of the proxy or the firewall.
+   * silent clients cost to 200 MB.
    */
   readonly maxConnections: number;
+  /**
+   * The same for one address, so that it takes several to keep everyone else out. Not for proxies, behind which is
+   * everyone, and not on a socket file, which has no addresses.
+   */
+  readonly maxConnectionsPerAddress: number;
 }
 
 const LIMITS: ListenerLimits = {
@@ -39,6 +46,7 @@ const LIMITS: ListenerLimits = {
   stillTimeout: 30_000,
   maxHeaderSize: 16_384,
   maxConnections: 2_000,
+  maxConnectionsPerAddress: 200,
 };
 
 /**
@@ -52,14 +60,39 @@ export function createListener(
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
-  const { maxConnections, stillTimeout, ...options } = { ...LIMITS, ...limits, requireHostHeader: false };
+  const { maxConnections, maxConnectionsPerAddress, stillTimeout, ...options } = {
+    ...LIMITS,
+    ...limits,
+    requireHostHeader: false,
+  };
   const server =
     transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
   server.maxConnections = maxConnections;
   server.timeout = holdMs + stillTimeout;
+  if (transport.kind !== "proxied") boundByAddress(server, maxConnectionsPerAddress);
   server.on("checkExpectation", answerExpectation);
   server.on("connect", answerConnect);
   return server;
+}
+
+/** Closes connections of an address that has as many as it may; before TLS, so that they cost next to nothing. */
+function boundByAddress(server: Server, limit: number): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    if (socket.remoteAddress === undefined) return;
+    const from = network(socket.remoteAddress);
+    const others = open.get(from) ?? 0;
+    if (others >= limit) {
+      socket.destroy();
+      return;
+    }
+    open.set(from, others + 1);
+    socket.once("close", () => {
+      const left = (open.get(from) ?? 1) - 1;
+      if (left > 0) open.set(from, left);
+      else open.delete(from);
+    });
+  });
 }
 
 function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {

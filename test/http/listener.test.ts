@@ -131,6 +131,31 @@ test("more connections than the bound are closed, and there is room again when o
   assert.equal((await ask({ path: "/api/health" })).status, 200);
 });
 
+test("one address cannot take all connections, and gets new ones when it gives some back", LIMIT, async (t) => {
+  const { port, caPath, ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 3 } });
+  const here = Array.from({ length: 3 }, () => Raw.secure(port, caPath));
+  await Promise.all(here.map(({ socket }) => new Promise((resolve) => socket.once("secureConnect", resolve))));
+  await assert.rejects(ask({ path: "/api/health" }));
+  const health = "GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const elsewhere = Raw.secure(port, caPath, "127.0.0.2");
+  elsewhere.write(health);
+  assert.match(await elsewhere.ended, /^HTTP\/1\.1 401 /);
+  for (const { socket } of here) socket.destroy();
+  await sleep(100);
+  assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("behind a proxy, connections are not counted by address: all clients have the proxy's", LIMIT, async (t) => {
+  const proxied = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
+  const { port, ask } = await startHttp(t, { transport: proxied, limits: { maxConnectionsPerAddress: 3 } });
+  const here = Array.from({ length: 5 }, () => Raw.plain(port));
+  t.after(() => {
+    for (const { socket } of here) socket.destroy();
+  });
+  await Promise.all(here.map(({ socket }) => new Promise((resolve) => socket.once("connect", resolve))));
+  assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } })).status, 200);
+});
+
 test("every answer has the same protecting headers and an id of its own", LIMIT, async (t) => {
   const { ask, submit, port, caPath } = await startHttp(t);
   const answers = [
