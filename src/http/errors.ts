@@ -17,7 +17,6 @@ const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => clientError("badRequest", []),
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
-  FST_ERR_MAX_PARAM_LENGTH: () => clientError("submissionNotFound", []),
 };
 
 /** Every error leaves as JSON of the one list; what is not in it is logged and becomes `internal`. */

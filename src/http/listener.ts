@@ -37,6 +37,9 @@ export interface ListenerLimits {
   readonly maxConnectionsPerAddress: number;
 }
 
+/** No part of a request before its body is longer. */
+export const MAX_HEADER_BYTES = 16_384;
+
 const LIMITS: ListenerLimits = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -44,7 +47,7 @@ const LIMITS: ListenerLimits = {
   handshakeTimeout: 10_000,
   keepAliveTimeout: 75_000,
   stillTimeout: 30_000,
-  maxHeaderSize: 16_384,
+  maxHeaderSize: MAX_HEADER_BYTES,
   maxConnections: 2_000,
   maxConnectionsPerAddress: 200,
 };

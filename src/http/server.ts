@@ -11,7 +11,7 @@ import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
-import { createListener, type ListenerLimits } from "./listener.ts";
+import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
 import { submitRoute } from "./submit.ts";
@@ -141,6 +141,8 @@ function create(
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
     return503OnClosing: false,
+    // A longer parameter would be answered before anyone asks for the key.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),

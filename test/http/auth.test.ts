@@ -7,6 +7,8 @@ import { startHttp } from "./running.ts";
 const EVERY_ENDPOINT = [
   { method: "POST", path: "/api/submit", body: {} },
   { path: "/api/result/00000000-0000-4000-8000-000000000000" },
+  { path: `/api/result/${"0".repeat(101)}` },
+  { path: `/api/result/${"0".repeat(16_000)}` },
   { path: "/api/languages" },
   { path: "/api/health" },
   { path: "/api/health/ready" },
