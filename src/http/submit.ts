@@ -22,7 +22,9 @@ export function submitRoute(server: FastifyInstance, dependencies: Dependencies,
     const now = (await dependencies.store.submissions.whenTerminal(id, accountId, signal)) ?? accepted.submission;
     if (accepted.kind === "duplicate") return reply.code(202).send(toRecord(now));
     if (isTerminal(now.status)) return reply.send(toRecord(now));
-    throw clientError("notFinished", [dependencies.holdMs / 1000], { fields: { id, status: now.status } });
+    const fields = { id, status: now.status };
+    if (ended.aborted) throw clientError("notFinishedAtStop", [], { fields });
+    throw clientError("notFinished", [dependencies.holdMs / 1000], { fields });
   });
 }
 
