@@ -82,8 +82,8 @@ async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => vo
       if (end) return note(finding("launcher", false, `it did not listen: ${end.how}`, "launcher"));
     }
     const prover = new Prover(socket, ourLanguages());
-    for (const { name, ok, detail } of await prover.proveAll())
-      note(finding(`language ${name}`, ok, detail, "language"));
+    for (const { name, ok, detail, fault } of await prover.proveAll())
+      note(finding(`language ${name}`, ok, fault ?? detail, "language"));
     prover.close();
   } finally {
     child.kill("SIGTERM");

@@ -37,6 +37,7 @@ const list = {
   routeNotFound: row(404, () => "no such endpoint"),
   methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
   notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
+  notFinishedAtStop: row(408, () => "not finished when the service had to stop; poll GET /api/result/{id}"),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
   notJson: row(415, () => "Content-Type must be application/json"),

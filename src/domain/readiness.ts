@@ -14,6 +14,14 @@ export interface Check {
   readonly ok: boolean;
   /** For people: what was seen or what is missing. No host path. */
   readonly detail: string;
+  /** Of a failure of the platform's: the whole text, for the log and the operator, because it may name host paths. */
+  readonly fault?: string;
+}
+
+/** A check that ended in no verdict at all. Clients learn that it did, and not where. */
+export function faultyCheck(name: string, error: unknown): Check {
+  const fault = error instanceof Error ? error.message : String(error);
+  return { name, ok: false, detail: "the sandbox could not be reached or built; the service's log says why", fault };
 }
 
 /** What runs submissions, as the rest of the service sees it. */

@@ -17,7 +17,6 @@ const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => clientError("badRequest", []),
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
-  FST_ERR_MAX_PARAM_LENGTH: () => clientError("submissionNotFound", []),
 };
 
 /** Every error leaves as JSON of the one list; what is not in it is logged and becomes `internal`. */
@@ -78,6 +77,8 @@ type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequ
 function writeError(socket: Duplex, code: ByHand): void {
   const { status, text, headers } = byHand(code);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  // A socket that was handed over by CONNECT has nobody left who listens: a reset would end the process.
+  socket.on("error", () => socket.destroy());
   setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
 }

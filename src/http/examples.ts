@@ -31,6 +31,9 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   notFinished: clientError("notFinished", [30], {
     fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" },
   }),
+  notFinishedAtStop: clientError("notFinishedAtStop", [], {
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
+  }),
   requestTimeout: clientError("requestTimeout", []),
   bodyTooLarge: clientError("bodyTooLarge", [MAX_BODY_BYTES]),
   notJson: clientError("notJson", []),

@@ -18,9 +18,17 @@ export function healthRoutes(server: FastifyInstance, { store, engine }: Depende
   server.get("/api/health/ready", async () => readinessBody(await engine.readiness()));
 }
 
-/** The body of a ready service. @throws ClientError notReady, with the checks, when it is not. */
-export function readinessBody(readiness: Readiness) {
-  const checks = readiness.checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
+/**
+ * The body of a ready service.
+ * @param forOperator whether faults of the platform are told in full; they may name host paths.
+ * @throws ClientError notReady, with the checks, when it is not.
+ */
+export function readinessBody(readiness: Readiness, forOperator = false) {
+  const checks = readiness.checks.map(({ name, ok, detail, fault }) => ({
+    name,
+    ok,
+    detail: (forOperator && fault) || detail,
+  }));
   if (!readiness.ready) throw clientError("notReady", [], { fields: { status: "not_ready", checks } });
   return {
     status: "ready",

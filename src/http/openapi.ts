@@ -109,4 +109,8 @@ function eitherOf(names: readonly SchemaName[]) {
 }
 
 /** Errors that carry more than `error` and `message`. */
-const BODIES: Partial<Record<ErrorCode, SchemaName>> = { notFinished: "NotFinished", notReady: "NotReady" };
+const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
+  notFinished: "NotFinished",
+  notFinishedAtStop: "NotFinished",
+  notReady: "NotReady",
+};

@@ -105,6 +105,7 @@ export const OPERATIONS: readonly Operation[] = [
       "badIdempotencyKey",
       "profileForbidden",
       "notFinished",
+      "notFinishedAtStop",
       "bodyTooLarge",
       "notJson",
       "idempotencyConflict",

@@ -4,21 +4,31 @@ import type { Address } from "../domain/transport.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readinessBody } from "./health.ts";
 
+/** A probe sends a few bytes, at once, and few of them at a time. */
+const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
+const MAX_CONNECTIONS = 100;
+/** What a probe that never finishes its request, or does not read its answer, may keep. Longer than any proof takes. */
+const STILL_MS = 60_000;
+/** Who is asking when the service stops is answered within this, or not at all. */
+const LAST_ANSWERS_MS = 1_000;
+
 /**
  * Liveness and readiness for the machine itself: no key, no TLS, loopback or a Unix socket
  * only. `/live` says that the process answers and its database does; `/ready` says what
- * `/api/health/ready` says.
+ * `/api/health/ready` says, and of a failure of the platform's the whole text.
  */
 export class OperatorServer {
   readonly #server: Server;
 
   constructor(dependencies: Pick<Dependencies, "store" | "engine">) {
-    this.#server = createServer({ requestTimeout: 5_000 }, (request, response) => {
+    this.#server = createServer(LIMITS, (request, response) => {
       void answer(request.url ?? "/", dependencies).then(({ status, body }) => {
         response.writeHead(status, { "content-type": "application/json" });
         response.end(JSON.stringify(body));
       });
     });
+    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.timeout = STILL_MS;
   }
 
   listen(address: Address): Promise<void> {
@@ -27,9 +37,14 @@ export class OperatorServer {
     });
   }
 
+  /** Resolves within a second: Node no longer looks at its limits once it closes, so nobody may be waited for. */
   close(): Promise<void> {
     return new Promise((resolve) => {
-      this.#server.close(() => resolve());
+      const timer = setTimeout(() => this.#server.closeAllConnections(), LAST_ANSWERS_MS);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
       this.#server.closeIdleConnections();
     });
   }
@@ -44,7 +59,7 @@ async function answer(
       await store.ping();
       return { status: 200, body: { status: "live" } };
     }
-    if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness()) };
+    if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness(), true) };
     return { status: 404, body: { error: "no such endpoint; there are /live and /ready" } };
   } catch (error) {
     if (error instanceof ClientError) return { status: error.status, body: error.body };

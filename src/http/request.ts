@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { clientError, echo } from "../domain/error.ts";
+import { type ClientError, clientError, echo } from "../domain/error.ts";
 import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -28,6 +28,13 @@ const MAX_NAMED = 5;
 /** Trying all languages takes a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
 
+/** A request that is valid, and what is said to it if it is a new one. */
+export interface Asked {
+  readonly submit: SubmitRequest;
+  /** Set while its language is not offered. One that was accepted before is known all the same. */
+  readonly refusal: ClientError | null;
+}
+
 /**
  * Parsed JSON → SubmitRequest: known fields, sizes, canonical language, allowed profile.
  * @throws ClientError for the first thing that is wrong, in the order of this function.
@@ -36,7 +43,7 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { canonicalLanguage, engine }: Pick<Dependencies, "canonicalLanguage" | "engine">,
-): SubmitRequest {
+): Asked {
   const fields = checkShape(body);
   const code = checkText("code", fields.code);
   const stdin = checkText("stdin", fields.stdin ?? "");
@@ -47,13 +54,15 @@ export function toSubmitRequest(
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
   const language = canonicalLanguage(fields.language);
   const available = engine.languages();
-  if (language !== undefined && available.length === 0) {
-    throw clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
-  }
-  if (language === undefined || !available.includes(language)) {
-    throw clientError("unsupportedLanguage", [echo(fields.language), available]);
-  }
-  return { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
+  const unsupported = clientError("unsupportedLanguage", [echo(fields.language), available]);
+  if (language === undefined) throw unsupported;
+  const submit = { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
+  if (available.includes(language)) return { submit, refusal: null };
+  return { submit, refusal: available.length > 0 ? unsupported : unproven() };
+}
+
+function unproven(): ClientError {
+  return clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
 }
 
 function checkShape(body: unknown): z.output<typeof submitBody> {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { authenticate, checkVisit } from "./auth.ts";
+import { authenticate, checkVisit, Failures } from "./auth.ts";
 import { readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -11,11 +11,11 @@ import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
-import { createListener, type ListenerLimits } from "./listener.ts";
+import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
 import { submitRoute } from "./submit.ts";
-import { httpsCheck } from "./transport.ts";
+import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
 
 /** How often requests that no longer count are removed from the database. */
@@ -34,14 +34,16 @@ export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
   readonly #forgetting: NodeJS.Timeout;
+  #onSocketFile = false;
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
   /** @param limits of the listener, where they are not the usual ones. */
   constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
-    this.#server = create(dependencies, transport, limits);
-    const checkHttps = httpsCheck(transport);
-    const failures = new MinuteWindow();
+    const trusts = trustedHops(transport, () => this.#onSocketFile);
+    this.#server = create(dependencies, transport, trusts, limits);
+    const checkHttps = httpsCheck(transport, trusts);
+    const failures = new Failures();
     const visits = new MinuteWindow();
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
@@ -83,6 +85,7 @@ export class HttpServer {
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */
   async listen(address: Address): Promise<number> {
+    this.#onSocketFile = "path" in address;
     // Fastify would name the address as http:// whatever the transport is.
     await this.#server.listen({ ...address, listenTextResolver: () => "address taken" });
     const bound = this.#server.server.address();
@@ -122,17 +125,24 @@ async function forget({ store, log }: Dependencies): Promise<void> {
   }
 }
 
-function create({ log }: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>): FastifyInstance {
+function create(
+  { log, holdMs }: Dependencies,
+  transport: Transport,
+  trusts: TrustsHop,
+  limits?: Partial<ListenerLimits>,
+): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler, limits),
+    serverFactory: (handler) => createListener(transport, handler, holdMs, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
-    trustProxy: transport.kind === "proxied" ? [...transport.proxies] : false,
+    trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
     return503OnClosing: false,
+    // A longer parameter would be answered before anyone asks for the key.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),

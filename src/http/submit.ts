@@ -22,7 +22,9 @@ export function submitRoute(server: FastifyInstance, dependencies: Dependencies,
     const now = (await dependencies.store.submissions.whenTerminal(id, accountId, signal)) ?? accepted.submission;
     if (accepted.kind === "duplicate") return reply.code(202).send(toRecord(now));
     if (isTerminal(now.status)) return reply.send(toRecord(now));
-    throw clientError("notFinished", [dependencies.holdMs / 1000], { fields: { id, status: now.status } });
+    const fields = { id, status: now.status };
+    if (ended.aborted) throw clientError("notFinishedAtStop", [], { fields });
+    throw clientError("notFinished", [dependencies.holdMs / 1000], { fields });
   });
 }
 
@@ -32,13 +34,16 @@ type Accepted = Extract<Enqueued, { submission: Submission }>;
 async function accept(request: FastifyRequest, dependencies: Dependencies): Promise<Accepted> {
   const caller = callerOf(request);
   const key = readIdempotencyKey(request.headers["idempotency-key"]);
-  const submit = toSubmitRequest(request.body, caller, dependencies);
+  const { submit, refusal } = toSubmitRequest(request.body, caller, dependencies);
+  if (refusal && key === undefined) throw refusal;
   const result = await dependencies.store.submissions.enqueue({
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
     idempotency: key === undefined ? null : { key, requestHash: requestHash(submit) },
     maxPending: dependencies.maxPending,
+    onlyKnown: refusal !== null,
   });
+  if (result.kind === "unknown") throw refusal ?? new Error("what was new was not accepted");
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
   if (result.kind === "full")
     throw clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });

@@ -30,6 +30,12 @@ export class MinuteWindow {
     return 0;
   }
 
+  /** Whether one more would not be let through now. */
+  isFull(name: string, limit: number): boolean {
+    const recent = this.#times.get(name)?.filter((time) => time > this.#now() - WINDOW_MS) ?? [];
+    return recent.length >= limit;
+  }
+
   #recent(name: string, now: number): number[] {
     const times = this.#times.get(name) ?? [];
     const firstRecent = times.findIndex((time) => time > now - WINDOW_MS);

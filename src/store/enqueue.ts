@@ -18,6 +18,7 @@ export async function enqueue(
   await lock(trx, "enqueue");
   const known = await findKnown(trx, request);
   if (known) return known;
+  if (request.onlyKnown) return { kind: "unknown" };
   const depth = await countPending(trx);
   if (depth >= request.maxPending) return { kind: "full", queueDepth: depth };
   const seq = await insert(trx, request);

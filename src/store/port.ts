@@ -74,6 +74,8 @@ export interface Enqueue {
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   /** Pending submissions of all keys that the queue may hold. */
   readonly maxPending: number;
+  /** Nothing new is accepted: only a known idempotency key has an answer. */
+  readonly onlyKnown?: boolean;
 }
 
 export type Enqueued =
@@ -83,6 +85,8 @@ export type Enqueued =
   | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
   /** The idempotency key is known with another request. */
   | { readonly kind: "conflict" }
+  /** With `onlyKnown`: there is none of that idempotency key. */
+  | { readonly kind: "unknown" }
   | { readonly kind: "full"; readonly queueDepth: number };
 
 export interface Swept {

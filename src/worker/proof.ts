@@ -1,5 +1,5 @@
 import type { Language } from "../domain/language.ts";
-import type { Check } from "../domain/readiness.ts";
+import { type Check, faultyCheck } from "../domain/readiness.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { conclude } from "../verdict/conclude.ts";
@@ -23,7 +23,7 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
       evidence.teardown.cleanupVerified;
     return { name, ok, detail: ok ? language.label : failed(judgement.verdict, judgement.errorMessage) };
   } catch (error) {
-    return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+    return faultyCheck(name, error);
   }
 }
 

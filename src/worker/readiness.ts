@@ -1,5 +1,5 @@
 import type { Language } from "../domain/language.ts";
-import { type Check, notReady, type Readiness } from "../domain/readiness.ts";
+import { type Check, faultyCheck, notReady, type Readiness } from "../domain/readiness.ts";
 import type { Languages } from "../languages/load.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { proveLanguage } from "./proof.ts";
@@ -16,6 +16,7 @@ const STOPPING = "the service is stopping";
 export class Prover {
   readonly #socketPath: string;
   readonly #languages: Languages;
+  readonly #onFailure: (check: Check) => void;
   #slot: Slot | null = null;
   #newest: { readonly atMs: number; readonly readiness: Readiness } | null = null;
   #underWay: Promise<Readiness> | null = null;
@@ -23,9 +24,11 @@ export class Prover {
   #interrupted = false;
   #closed = false;
 
-  constructor(socketPath: string, languages: Languages) {
+  /** @param onFailure told of each proof of readiness that failed, because those who ask are not told everything. */
+  constructor(socketPath: string, languages: Languages, onFailure: (check: Check) => void = () => {}) {
     this.#socketPath = socketPath;
     this.#languages = languages;
+    this.#onFailure = onFailure;
   }
 
   /** Runs every language's hello, one after another. Languages that fail are not offered. */
@@ -79,11 +82,9 @@ export class Prover {
 
   async #proveBy(probe: Language): Promise<Readiness> {
     const run = await this.#prove(probe);
-    const sandbox = {
-      name: "sandbox",
-      ok: run.ok,
-      detail: run.ok ? "every control held in a run just now" : run.detail,
-    };
+    if (!run.ok) this.#onFailure(run);
+    const detail = run.ok ? "every control held in a run just now" : run.detail;
+    const sandbox = { ...run, name: "sandbox", detail };
     const backend = this.#slot?.hello.backend ?? null;
     const checks = [sandbox, ...hostChecks(this.#slot), ...this.#proven];
     return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
@@ -97,7 +98,7 @@ export class Prover {
       return check;
     } catch (error) {
       this.#interrupted = true;
-      return { name: language.name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+      return this.#closed ? { name: language.name, ok: false, detail: STOPPING } : faultyCheck(language.name, error);
     }
   }
 

@@ -69,7 +69,9 @@ export class Worker implements Engine {
   private constructor(options: WorkerOptions) {
     this.#options = options;
     this.#slots = new Slots(options.launcherSocket, options.log, () => this.#wake());
-    this.#prover = new Prover(options.launcherSocket, options.languages);
+    this.#prover = new Prover(options.launcherSocket, options.languages, ({ detail, fault }) =>
+      options.log.error({ detail: fault ?? detail }, "not ready"),
+    );
     this.#unsubscribe = options.store.onWork(() => this.#wake());
     this.#timers = [
       setInterval(() => void this.#renewAll(), options.leaseMs / RENEWALS_PER_LEASE),
@@ -120,7 +122,8 @@ export class Worker implements Engine {
     try {
       for (let round = 1; !this.#stopping; round++) {
         const checks = await this.#prover.proveAll();
-        for (const { name, ok, detail } of checks) if (!ok) log.error({ language: name, detail }, "not offered");
+        for (const { name, ok, detail, fault } of checks)
+          if (!ok) log.error({ language: name, detail: fault ?? detail }, "not offered");
         const again = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
         if (checks.some(({ ok }) => ok) && !again) break;
         await new Promise((resolve) => setTimeout(resolve, 1_000));

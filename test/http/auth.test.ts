@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { listKeys, revokeKey } from "../../src/admin/keys.ts";
 import { startHttp } from "./running.ts";
 
 const EVERY_ENDPOINT = [
   { method: "POST", path: "/api/submit", body: {} },
   { path: "/api/result/00000000-0000-4000-8000-000000000000" },
+  { path: `/api/result/${"0".repeat(101)}` },
+  { path: `/api/result/${"0".repeat(16_000)}` },
   { path: "/api/languages" },
   { path: "/api/health" },
   { path: "/api/health/ready" },
@@ -63,6 +66,24 @@ test("failed authentication is throttled by address, and a valid key still gets 
   assert.equal(throttled.length, 10);
   assert.match(throttled[0]?.headers["retry-after"] ?? "", /^[1-9]\d?$/);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("beyond the bound of failures, an address has its keys looked up one at a time, the valid ones too", async (t) => {
+  const { ask, store } = await startHttp(t);
+  const looking = { now: 0, most: 0, all: 0 };
+  const findCaller = store.keys.findCaller.bind(store.keys);
+  t.mock.method(store.keys, "findCaller", async (hash: string) => {
+    looking.all++;
+    looking.most = Math.max(looking.most, ++looking.now);
+    await sleep(5);
+    return findCaller(hash).finally(() => looking.now--);
+  });
+  await Promise.all(Array.from({ length: 120 }, () => ask({ path: "/", key: null })));
+  const guesses = Array.from({ length: 40 }, () => ask({ path: "/", key: `assay_live_${"a".repeat(32)}` }));
+  const valid = Array.from({ length: 5 }, () => ask({ path: "/api/health" }));
+  assert.ok((await Promise.all(guesses)).every(({ status }) => status === 429));
+  assert.ok((await Promise.all(valid)).every(({ status }) => status === 200));
+  assert.deepEqual(looking, { now: 0, most: 1, all: 45 });
 });
 
 test("a key never reaches the log, and its use is noted", async (t) => {

@@ -106,7 +106,7 @@ test("the reference page and its parts are open, local and allowed nothing else"
 });
 
 test("pages without a key are bounded by address, and a key is not touched by it", async (t) => {
-  const { ask } = await startHttp(t);
+  const { ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 400 } });
   const visits = await Promise.all(Array.from({ length: 310 }, () => ask({ path: "/docs/icon.svg", key: null })));
   assert.equal(visits.filter(({ status }) => status === 200).length, 300);
   const refused = visits.find(({ status }) => status === 429);

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { notReady } from "../../src/domain/readiness.ts";
+import { faultyCheck, notReady } from "../../src/domain/readiness.ts";
 import { OperatorServer } from "../../src/http/operator.ts";
+import { Raw } from "./raw.ts";
 import { READY, startHttp } from "./running.ts";
+
+/** Who waits for a client that never finishes would wait for ever. */
+const LIMIT = { timeout: 10_000 };
 
 test("health tells status, enforcement, workers and depth", async (t) => {
   const { ask, submit, engine } = await startHttp(t);
@@ -41,6 +46,24 @@ test("ready is 200 only with proof, else 503 with the checks", async (t) => {
   assert.deepEqual(json.checks, [{ name: "seccomp", ok: false, detail: "missing" }]);
 });
 
+test("a path of the host in a fault of the platform is the operator's alone", async (t) => {
+  const { ask, engine, store } = await startHttp(t);
+  const check = faultyCheck("sandbox", new Error("connect ENOENT /srv/assay/launcher.sock"));
+  engine.ready = { ...notReady("x"), checks: [check] };
+  const { status, text } = await ask({ path: "/api/health/ready" });
+  assert.equal(status, 503);
+  assert.match(text, /the service's log says why/);
+  assert.doesNotMatch(text, /ENOENT|launcher/);
+  const operator = new OperatorServer({
+    store,
+    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
+  });
+  const path = join(tmpdir(), `assay-faults-${process.pid}.sock`);
+  await operator.listen({ path });
+  t.after(() => operator.close());
+  assert.match(JSON.stringify(await get(path, "/ready")), /ENOENT \/srv\/assay/);
+});
+
 test("languages lists what is available now", async (t) => {
   const { ask } = await startHttp(t);
   assert.deepEqual((await ask({ path: "/api/languages" })).json, ["python", "c"]);
@@ -60,6 +83,23 @@ test("the operator asks without a key, on a socket of the machine", async (t) =>
   engine.ready = notReady("x");
   assert.equal((await get(path, "/ready"))[0], 503);
   assert.equal((await get(path, "/"))[0], 404);
+});
+
+test("an operator that never finishes its request does not keep the service from stopping", LIMIT, async (t) => {
+  const { store, engine } = await startHttp(t);
+  const operator = new OperatorServer({
+    store,
+    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
+  });
+  const path = join(tmpdir(), `assay-unfinished-${process.pid}.sock`);
+  await operator.listen({ path });
+  const unfinished = new Raw(connect(path));
+  unfinished.write("GET /live HTTP/1.1\r\nHost:");
+  assert.equal((await get(path, "/live"))[0], 200);
+  const started = performance.now();
+  await operator.close();
+  assert.ok(performance.now() - started < 3_000);
+  await unfinished.ended;
 });
 
 function get(socketPath: string, path: string): Promise<[number, unknown]> {

@@ -3,6 +3,8 @@ import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { report } from "../verdict/reports.ts";
 import { Raw } from "./raw.ts";
 import { runPending, startHttp } from "./running.ts";
 
@@ -60,6 +62,29 @@ test("who says nothing is cut off: before TLS, after it, and on a plain connecti
   await Promise.all(silent.map(({ ended }) => ended));
 });
 
+test("who does not read what it asked for is cut off, and nothing is kept for it", LIMIT, async (t) => {
+  const limits = { stillTimeout: 500 };
+  const { port, caPath, key, submit, store } = await startHttp(t, { holdMs: 500, limits });
+  const mine = await key();
+  const { json } = await submit(undefined, { key: mine });
+  const full = Buffer.alloc(1 << 20, 1); // six bytes of JSON for each
+  await runPending(store, () => conclude({ execute: report({ stdout: full, stderr: full }) }));
+  const raw = Raw.secure(port, caPath);
+  await new Promise((resolve) => raw.socket.once("secureConnect", resolve));
+  raw.socket.pause();
+  raw.write(`GET /api/result/${json.id} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${mine}\r\n\r\n`);
+  await sleep(2_500);
+  raw.socket.resume();
+  const received = await raw.ended;
+  const [, length] = /content-length: (\d+)/i.exec(received) ?? [];
+  assert.ok(received.length < Number(length), `${received.length} of ${length}`);
+});
+
+test("the hold of wait=true is not taken for a connection that stands still", LIMIT, async (t) => {
+  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 200 } });
+  assert.equal((await submit(undefined, { path: "/api/submit?wait=true" })).status, 408);
+});
+
 test("who is answered by hand and does not hang up is hung up on", LIMIT, async (t) => {
   const { port, ask } = await startHttp(t, { transport: { kind: "loopback" }, limits: { maxConnections: 1 } });
   const raw = Raw.plain(port, true);
@@ -69,6 +94,26 @@ test("who is answered by hand and does not hang up is hung up on", LIMIT, async 
   await assert.rejects(ask({ path: "/api/health" }), "the one place is taken");
   await sleep(1_500);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("who is answered by hand and resets the connection ends nothing but that", LIMIT, async (t) => {
+  const { port, ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.1"] } });
+  const texts = [
+    "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n",
+    "nonsense\r\n\r\n",
+  ];
+  for (let i = 0; i < 25; i++) {
+    const all = texts.map((text) => {
+      const raw = Raw.plain(port);
+      raw.socket.write(text, () => setTimeout(() => raw.socket.resetAndDestroy(), i % 5));
+      return raw.ended;
+    });
+    await Promise.all(all);
+  }
+  const headers = { "x-forwarded-proto": "https" };
+  assert.equal((await ask({ path: "/api/health", headers })).status, 200);
 });
 
 test("more connections than the bound are closed, and there is room again when one leaves", LIMIT, async (t) => {
@@ -84,6 +129,31 @@ test("more connections than the bound are closed, and there is room again when o
   for (const { socket } of idle) socket.destroy();
   await sleep(100);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("one address cannot take all connections, and gets new ones when it gives some back", LIMIT, async (t) => {
+  const { port, caPath, ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 3 } });
+  const here = Array.from({ length: 3 }, () => Raw.secure(port, caPath));
+  await Promise.all(here.map(({ socket }) => new Promise((resolve) => socket.once("secureConnect", resolve))));
+  await assert.rejects(ask({ path: "/api/health" }));
+  const health = "GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const elsewhere = Raw.secure(port, caPath, "127.0.0.2");
+  elsewhere.write(health);
+  assert.match(await elsewhere.ended, /^HTTP\/1\.1 401 /);
+  for (const { socket } of here) socket.destroy();
+  await sleep(100);
+  assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+test("behind a proxy, connections are not counted by address: all clients have the proxy's", LIMIT, async (t) => {
+  const proxied = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
+  const { port, ask } = await startHttp(t, { transport: proxied, limits: { maxConnectionsPerAddress: 3 } });
+  const here = Array.from({ length: 5 }, () => Raw.plain(port));
+  t.after(() => {
+    for (const { socket } of here) socket.destroy();
+  });
+  await Promise.all(here.map(({ socket }) => new Promise((resolve) => socket.once("connect", resolve))));
+  assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } })).status, 200);
 });
 
 test("every answer has the same protecting headers and an id of its own", LIMIT, async (t) => {

@@ -20,8 +20,10 @@ export class Raw {
     this.ended = new Promise((resolve) => socket.once("close", () => resolve(this.#text)));
   }
 
-  static secure(port: number, caPath: string): Raw {
-    return new Raw(connect({ port, host: "127.0.0.1", ca: readFileSync(caPath), servername: "localhost" }));
+  /** @param from the loopback address that it comes from. */
+  static secure(port: number, caPath: string, from = "127.0.0.1"): Raw {
+    const socket = plainConnect({ port, host: "127.0.0.1", localAddress: from });
+    return new Raw(connect({ socket, ca: readFileSync(caPath), servername: "localhost" }));
   }
 
   /** @param keepsOpen whether it leaves its own side open when the other one has closed. */

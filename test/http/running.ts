@@ -62,6 +62,8 @@ export interface Running {
 
 export interface Options {
   readonly transport?: Transport;
+  /** Where it listens, if not on a free port of 127.0.0.1; `ask` finds it there. */
+  readonly socketPath?: string;
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
@@ -89,7 +91,8 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,
   );
-  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  const { socketPath } = options;
+  const port = await server.listen(socketPath ? { path: socketPath } : { host: "127.0.0.1", port: 0 });
   // Registered after the store's, and hooks run in order: the store closes its waiters first.
   t.after(() => server.close());
   let names = 0;
@@ -104,7 +107,10 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const defaultKey = await key();
   const secure = options.transport === undefined || options.transport.kind === "https";
   const ask = (asked: Ask) =>
-    send(secure, port, certPath, { ...asked, key: asked.key === undefined ? defaultKey : asked.key });
+    send(secure, socketPath ? { socketPath } : { host: "127.0.0.1", port }, certPath, {
+      ...asked,
+      key: asked.key === undefined ? defaultKey : asked.key,
+    });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
   return { store, clock, another, server, port, caPath: certPath, logs, engine, key, ask, submit };
@@ -112,15 +118,14 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
 
 function send(
   secure: boolean,
-  port: number,
+  where: { socketPath: string } | { host: string; port: number },
   caPath: string,
   { method, path, key, body, headers, signal }: Ask,
 ): Promise<Reply> {
   const bytes = body === undefined ? undefined : toBytes(body);
   return new Promise((resolve, reject) => {
     const sent = (secure ? request : plainRequest)({
-      host: "127.0.0.1",
-      port,
+      ...where,
       path,
       method: method ?? "GET",
       agent: false,

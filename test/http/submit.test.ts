@@ -125,6 +125,28 @@ test("the same Idempotency-Key with the same body is the existing record, as it 
   assert.equal(done.json.status, "completed");
 });
 
+test(
+  "a repeated request has its record also while its language is not offered, and a new one is refused",
+  LIMIT,
+  async (t) => {
+    const { submit, engine, store } = await startHttp(t);
+    const first = await submit(undefined, { headers: IDEMPOTENCY });
+    for (const [languages, status] of [
+      [[], 503],
+      [["c"], 400],
+    ] as const) {
+      engine.languages = languages;
+      const again = await submit(undefined, { headers: IDEMPOTENCY });
+      assert.deepEqual([again.status, again.json.id], [202, first.json.id]);
+      assert.equal((await submit({ language: "python", code: "other" }, { headers: IDEMPOTENCY })).status, 422);
+      assert.equal((await submit()).status, status);
+      const fresh = { "idempotency-key": "7c9e6679-7425-40de-944b-e07fc1f90ae7" };
+      assert.equal((await submit(undefined, { headers: fresh })).status, status);
+    }
+    assert.equal(await store.submissions.depth(), 1);
+  },
+);
+
 test("with wait=true a repeated request is held as usual, then 202", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   await submit(undefined, { headers: IDEMPOTENCY });
@@ -164,4 +186,6 @@ test("a shutdown answers who waits, with the id", LIMIT, async (t) => {
   const { status, json } = await waiting;
   assert.equal(status, 408);
   assert.match(json.id, UUID);
+  const error = "not finished when the service had to stop; poll GET /api/result/{id}";
+  assert.deepEqual(json, { error, id: json.id, status: "pending" });
 });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { connect as plainConnect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { startHttp } from "./running.ts";
@@ -26,6 +28,20 @@ test("behind a trusted proxy, only requests that came by HTTPS are served", asyn
 test("whoever is not the named proxy is refused, whatever header it sends", async (t) => {
   const { ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["10.0.0.1", "fd00::/8"] } });
   assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } })).status, 403);
+});
+
+test("a proxy by a socket file is whoever may open it; HTTPS and the client's address are still its word", async (t) => {
+  const socketPath = join(tmpdir(), `assay-proxied-${process.pid}.sock`);
+  const { ask } = await startHttp(t, { socketPath, transport: { kind: "proxied", proxies: ["10.0.0.1"] } });
+  const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
+  assert.equal((await ask({ path: "/api/health", headers: from("203.0.113.1") })).status, 200);
+  assert.equal((await ask({ path: "/api/health", headers: from("unknown, 10.0.0.1") })).status, 200);
+  assert.equal((await ask({ path: "/api/health" })).status, 403);
+  assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "http" } })).status, 403);
+  const many = Array.from({ length: 121 }, () => ask({ path: "/", key: null, headers: from("203.0.113.1") }));
+  assert.ok((await Promise.all(many)).some(({ status }) => status === 429));
+  assert.equal((await ask({ path: "/", key: null, headers: from("203.0.113.2, 10.0.0.1") })).status, 401);
+  assert.equal((await ask({ path: "/", key: null, headers: from("203.0.113.9, 203.0.113.1") })).status, 429);
 });
 
 test("behind a proxy, failures are counted by the client's address", async (t) => {

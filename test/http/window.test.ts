@@ -16,7 +16,11 @@ test("Retry-After is exact: one second earlier is too early", () => {
   now = 60_000;
   assert.equal(window.take("a", 2), 0);
   assert.equal(window.take("a", 2), 11);
+  assert.equal(window.isFull("a", 2), true);
+  assert.equal(window.isFull("b", 2), false);
   assert.equal(window.take("b", 2), 0);
+  now = 70_500;
+  assert.equal(window.isFull("a", 2), false);
 });
 
 test("in no minute more than the limit, and whoever waits as told gets through", () => {

@@ -34,6 +34,18 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, key, { maxPending: 1, idempotencyKey: UUID })).kind, "duplicate");
   });
 
+  test("where only what is known is asked for, nothing new is accepted", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const known = { onlyKnown: true, idempotencyKey: UUID };
+    assert.deepEqual(await enqueue(store, key, known), { kind: "unknown" });
+    assert.deepEqual(await enqueue(store, key, { onlyKnown: true }), { kind: "unknown" });
+    assert.equal(await store.submissions.depth(), 0);
+    assert.equal((await enqueue(store, key, { idempotencyKey: UUID })).kind, "enqueued");
+    assert.equal((await enqueue(store, key, known)).kind, "duplicate");
+    assert.equal((await enqueue(store, key, { ...known, code: "print(2)" })).kind, "conflict");
+  });
+
   test("the bound holds when many arrive at once", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");

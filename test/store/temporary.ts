@@ -127,7 +127,12 @@ export async function addKey(
 export async function enqueue(
   store: Store,
   key: { keyId: string; accountId: string },
-  options: Partial<SubmitRequest> & { idempotencyKey?: string; maxPending?: number; nowMs?: number } = {},
+  options: Partial<SubmitRequest> & {
+    idempotencyKey?: string;
+    maxPending?: number;
+    onlyKnown?: boolean;
+    nowMs?: number;
+  } = {},
 ): Promise<Enqueued> {
   const request: SubmitRequest = {
     language: options.language ?? "python",
@@ -153,5 +158,6 @@ export async function enqueue(
     idempotency:
       options.idempotencyKey === undefined ? null : { key: options.idempotencyKey, requestHash: requestHash(request) },
     maxPending: options.maxPending ?? 1_000,
+    onlyKnown: options.onlyKnown ?? false,
   });
 }

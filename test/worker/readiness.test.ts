@@ -5,10 +5,12 @@ import { Prover } from "../../src/worker/readiness.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { childrenOf } from "../launcher/machine.ts";
 import { fakeLauncher } from "../sandbox/fake-launcher.ts";
-import { ended, frame, hello, torn } from "../sandbox/frames.ts";
+import { ended, frame, hello, keyed, torn } from "../sandbox/frames.ts";
 import { broken, someLanguages } from "./some-languages.ts";
 
 const LIMIT = { timeout: 20_000 };
+/** All that clients learn of a failure that is no verdict. */
+const UNREACHABLE = "the sandbox could not be reached or built; the service's log says why";
 
 let launcher: Launcher;
 before(async () => {
@@ -79,9 +81,10 @@ test("ready means: a run just now, the backend that was in force, and every chec
 
 test("without a launcher nothing is ready, and nothing throws", LIMIT, async (t) => {
   const { prover: ours } = prover(t, someLanguages(["c", "python"]), `${launcher.socket}-not`);
-  for (const { ok, detail } of await ours.proveAll()) {
+  for (const { ok, detail, fault } of await ours.proveAll()) {
     assert.equal(ok, false);
-    assert.match(detail, /the launcher cannot be reached/);
+    assert.equal(detail, UNREACHABLE);
+    assert.match(fault ?? "", /^the launcher cannot be reached: connect ENOENT \//);
   }
   const { ready, cgroupBackend, checks } = await ours.readiness();
   assert.deepEqual([ready, cgroupBackend], [false, null]);
@@ -149,6 +152,26 @@ test("a slot that is killed costs one answer; the next one has a new slot", LIMI
   kill = false;
   pass(5_000);
   assert.equal((await ours.readiness()).ready, true);
+});
+
+test("a box that cannot be built is told to clients without its step, and to the log with it", LIMIT, async (t) => {
+  const fake = await fakeLauncher(t);
+  const failures: (string | undefined)[] = [];
+  const ours = new Prover(fake.socket, someLanguages(["python"]), ({ fault }) => failures.push(fault));
+  t.after(() => ours.close());
+  const proving = ours.proveAll();
+  const peer = await fake.peer();
+  peer.say(hello());
+  await peer.heard();
+  peer.say(frame("STDOUT", Buffer.from("hello\n")), ended({ STDOUT_SEEN: 6 }), torn());
+  assert.equal((await proving)[0]?.ok, true);
+  const asked = ours.readiness();
+  await peer.heard();
+  peer.say(keyed("FAILED", { STEP_NAME: "mount", STEP_OBJECT: "/srv/assay/image", STEP_ERRNO: 12 }));
+  const [sandbox] = (await asked).checks;
+  const fault = "no box: mount /srv/assay/image (errno 12)";
+  assert.deepEqual(sandbox, { name: "sandbox", ok: false, detail: UNREACHABLE, fault });
+  assert.deepEqual(failures, [fault]);
 });
 
 test("a box with a control missing is not ready, although the program ran well in it", LIMIT, async (t) => {
