@@ -12,7 +12,7 @@ choose_data_dir() {
     /sys | /tmp | /usr | /var | /usr/* | /etc/* | /boot/* | /dev/* | /proc/* | /sys/* | /var/lib | /var/tmp | /var/log | /var/cache)
     fail "$data is not a place for a data directory; name one of its own, like /var/lib/assay"
     ;;
-  *[!A-Za-z0-9/._@+=-]*) fail "the data directory's name may have letters, digits and / . _ @ + = - only" ;;
+  *[!A-Za-z0-9/._@+-]*) fail "the data directory's name may have letters, digits and / . _ @ + - only" ;; # env(1) takes a = for a setting
   esac
   case $checkout/ in
   "$data"/*) fail "$data contains this checkout; choose a data directory outside of it" ;;

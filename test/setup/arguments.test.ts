@@ -52,7 +52,7 @@ test("a directory of the system is no data directory", () => {
 });
 
 test("a data directory has a name that needs no quoting anywhere", () => {
-  for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/$x", "/tmp/a\nb"]) {
+  for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/a=b", "/tmp/$x", "/tmp/a\nb"]) {
     assert.match(assay("keys", "list", "--data", directory).stderr, /may have letters, digits/, directory);
   }
 });
