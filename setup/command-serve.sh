@@ -25,9 +25,9 @@ case " $* " in *" --no-worker "*) own_worker=no ;; esac
 welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
-  if [ ! -f "$data/db/first-key" ]; then
+  if [ ! -f "$data/first-key" ]; then
     ! no_key_yet || show_first_key
-    touch "$data/db/first-key"
+    : >"$data/first-key" # not in db/: root follows no link that the service could lay
   fi
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -35,6 +35,21 @@ test("the service has no privilege and can't gain one", async () => {
   }
   assert.match(status, /^NoNewPrivs:\t1$/m);
   assert.match(status, /^Groups:\t *$/m);
+});
+
+test("root follows no link that a service laid into its own directories", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("keys", "list");
+  const outside = join(fake.root, "outside");
+  mkdirSync(outside);
+  for (const name of ["first-key", "db.sqlite", "webhook.key"]) {
+    for (const own of ["db", "keys"]) symlinkSync(join(outside, name), join(fake.data, own, name));
+  }
+  const serve = fake.start("serve");
+  await serve.says(/curl .*\n.*\n.*\n/);
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+  assert.deepEqual(readdirSync(outside), []);
 });
 
 test("the authority of webhook receivers may lie where only root can read it", async () => {
