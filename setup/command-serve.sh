@@ -51,7 +51,7 @@ no_key_yet() {
   [ "$keys" = "[]" ]
 }
 
-# Held by whoever serves this data directory, its launcher and service included.
+# Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
 take_serving() {
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"

@@ -186,12 +186,14 @@ if (command === "run") {
   process.exitCode = 7;
 }
 if (command === "serve" || command === "worker") {
-  const { readFileSync } = await import("node:fs");
+  const { readFileSync, readdirSync, readlinkSync, existsSync } = await import("node:fs");
+  const descriptors = readdirSync("/proc/self/fd").map((fd) => "/proc/self/fd/" + fd).filter((fd) => existsSync(fd));
+  const files = descriptors.map((fd) => readlinkSync(fd)).filter((file) => file.startsWith("/"));
   const status = readFileSync("/proc/self/status", "utf8");
   const given = args.lastIndexOf("--webhook-ca");
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
-  console.log(JSON.stringify({ uid: process.getuid?.(), status, webhookCa, args, database }));
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
   createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
   process.once("SIGTERM", () => {
     setTimeout(() => {

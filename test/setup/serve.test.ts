@@ -28,7 +28,12 @@ test("the service has no privilege and can't gain one", async () => {
   await serve.says(/ready in/);
   serve.child.kill("SIGTERM");
   const { stdout } = await serve.end();
-  const { uid, status } = JSON.parse(stdout.split("\n")[0] ?? "");
+  const { uid, status, files } = JSON.parse(stdout.split("\n")[0] ?? "");
+  assert.deepEqual(
+    files.filter((file: string) => !/^\/(dev|proc)\//.test(file)),
+    [],
+    "no file of root's is open",
+  );
   assert.notEqual(uid, 0);
   for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
     assert.match(status, new RegExp(`^${set}:\\t0+$`, "m"));
