@@ -136,7 +136,7 @@ test("what operators administer runs as the service user, with the arguments, th
     const ended = await fake.run(command, "create", "--name", "a b", `--data=${fake.data}`);
     assert.equal(ended.code, 7, ended.stderr);
     const { uid, ...rest } = JSON.parse(ended.stdout);
-    assert.deepEqual(rest, { command, args: ["create", "--name", "a b"], data: fake.data });
+    assert.deepEqual(rest, { command, args: ["create", "--name", "a b"], session: "own", data: fake.data });
     assert.notEqual(uid, 0);
   }
   assert.deepEqual(fake.list("run"), []);

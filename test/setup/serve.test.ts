@@ -158,6 +158,29 @@ test("a signal to the whole process group drains the service as one to serve alo
   assert.match(stdout, /drained/);
 });
 
+test("what is set for draining is waited for, and no longer than some seconds more", async () => {
+  using fake = new FakeCheckout();
+  fake.write(
+    "setup/instance.sh",
+    `${readFileSync(join(fake.checkout, "setup/instance.sh"), "utf8")}
+end() { say "$2 s to drain"; kill -KILL "$1"; wait "$1"; }
+`,
+  );
+  for (const [drainMs, seconds] of [
+    ["0", 15],
+    ["1001", 17],
+    ["3600000", 3615],
+    [undefined, 35],
+  ] as const) {
+    const serve = fake.startWith(drainMs === undefined ? {} : { ASSAY_DRAIN_MS: drainMs }, "serve");
+    await serve.says(/ready in/);
+    serve.child.kill("SIGTERM");
+    assert.match((await serve.end()).stderr, new RegExp(`\n.*: ${seconds} s to drain\n`));
+  }
+  const wrong = await fake.startWith({ ASSAY_DRAIN_MS: "1s" }, "serve").end();
+  assert.deepEqual([wrong.code, /ASSAY_DRAIN_MS must be a whole number/.test(wrong.stderr)], [2, true]);
+});
+
 test("while it serves, a second serve and uninstall refuse, and keys works", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
