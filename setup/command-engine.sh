@@ -13,6 +13,6 @@ case $command in
 doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --instance "$instance" --uid-base "$uid_base" "$@" ;;
 esac
 case $command in run | bench) set -- --launcher-socket "$socket" "$@" ;; esac
-run_node exec "$command" --data "$data" "$@"
+run_node as_root "$command" --data "$data" "$@"
 finish_node
 exit "$node_status"

@@ -25,9 +25,9 @@ case " $* " in *" --no-worker "*) own_worker=no ;; esac
 welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
-  if [ ! -f "$data/db/first-key" ]; then
+  if [ ! -f "$data/first-key" ]; then
     ! no_key_yet || show_first_key
-    touch "$data/db/first-key"
+    : >"$data/first-key" # not in db/: root follows no link that the service could lay
   fi
 }
 
@@ -51,7 +51,7 @@ no_key_yet() {
   [ "$keys" = "[]" ]
 }
 
-# Held by whoever serves this data directory, its launcher and service included.
+# Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
 take_serving() {
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"

@@ -45,10 +45,13 @@ rm -f -- "$data/.assay-data"
 if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user"
 fi
-for lock in /run/lock/assay-uids-*; do
-  [ -e "$lock" ] || continue
-  (exec 8>>"$lock" && flock -n 8 && rm -f -- "$lock") || true
-done
+if uid_locks_are_ours; then
+  for lock in "$uid_locks"/uids-*; do
+    [ -e "$lock" ] || continue
+    (exec 8>>"$lock" && flock -n 8 && rm -f -- "$lock") || true
+  done
+  rmdir -- "$uid_locks" 2>/dev/null || true # another data directory's instances may still run
+fi
 say "removed"
 if [ -n "$packages" ]; then
   say "Debian packages that were installed for assay stay; to remove them and what came along with them:"

@@ -12,11 +12,31 @@ choose_data_dir() {
     /sys | /tmp | /usr | /var | /usr/* | /etc/* | /boot/* | /dev/* | /proc/* | /sys/* | /var/lib | /var/tmp | /var/log | /var/cache)
     fail "$data is not a place for a data directory; name one of its own, like /var/lib/assay"
     ;;
-  *[!A-Za-z0-9/._@+=-]*) fail "the data directory's name may have letters, digits and / . _ @ + = - only" ;;
+  *[!A-Za-z0-9/._@+-]*) fail "the data directory's name may have letters, digits and / . _ @ + - only" ;; # env(1) takes a = for a setting
   esac
   case $checkout/ in
   "$data"/*) fail "$data contains this checkout; choose a data directory outside of it" ;;
   esac
+  only_root_changes_data
+}
+
+# only_root_changes_data: root runs what lies in the data directory, so nobody else may write there, or rename a directory
+# on the way to it. In a sticky one (/tmp) nobody can rename what is root's, and all that follows has to be root's.
+only_root_changes_data() {
+  way=$data
+  while :; do
+    if [ -e "$way" ]; then
+      # %f: the mode in hex; of its bits, 022 is writing by group and others, 01000 is sticky.
+      owner_and_mode=$(stat -c '%u 0x%f' -- "$way")
+      mode=${owner_and_mode#* }
+      writable=$((mode & 022))
+      if [ "$way" != "$data" ] && [ $((mode & 01000)) -ne 0 ]; then writable=0; fi
+      [ "${owner_and_mode% *}" -eq 0 ] && [ $writable -eq 0 ] ||
+        fail "only root may be able to change the data directory, but $way belongs to somebody else or can be written by others"
+    fi
+    [ "$way" != / ] || break
+    way=$(dirname -- "$way")
+  done
 }
 
 data_dir_is_ours() { [ -f "$data/.assay-data" ]; }
@@ -31,6 +51,7 @@ open_data_dir() {
       made=no
     fi
     mkdir -p -- "$data" || fail "cannot make $data"
+    only_root_changes_data # somebody could have been quicker
     printf 'Made by assay; see changes.log. To remove: assay uninstall --data %s\ndirectory-made-by-us %s\n' "$data" "$made" \
       >"$data/.assay-data"
   fi

@@ -21,6 +21,11 @@ common_options() {
   case $workers in
   '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;
   esac
+  # As Node reads it, which also refuses what is no number.
+  drain_ms=$(printf '%s' "${ASSAY_DRAIN_MS:-20000}" | sed 's/^0*\(.\)/\1/')
+  case $drain_ms in
+  *[!0-9]* | ????????*) misuse "ASSAY_DRAIN_MS must be a whole number of milliseconds up to 3600000, not '$drain_ms'" ;;
+  esac
   operator=$(option operator-listen "${ASSAY_OPERATOR_LISTEN-}" "$@")
   # For every command that we start ourselves, too.
   ASSAY_DATABASE=$(option database "${ASSAY_DATABASE-}" "$@")
@@ -44,13 +49,9 @@ start_service() {
   fi
   # One line for each request is for log files, not for whoever looks at a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
-  run_node in_own_session "$service_command" --data "$data" "$@"
+  run_node as_service "$service_command" --data "$data" "$@"
   service_pid=$node_pid
 }
-
-# Signals to the terminal's or a supervisor's whole group are for us, who tell the service once: it takes a second signal
-# as "at once".
-in_own_session() { as_service setsid "$@"; }
 
 # "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
 ask_until_ready() {
@@ -65,7 +66,8 @@ stop() {
   final_status=$1
   for helper in $asker_pid $ticker_pid; do kill "$helper" 2>/dev/null || true; done
   if [ -n "$service_pid" ]; then
-    end "$service_pid" 60 || final_status=1
+    # What runs has the time that was set; after it come the last webhook attempt (10 s) and the last answers (2 s).
+    end "$service_pid" $(((drain_ms + 999) / 1000 + 15)) || final_status=1
   fi
   stop_launcher || final_status=1
   close_instance

@@ -2,10 +2,11 @@
 #
 # run/NAME/lock (descriptor 7) is held as long as the script or its launcher lives: who can take it knows that the
 # instance is dead and may sweep. The uid range (descriptor 8) is one of the whole machine, because the kernel counts
-# processes by uid; that is why its lock is in /run/lock.
+# processes by uid; that is why its lock is in /run/assay, which is root's alone: in /run/lock anybody could hold it.
 
 instance=
 launcher_pid=
+uid_locks=/run/assay
 
 # open_instance KIND: still under the set-up lock, so that no sweep meets a directory whose lock is not taken yet.
 open_instance() {
@@ -18,19 +19,24 @@ open_instance() {
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${image-}" >"$instance_dir/uses"
 }
 
+# 41c0 is a directory, no link, with mode 0700.
+uid_locks_are_ours() { [ "$(stat -c '%u %f' -- "$uid_locks" 2>/dev/null)" = '0 41c0' ]; }
+
 take_uid_range() {
-  mkdir -p /run/lock
   range=$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')
   tries=0
   while range=$(((range + 1) % 100)) && [ $tries -lt 100 ]; do
     tries=$((tries + 1))
-    exec 8>"/run/lock/assay-uids-$range"
-    if flock -n 8; then
+    mkdir -m 0700 -- "$uid_locks" 2>/dev/null || uid_locks_are_ours ||
+      fail "$uid_locks must be a directory of root's with mode 0700; remove what is there"
+    # By `command`, without which a failure ends the shell: an uninstall may just have removed the directory.
+    command exec 8>>"$uid_locks/uids-$range" || continue
+    if flock -n 8 && [ "$(stat -L -c %i /dev/fd/8)" = "$(stat -c %i "$uid_locks/uids-$range" 2>/dev/null)" ]; then
       uid_base=$((1900000000 + range * 10000))
       return
     fi
   done
-  fail "all 100 uid ranges of this machine are in use (/run/lock/assay-uids-*)"
+  fail "all 100 uid ranges of this machine are in use ($uid_locks/uids-*)"
 }
 
 # start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.

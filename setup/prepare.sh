@@ -25,24 +25,34 @@ prepared() {
   unlock_set_up
 }
 
-# run_node RUNNER COMMAND ARGS...: in the background, because a shell hears signals only while it waits.
+# run_node RUNNER COMMAND ARGS...: in the background, because a shell hears signals only while it waits. In a session of
+# its own, without a controlling terminal: what runs as the service's user, or is traced by it, could else type on root's.
+# So signals to the terminal's or a supervisor's whole group are for us, who pass them on once: the service takes a second
+# one as "at once".
 # Sets $node_pid. Descriptor 3 is the caller's stdin: a background process gets none by itself.
 run_node() {
   node_runner=$1
   shift
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" "$app/src/main.ts" "$@") <&3 3<&- 7>&- 8>&- &
+  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" setsid "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
 
-# finish_node: waits, passing a signal on, and returns Node's exit status.
+# What Node started, too: doctor has a launcher of its own. Before setsid there is no such group.
+end_node() { kill -s TERM -- "-$node_pid" 2>/dev/null || kill -s TERM "$node_pid" 2>/dev/null || true; }
+
+# finish_node: waits, passing a signal on, and sets $node_status to Node's exit status. Ctrl-C is passed on as SIGTERM,
+# because what a shell starts in the background ignores SIGINT until Node is there; who asks hears 130 all the same.
 finish_node() {
-  trap 'kill -TERM "$node_pid" 2>/dev/null' TERM HUP INT
+  ended_by=143
+  trap end_node TERM HUP
+  trap 'ended_by=130; end_node' INT
   while :; do
     node_status=0
     wait "$node_pid" || node_status=$?
     alive "$node_pid" || break
   done
   trap '' TERM HUP INT
+  [ "$node_status" -ne 143 ] || node_status=$ended_by
 }

@@ -9,16 +9,33 @@ contained() {
   exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- "$@"
 }
 
-# clean_env RUNNER NAMES COMMAND...: RUNNER runs the command with nothing of our environment but the variables named.
-# What a person has set for Node, compilers or apt must change neither what is built nor how fast it starts.
+# clean_env RUNNER NAMES [NAME=VALUE...] COMMAND...: RUNNER runs the command with nothing of our environment but the
+# variables named. What a person has set for Node, compilers or apt must change neither what is built nor how fast it
+# starts. Every user of the machine can read the arguments of a process, and a value may be a password: so values are
+# exported, in the subshell that this is for, and the arguments name only what is to be left out.
 clean_env() {
-  runner=$1 kept_names=$2
-  shift 2
-  for name in $kept_names; do
+  runner=$1 kept=' PATH LANG TMPDIR '
+  for name in $2; do
     eval "value=\${$name-}"
-    [ -z "$value" ] || set -- "$name=$value" "$@"
+    [ -n "$value" ] || continue
+    export "${name?}"
+    kept="$kept$name "
   done
-  "$runner" env -i PATH="$PATH" LANG=C.UTF-8 TMPDIR="$data/tmp" "$@"
+  shift 2
+  LANG=C.UTF-8 TMPDIR=$data/tmp
+  export PATH LANG TMPDIR
+  while :; do
+    case $1 in
+    [A-Za-z_]*=*) export "${1?}" ;;
+    *) break ;;
+    esac
+    kept="$kept${1%%=*} "
+    shift
+  done
+  for name in $(awk 'BEGIN { for (name in ENVIRON) print name }'); do
+    case $kept in *" $name "*) ;; *) set -- -u "$name" "$@" ;; esac
+  done
+  "$runner" env "$@"
 }
 
 # What a machine behind a proxy needs to reach its registries.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -52,9 +52,50 @@ test("a directory of the system is no data directory", () => {
 });
 
 test("a data directory has a name that needs no quoting anywhere", () => {
-  for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/$x", "/tmp/a\nb"]) {
+  for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/a=b", "/tmp/$x", "/tmp/a\nb"]) {
     assert.match(assay("keys", "list", "--data", directory).stderr, /may have letters, digits/, directory);
   }
+});
+
+test("a data directory that somebody else could change, or put another in the place of, is refused", () => {
+  using fake = new FakeCheckout();
+  const chown = (path: string) => chownSync(path, 65_534, 65_534);
+  const [below, own] = [join(fake.root, "way/data"), join(fake.root, "way")];
+  const wrong: [how: string, directory: string, change: () => void][] = [
+    ["theirs", below, () => chown(below)],
+    ["for all", below, () => chmodSync(below, 0o777)],
+    ["for all, but sticky", below, () => chmodSync(below, 0o1777)],
+    ["for a group", below, () => chmodSync(below, 0o770)],
+    ["below theirs", below, () => chown(own)],
+    ["below one for all", below, () => chmodSync(own, 0o777)],
+    ["theirs, below a sticky one", below, () => [chmodSync(own, 0o1777), chown(below)]],
+    ["not there, below theirs", join(below, "new/er"), () => chown(own)],
+  ];
+  for (const [how, directory, change] of wrong) {
+    rmSync(own, { recursive: true, force: true });
+    mkdirSync(below, { recursive: true });
+    writeFileSync(join(below, ".assay-data"), "");
+    change();
+    for (const command of [
+      ["keys", "list"],
+      ["uninstall", "--yes"],
+    ]) {
+      const { status, stderr } = assay(...command, "--data", directory);
+      assert.equal(status, 1, how);
+      assert.match(
+        stderr,
+        /^assay: error: only root may be able to change the data directory, but \S+way\S* .*\n$/,
+        how,
+      );
+    }
+  }
+  assert.equal(readdirSync(below).length, 1);
+});
+
+test("a data directory of root's may lie below a sticky one, like /tmp", async () => {
+  using fake = new FakeCheckout();
+  chmodSync(fake.root, 0o1777);
+  assert.equal((await fake.run("keys", "list")).code, 0);
 });
 
 test("a directory with the checkout in it is no data directory", () => {
@@ -95,7 +136,7 @@ test("what operators administer runs as the service user, with the arguments, th
     const ended = await fake.run(command, "create", "--name", "a b", `--data=${fake.data}`);
     assert.equal(ended.code, 7, ended.stderr);
     const { uid, ...rest } = JSON.parse(ended.stdout);
-    assert.deepEqual(rest, { command, args: ["create", "--name", "a b"], data: fake.data });
+    assert.deepEqual(rest, { command, args: ["create", "--name", "a b"], session: "own", data: fake.data });
     assert.notEqual(uid, 0);
   }
   assert.deepEqual(fake.list("run"), []);

@@ -46,7 +46,12 @@ export class FakeCheckout implements Disposable {
   }
 
   start(...args: string[]): Command {
-    const command = new Command(join(this.checkout, "assay"), args, { ASSAY_DATA: this.data });
+    return this.startWith({}, ...args);
+  }
+
+  /** The same with settings in the environment. */
+  startWith(environment: Record<string, string>, ...args: string[]): Command {
+    const command = new Command(join(this.checkout, "assay"), args, { ASSAY_DATA: this.data, ...environment });
     this.#commands.push(command);
     return command;
   }
@@ -174,24 +179,34 @@ chmod +x "$1/$name"
 const SERVICE = `
 import { createServer } from "node:http";
 const [command, ...args] = process.argv.slice(2);
+const session = async () => {
+  const { readFileSync } = await import("node:fs");
+  return Number(readFileSync("/proc/self/stat", "utf8").split(") ")[1]?.split(" ")[3]) === process.pid ? "own" : "shared";
+};
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
 if (["accounts", "projects", "webhooks", "tiers", "audit"].includes(command)) {
-  console.log(JSON.stringify({ command, args, uid: process.getuid?.(), data: process.env.ASSAY_DATA }));
+  console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
 }
 if (command === "run") {
-  console.log(JSON.stringify({ args, uid: process.getuid?.(), environment: Object.keys(process.env), cwd: process.cwd() }));
+  console.log(JSON.stringify({ args, uid: process.getuid?.(), session: await session(), environment: Object.keys(process.env), cwd: process.cwd() }));
+  if (args.includes("with-child")) {
+    const { spawn } = await import("node:child_process");
+    spawn("sleep", ["60"], { stdio: "ignore", argv0: option("--data") }).unref();
+  }
   process.stdin.pipe(process.stdout);
   process.exitCode = 7;
 }
 if (command === "serve" || command === "worker") {
-  const { readFileSync } = await import("node:fs");
+  const { readFileSync, readdirSync, readlinkSync, existsSync } = await import("node:fs");
+  const descriptors = readdirSync("/proc/self/fd").map((fd) => "/proc/self/fd/" + fd).filter((fd) => existsSync(fd));
+  const files = descriptors.map((fd) => readlinkSync(fd)).filter((file) => file.startsWith("/"));
   const status = readFileSync("/proc/self/status", "utf8");
   const given = args.lastIndexOf("--webhook-ca");
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
-  console.log(JSON.stringify({ uid: process.getuid?.(), status, webhookCa, args, database }));
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
   createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
   process.once("SIGTERM", () => {
     setTimeout(() => {

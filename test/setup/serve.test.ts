@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -28,13 +28,33 @@ test("the service has no privilege and can't gain one", async () => {
   await serve.says(/ready in/);
   serve.child.kill("SIGTERM");
   const { stdout } = await serve.end();
-  const { uid, status } = JSON.parse(stdout.split("\n")[0] ?? "");
+  const { uid, status, files } = JSON.parse(stdout.split("\n")[0] ?? "");
+  assert.deepEqual(
+    files.filter((file: string) => !/^\/(dev|proc)\//.test(file)),
+    [],
+    "no file of root's is open",
+  );
   assert.notEqual(uid, 0);
   for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
     assert.match(status, new RegExp(`^${set}:\\t0+$`, "m"));
   }
   assert.match(status, /^NoNewPrivs:\t1$/m);
   assert.match(status, /^Groups:\t *$/m);
+});
+
+test("root follows no link that a service laid into its own directories", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("keys", "list");
+  const outside = join(fake.root, "outside");
+  mkdirSync(outside);
+  for (const name of ["first-key", "db.sqlite", "webhook.key"]) {
+    for (const own of ["db", "keys"]) symlinkSync(join(outside, name), join(fake.data, own, name));
+  }
+  const serve = fake.start("serve");
+  await serve.says(/curl .*\n.*\n.*\n/);
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+  assert.deepEqual(readdirSync(outside), []);
 });
 
 test("the authority of webhook receivers may lie where only root can read it", async () => {
@@ -136,6 +156,29 @@ test("a signal to the whole process group drains the service as one to serve alo
   const { code, stdout, stderr } = await serve.end();
   assert.equal(code, 0, stderr);
   assert.match(stdout, /drained/);
+});
+
+test("what is set for draining is waited for, and no longer than some seconds more", async () => {
+  using fake = new FakeCheckout();
+  fake.write(
+    "setup/instance.sh",
+    `${readFileSync(join(fake.checkout, "setup/instance.sh"), "utf8")}
+end() { say "$2 s to drain"; kill -KILL "$1"; wait "$1"; }
+`,
+  );
+  for (const [drainMs, seconds] of [
+    ["0", 15],
+    ["1001", 17],
+    ["3600000", 3615],
+    [undefined, 35],
+  ] as const) {
+    const serve = fake.startWith(drainMs === undefined ? {} : { ASSAY_DRAIN_MS: drainMs }, "serve");
+    await serve.says(/ready in/);
+    serve.child.kill("SIGTERM");
+    assert.match((await serve.end()).stderr, new RegExp(`\n.*: ${seconds} s to drain\n`));
+  }
+  const wrong = await fake.startWith({ ASSAY_DRAIN_MS: "1s" }, "serve").end();
+  assert.deepEqual([wrong.code, /ASSAY_DRAIN_MS must be a whole number/.test(wrong.stderr)], [2, true]);
 });
 
 test("while it serves, a second serve and uninstall refuse, and keys works", async () => {

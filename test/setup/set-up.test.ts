@@ -18,6 +18,22 @@ test("stdin, stdout and the exit code of a command pass through, set-up speaks o
   assert.equal(cwd, process.cwd());
 });
 
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 143],
+] as const) {
+  test(`${signal} to a command's process group ends it, which is in a session of its own, and tells so`, async () => {
+    using fake = new FakeCheckout();
+    const running = fake.start("run", "with-child");
+    await running.says(/"args".*"session":"own"/);
+    process.kill(-(running.child.pid ?? 0), signal);
+    await until(() => processesBelow(fake.data).length === 0);
+    assert.equal((await running.end()).code, code);
+    assert.deepEqual(fake.list("run"), []);
+  });
+}
+
 test("a second start builds nothing and says nothing", async () => {
   using fake = new FakeCheckout();
   await fake.run("run");
