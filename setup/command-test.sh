@@ -90,6 +90,7 @@ full_test() {
   "$node" test/kernel/patient-languages.ts languages "$uml_dir/languages" "$full_patience" || return
   (
     ASSAY_TEST_PATIENCE=$full_patience
+    ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
     # Its console is a terminal, whatever ours is.
     [ -t 1 ] || NO_COLOR=1
     node_test write_command "$instance_dir/chosen-full" "$uml_dir/tap"
@@ -138,8 +139,10 @@ ASSAY_TEST_UID_BASE=$uid_base
 ASSAY_TEST_INSTANCE=$instance
 ASSAY_TEST_POSTGRES=$postgres
 ASSAY_TEST_PATIENCE=1
+unset ASSAY_TEST_PROCESS_BYTES
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
-  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_PATIENCE'
+  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_PATIENCE
+  ASSAY_TEST_PROCESS_BYTES'
 
 machine_state >"$instance_dir/before"
 cd "$app" || exit
