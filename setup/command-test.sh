@@ -1,7 +1,19 @@
-# assay test [WORD]: the checks, then the tests, then a look whether anything was left behind. With a word: only the
+# assay test [full] [WORD]: the checks, then the tests, then a look whether anything was left behind. With a word: only the
 # test files whose path has it; if there is none, the tests whose name has it.
+#
+# full: if they pass, the suites named below once more, of the same choice, on a kernel that has cgroup v2 alone.
 
+full=no
+if [ "${1-}" = full ]; then
+  full=yes
+  shift
+fi
 word=${1-}
+
+# The suites that prove the engine on a kernel, and how many times longer than on the machine's own everything may take.
+full_suites='test/matrix/'
+full_patience=5
+full_seconds=3600
 
 # What tests may leave nothing of: control groups, which carry the name of the test run; mounts below the data directory;
 # processes of our programs. Other instances of this data directory come and go meanwhile, and are told by their names.
@@ -49,25 +61,61 @@ choose_tests() {
   xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
 }
 
+# node_test RUNNER CHOSEN TAP: the tests of the files that CHOSEN lists, and what became of them in TAP.
 node_test() {
+  test_runner=$1 tap=$3
   # File names of the checkout: no blanks in them.
   # shellcheck disable=SC2046
-  set -- $(cat "$instance_dir/chosen")
+  set -- $(cat "$2")
   [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
   # Of this run alone: another command's set-up sweeps the data directory's own. What Node compiles for one test file, the
   # hundreds of processes after it need not: a tenth of the time. Nobody but root may write there.
-  clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
+  clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
     NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test \
     --test-reporter=spec --test-reporter-destination=stdout \
-    --test-reporter=tap --test-reporter-destination="$instance_dir/tap" "$@"
+    --test-reporter=tap --test-reporter-destination="$tap" "$@"
 }
+
+# some_test TAP: Node counts a file in which no name matched as a test that passed.
+some_test() {
+  grep -sE '^ *ok [0-9]+ - ' "$1" | grep -qvE -e ' - test/.*\.test\.ts$| # SKIP'
+}
+
+full_test() {
+  uml_dir=$instance_dir/uml
+  for suite in $full_suites; do grep "^$suite" "$instance_dir/chosen" || true; done >"$instance_dir/chosen-full"
+  if [ ! -s "$instance_dir/chosen-full" ]; then
+    say "no test was run in user-mode Linux: $word is in none of $full_suites"
+    return 1
+  fi
+  mkdir "$uml_dir"
+  "$node" test/kernel/patient-languages.ts languages "$uml_dir/languages" "$full_patience" || return
+  (
+    ASSAY_TEST_PATIENCE=$full_patience
+    ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
+    # Its console is a terminal, whatever ours is.
+    [ -t 1 ] || NO_COLOR=1
+    node_test write_command "$instance_dir/chosen-full" "$uml_dir/tap"
+  ) || return
+  say "the same on cgroup v2 alone, in user-mode Linux, which takes its time"
+  wait_for test/kernel/uml "$uml" "$uml_dir" "$app" "$full_seconds"
+  [ "$node_status" -eq 0 ] || return
+  some_test "$uml_dir/tap" || {
+    say "no test was run in user-mode Linux"
+    return 1
+  }
+}
+
+# With its environment, as env takes it.
+write_command() { { env -0 && printf '%s\0' "$@"; } >"$uml_dir/command"; }
 
 check() {
   clean_env exec "TERM NO_COLOR" PATH="$(dirname "$node"):$PATH" "$node" test/check.ts
 }
 
 wait_for() {
-  ("$@") </dev/null &
+  # We hear no signal between two of these; what is started must hear them.
+  (trap - TERM HUP INT && "$@") </dev/null &
   node_pid=$!
   finish_node
 }
@@ -76,6 +124,7 @@ prepare_engine
 build_launcher --sanitize
 build_launcher --faults
 find_postgres
+[ $full = no ] || find_uml
 prepared test
 take_uid_range
 scratch=$instance_dir/data
@@ -92,8 +141,11 @@ ASSAY_TEST_DATA=$scratch
 ASSAY_TEST_UID_BASE=$uid_base
 ASSAY_TEST_INSTANCE=$instance
 ASSAY_TEST_POSTGRES=$postgres
+ASSAY_TEST_PATIENCE=1
+unset ASSAY_TEST_PROCESS_BYTES
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
-  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES'
+  ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_PATIENCE
+  ASSAY_TEST_PROCESS_BYTES'
 
 machine_state >"$instance_dir/before"
 cd "$app" || exit
@@ -104,8 +156,10 @@ if [ -z "$word" ]; then
 fi
 
 choose_tests
-wait_for node_test
+wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
 status=$node_status
+# Of what fails here already there is nothing more to learn; and an interrupt ends all of it.
+if [ $full = yes ] && [ "$status" -eq 0 ]; then full_test || status=1; fi
 
 # After the summary of the tests, only words about what is wrong.
 left=$(leftovers)
@@ -118,8 +172,7 @@ if [ -n "$left" ]; then
   done || true
   status=1
 fi
-# Node counts a file in which no name matched as a test that passed.
-if [ "$status" -eq 0 ] && ! grep -E '^ *ok [0-9]+ - ' "$instance_dir/tap" | grep -qvE -e ' - test/.*\.test\.ts$| # SKIP'; then
+if [ "$status" -eq 0 ] && ! some_test "$instance_dir/tap"; then
   say "no test was run${word:+: none has $word in its file or name}"
   status=1
 fi

@@ -3,11 +3,12 @@ import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { PATIENCE } from "../engine/patience.ts";
 
 /** Uids that one launcher of the tests may use: more than two for each of its slots. */
 const UIDS_EACH = 64;
 const UIDS_OF_A_RUN = 10_000;
-const START_PATIENCE_MS = 15_000;
+const START_PATIENCE_MS = 15_000 * PATIENCE;
 
 export interface LauncherOptions {
   /** The build with address and undefined-behaviour sanitizers. */

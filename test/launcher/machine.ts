@@ -1,10 +1,11 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { PATIENCE } from "../engine/patience.ts";
 import type { Launcher } from "./launcher.ts";
 
 const UIDS_EACH = 64;
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 5_000 * PATIENCE;
 
 /** Pids of all processes; some may be gone when they are looked at. */
 function pids(): number[] {

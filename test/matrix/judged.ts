@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import type { Limits } from "../../src/domain/limits.ts";
+import { PATIENCE } from "../engine/patience.ts";
 import { type CompletedRecord, checked } from "../engine/record.ts";
 import type { Cell, Intervention } from "./cells.ts";
 
 /** A kill takes effect soon, also on a machine that is busy with something else. */
-const LATE_SECS = 2;
+const LATE_SECS = 2 * PATIENCE;
 /** What a program can still compute when its wall time is over, until the kill takes effect. */
-const LATE_CPU_USEC = 100_000;
+const LATE_CPU_USEC = 100_000 * PATIENCE;
 
 /**
  * The record of a cell is right in every field that the cell decides.

@@ -3,8 +3,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../engine/engine.ts";
+import { PATIENCE } from "../engine/patience.ts";
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 60_000 * PATIENCE;
 
 /**
  * A real fault of the platform: the slot process that supervises a run is killed in the middle

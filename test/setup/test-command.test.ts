@@ -42,6 +42,62 @@ test("where a check fails, no test is run", async () => {
   assert.doesNotMatch(ended.stdout, /sweet/);
 });
 
+/** A kernel that is no other one: it runs here what it is given. */
+const KERNEL = `#!/bin/sh\ncd "$3" && xargs -0 -a "$2/command" env`;
+
+test("full runs the engine's suites once more on another kernel, with more patience, and no others", async () => {
+  const tells = 'test("patience " + process.env.ASSAY_TEST_PATIENCE, () => {});';
+  using fake = checkoutWith({ "matrix/cells": tells, "pears/green": tells });
+  fake.write("test/kernel/patient-languages.ts", "");
+  fake.write("test/kernel/uml", KERNEL, 0o755);
+  const { code, stdout, stderr } = await fake.run("test", "full");
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(stdout.match(/✔ patience \d+/g), ["✔ patience 1", "✔ patience 1", "✔ patience 4"]);
+  assert.deepEqual((await fake.run("test", "matrix")).stdout.match(/✔ patience \d+/g), ["✔ patience 1"]);
+});
+
+test("full fails when a test fails on the other kernel, when it runs none, and when it ends without a result", async () => {
+  using fake = checkoutWith({
+    "matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
+    "matrix/none": 'if (process.env.ASSAY_TEST_PATIENCE == 1) test("cell", () => {});',
+    "pears/green": 'test("sour", () => {});',
+  });
+  fake.write("test/kernel/patient-languages.ts", "");
+  fake.write("test/kernel/uml", KERNEL, 0o755);
+  assert.equal((await fake.run("test", "full", "matrix/bad")).code, 1);
+  for (const [word, none] of [
+    ["pears", "in none of test/matrix/"],
+    ["matrix/none", "no test was run in user-mode"],
+  ]) {
+    const ended = await fake.run("test", "full", word as string);
+    assert.equal(ended.code, 1, word);
+    assert.ok(ended.stderr.includes(none as string), ended.stderr);
+  }
+  fake.write("test/kernel/uml", "#!/bin/sh\nexit 1", 0o755);
+  assert.equal((await fake.run("test", "full", "matrix/none")).code, 1);
+});
+
+test("what fails on the machine's own kernel is not tried on another", async () => {
+  using fake = checkoutWith({ "matrix/bad": 'throw new Error("bad");' });
+  fake.write("test/kernel/uml", "#!/bin/sh\necho booted", 0o755);
+  const { code, stdout } = await fake.run("test", "full");
+  assert.equal(code, 1);
+  assert.doesNotMatch(stdout, /booted/);
+});
+
+test("an interrupt ends the other kernel, too", async () => {
+  using fake = checkoutWith({ "matrix/cells": 'test("cell", () => {});' });
+  fake.write("test/kernel/patient-languages.ts", "");
+  fake.write("test/kernel/uml", "#!/bin/sh\necho booted as $$\nexec sleep 600", 0o755);
+  const full = fake.start("test", "full");
+  const ended = full.end();
+  await full.says(/booted as \d+/);
+  full.child.kill("SIGTERM");
+  const { code, stdout } = await ended;
+  assert.equal(code, 1);
+  assert.ok(!existsSync(`/proc/${/booted as (\d+)/.exec(stdout)?.[1]}`));
+});
+
 test("the tests are told where everything is, in a directory that is removed after them", async () => {
   using fake = checkoutWith({ told: 'test("told", () => console.log(JSON.stringify(process.env)));' });
   const { stdout } = await fake.run("test");
