@@ -40,9 +40,14 @@ async function serve(flags: Flags): Promise<void> {
   await service.stop();
 }
 
-/** Resolves at the first signal to stop; the second one ends the process at once. */
+/** Resolves at the first signal to stop; the second one, whichever it is, ends the process at once. */
 export function signalled(): Promise<void> {
+  const signals = ["SIGTERM", "SIGINT"] as const;
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+    const first = () => {
+      for (const signal of signals) process.off(signal, first);
+      resolve();
+    };
+    for (const signal of signals) process.on(signal, first);
   });
 }

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,6 +19,26 @@ test("serve answers over HTTPS, knows keys that are made while it runs, and drai
   service.process.kill("SIGTERM");
   assert.equal(await service.ended, 0, service.output());
   assert.equal(service.output().includes(key), false);
+});
+
+test("the first signal lets it finish, a second one of either kind ends it at once", async () => {
+  const module = JSON.stringify(new URL("../../src/cli/serve.ts", import.meta.url));
+  const waits = `import { signalled } from ${module}; setTimeout(() => {}, 60_000); const first = signalled(); console.log("1");
+    await first; console.log("2");`;
+  for (const [first, second] of [
+    ["SIGTERM", "SIGINT"],
+    ["SIGINT", "SIGTERM"],
+    ["SIGTERM", "SIGTERM"],
+  ] as const) {
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", waits], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    for (const signal of [first, second]) {
+      await once(child.stdout, "data");
+      child.kill(signal);
+    }
+    assert.deepEqual(await once(child, "exit"), [null, second]);
+  }
 });
 
 test("it never serves as root", { skip: !isRoot && "needs root" }, async (t) => {

@@ -8,9 +8,10 @@ import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
 
 /** Makes or keeps the certificate, as serve does. */
-function makeCertificate(data: string, days?: number): string {
+function makeCertificate(data: string, { days, host }: { days?: number; host?: string } = {}): string {
   const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
     ${days ? `tls_days=${days}` : ""}
+    ${host ? `hostname() { echo ${host}; }` : ""}
     mkdir -p "$data/log"; make_certificate 2>&1`;
   const args = ["-euc", script, "sh", resolve(import.meta.dirname, "../.."), data];
   return execFileSync("sh", args, { encoding: "utf8" });
@@ -34,6 +35,16 @@ test("the certificate holds for this machine's names, and its authority for no o
   assert.match(text, /Name Constraints: critical\s+Permitted:\s+DNS:localhost/);
 });
 
+test("a host's name may be as long as the kernel lets it be", () => {
+  using fake = new FakeCheckout();
+  const host = `${"h".repeat(40)}.${"d".repeat(23)}`;
+  makeCertificate(fake.data, { host });
+  const server = certificate(fake.data, "server.pem");
+  assert.ok(server.verify(certificate(fake.data, "ca.pem").publicKey));
+  assert.equal(server.checkHost(host), host);
+  assert.equal(makeCertificate(fake.data, { host }), "", "and the certificate is kept");
+});
+
 test("the authority's key is thrown away and the server's key is the service user's alone", () => {
   using fake = new FakeCheckout();
   makeCertificate(fake.data);
@@ -45,7 +56,7 @@ test("the authority's key is thrown away and the server's key is the service use
 
 test("a good certificate is kept, one that expires within a month is replaced, and people are told", () => {
   using fake = new FakeCheckout();
-  makeCertificate(fake.data, 29);
+  makeCertificate(fake.data, { days: 29 });
   const soon = certificate(fake.data, "server.pem").serialNumber;
   assert.match(makeCertificate(fake.data), /clients need the new ca\.pem/);
   const fresh = certificate(fake.data, "server.pem").serialNumber;
