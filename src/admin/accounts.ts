@@ -45,10 +45,22 @@ export async function setAccountTier(store: Store, which: string, tier: string, 
   return view(await findAccount(store, id));
 }
 
-/** @returns the id of the account of that name, made if there is none. @throws AdminError for what is no name. */
-export async function ensureAccount(store: Store, name: string, actor: string): Promise<string> {
-  checkName(name);
-  return (await store.accounts.ensure(name, DEFAULT_TIER, actor)).id;
+/**
+ * The account that is named, or else the one of the thing's own name, made if there is none.
+ * @param joined is told the account's name when nobody named it and it was there already: two customers
+ * who call a thing the same would see each other's records.
+ * @returns its id. @throws AdminError for what is no name.
+ */
+export async function ensureAccount(
+  store: Store,
+  { name, account }: { readonly name: string; readonly account?: string | undefined },
+  actor: string,
+  joined: (account: string) => void,
+): Promise<string> {
+  checkName(account ?? name);
+  const { id, made } = await store.accounts.ensure(account ?? name, DEFAULT_TIER, actor);
+  if (!made && account === undefined) joined(name);
+  return id;
 }
 
 /** @throws AdminError when no account has that name or id. */

@@ -39,8 +39,16 @@ export interface MadeKey extends KeyView {
   readonly key: string;
 }
 
-/** @throws AdminError when a value is out of its range, or there is no such project. */
-export async function createKey(store: Store, request: NewKey, actor: string): Promise<MadeKey> {
+/**
+ * @param joined is told of an account that was there although nobody named it; see ensureAccount.
+ * @throws AdminError when a value is out of its range, or there is no such project.
+ */
+export async function createKey(
+  store: Store,
+  request: NewKey,
+  actor: string,
+  joined: (account: string) => void = () => {},
+): Promise<MadeKey> {
   checkName(request.name);
   const settings = checkSettings({
     requestsPerMinute: request.requestsPerMinute ?? null,
@@ -48,7 +56,7 @@ export async function createKey(store: Store, request: NewKey, actor: string): P
     profiles: request.profiles,
     defaultProfile: request.defaultProfile ?? request.profiles[0],
   });
-  const { accountId, projectId } = await ownerOf(store, request, actor);
+  const { accountId, projectId } = await ownerOf(store, request, actor, joined);
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
   const added = await store.keys.add(
@@ -111,8 +119,9 @@ export async function revokeKey(store: Store, which: string, actor: string): Pro
   return await viewOf(store, id);
 }
 
-async function ownerOf(store: Store, { name, account, project }: NewKey, actor: string) {
-  if (project === undefined) return { accountId: await ensureAccount(store, account ?? name, actor), projectId: null };
+async function ownerOf(store: Store, request: NewKey, actor: string, joined: (account: string) => void) {
+  const { account, project } = request;
+  if (project === undefined) return { accountId: await ensureAccount(store, request, actor, joined), projectId: null };
   if (account !== undefined) await findAccount(store, account);
   const { id, accountId } = await findOpenProject(store, project, account);
   return { accountId, projectId: id };

@@ -18,12 +18,21 @@ export interface NewProject {
   readonly account?: string | undefined;
 }
 
-/** @throws AdminError when the account has a project of that name, or a name is none. */
-export async function createProject(store: Store, request: NewProject, actor: string): Promise<ProjectView> {
+/**
+ * @param joined is told of an account that was there although nobody named it; see ensureAccount.
+ * @throws AdminError when the account has a project of that name, or a name is none.
+ */
+export async function createProject(
+  store: Store,
+  request: NewProject,
+  actor: string,
+  joined: (account: string) => void = () => {},
+): Promise<ProjectView> {
   checkName(request.name);
-  const account = request.account ?? request.name;
-  const id = await store.projects.create(await ensureAccount(store, account, actor), request.name, actor);
-  if (id === undefined) throw new AdminError(`the account ${account} has a project ${request.name} already`);
+  const accountId = await ensureAccount(store, request, actor, joined);
+  const id = await store.projects.create(accountId, request.name, actor);
+  if (id === undefined)
+    throw new AdminError(`the account ${request.account ?? request.name} has a project ${request.name} already`);
   return view(await findProject(store, id));
 }
 

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { KeyView } from "../admin/key-view.ts";
 import { createKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import { answer, table } from "./answer.ts";
+import { answer, noteJoined, table } from "./answer.ts";
 import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -23,7 +23,7 @@ interface UpdateOptions extends StoreOptions {
   readonly defaultProfile?: ProfileName;
 }
 
-const WHICH = "the key, its id, or its visible first characters";
+const WHICH = "its id or visible first characters; the key itself, too, but others may read a command line";
 const DEFAULT_OVERLAP = "24h";
 
 /** `assay keys`: works on the database itself, so it does not matter whether the service runs. */
@@ -40,7 +40,7 @@ export function keysCommand(): Command {
     .option("--default-profile <name>", "the one of them that a submission gets (default: the first)", profile)
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
-        const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR);
+        const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, noteJoined);
         answer(options.json, made, () => made.key);
       }),
     );

@@ -7,7 +7,7 @@ import {
   renameProject,
   restoreProject,
 } from "../admin/projects.ts";
-import { answer, table } from "./answer.ts";
+import { answer, noteJoined, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay projects`: what keys and webhook endpoints belong to. */
@@ -19,7 +19,7 @@ export function projectsCommand(): Command {
     .option("--account <name>", "whose it is (default: an account of the project's name)")
     .action((options: StoreOptions & { name: string; account?: string }) =>
       withStore(options, async (store) => {
-        const project = await createProject(store, options, ACTOR);
+        const project = await createProject(store, options, ACTOR, noteJoined);
         answer(options.json, project, () => project.id);
       }),
     );

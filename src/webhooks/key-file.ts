@@ -14,6 +14,9 @@ import { dirname } from "node:path";
 
 export const KEY_BYTES = 32;
 
+/** For the user that the set-up makes, who has to read it. */
+const HOW_TO_MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
+
 /** Bits of the mode by which more than the owner, and a group for reading, gets at the key. */
 const TOO_OPEN = 0o027;
 
@@ -37,7 +40,7 @@ export class SecretKeyError extends Error {
  */
 export function loadKey({ path, make }: SecretKeyFile): Buffer {
   const key = read(path) ?? (make ? makeKey(path) : undefined);
-  if (!key) throw new SecretKeyError(`${path} is not there; make it with: head -c ${KEY_BYTES} /dev/urandom > FILE`);
+  if (!key) throw new SecretKeyError(`${path} is not there; make it as root with: ${HOW_TO_MAKE}`);
   if (key.length !== KEY_BYTES) {
     throw new SecretKeyError(`${path} must have exactly ${KEY_BYTES} bytes, but it has ${key.length}`);
   }

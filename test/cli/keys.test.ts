@@ -63,6 +63,25 @@ test("a project's key is rotated with an overlap, updated and listed", async (t)
   assert.match(table, / expired \d{4}-/);
 });
 
+test("a key or project that joins an account which nobody named says so", async (t) => {
+  const data = ["--data", dataDirectory(t)];
+  const note = /^note: joined the existing account shop, .*\n$/;
+  const steps: [string[], RegExp][] = [
+    [["keys", "create", "--name", "shop"], /^$/],
+    [["projects", "create", "--name", "shop"], note],
+    [["keys", "create", "--name", "shop"], note],
+    [["keys", "create", "--name", "shop", "--account", "shop"], /^$/],
+    [["keys", "create", "--name", "shop", "--project", "shop"], /^$/],
+    [["projects", "create", "--name", "fresh"], /^$/],
+  ];
+  for (const [args, expected] of steps) {
+    const { code, stdout, stderr } = await assay(...args, ...data);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, expected, args.join(" "));
+    assert.match(stdout, /^\S+\n$/);
+  }
+});
+
 test("several first commands at once make one database", async (t) => {
   const data = dataDirectory(t);
   const all = await Promise.all(["a", "b", "c"].map((name) => assay("keys", "create", "--name", name, "--data", data)));
