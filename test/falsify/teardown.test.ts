@@ -8,8 +8,8 @@ import { groupsOf } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, stopWell } from "./boxes.ts";
 
-/** Long enough to be found and interfered with. */
-const A_WHILE = shell("sleep 1");
+/** Long enough to be found and interfered with, also on a machine that is busy with something else. */
+const A_WHILE = shell("sleep 3");
 
 /** The leftovers say something of us, and nothing of the program. */
 const ACCEPTED = {
@@ -22,7 +22,7 @@ const ACCEPTED = {
 };
 
 test("where nothing is left, the clean-up is verified and the slot goes on", async () => {
-  const { evidence, judgement, alive, launcher } = await concluded(A_WHILE);
+  const { evidence, judgement, alive, launcher } = await concluded(shell("true"));
   assert.deepEqual(evidence.teardown, {
     reapStatus: "clean",
     descendantContainment: "ok",
