@@ -134,7 +134,7 @@ test("a name that changes its mind between the look-up and the connection is not
     for (const all of [true, false]) {
       lookup("rebinding.example", { all }, (error: unknown, ...found: unknown[]) => connected.push([error, ...found]));
     }
-    this.destroy(new Error("as far as this test goes"));
+    setImmediate(() => this.destroy(new Error("as far as this test goes")));
     return this;
   });
   const { ending, attempt } = await sendTo(`https://rebinding.example:${port}/`, resolve);
