@@ -31,8 +31,12 @@ export function dnsResolve(servers?: readonly string[]): Resolve {
 
 export const resolvePublic: Resolve = dnsResolve();
 
+/** What it means by definition; a machine without /etc/hosts may know it no more than any other name. */
+const LOCALHOST = ["127.0.0.1", "::1"];
+
 /** The system's look-up, for receivers that the operator named: they may be known to this machine alone. */
 export const resolveLocal: Resolve = async (name) => {
+  if (name === "localhost") return LOCALHOST;
   const addresses = await lookup(name, { all: true });
   return addresses.map(({ address }) => address);
 };
