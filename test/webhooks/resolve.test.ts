@@ -89,5 +89,4 @@ test("a server that says nothing is given up when the attempt is", async (t) => 
 test("a receiver that the operator named is known as this machine knows it", async () => {
   assert.deepEqual(await resolveLocal("127.0.0.1"), ["127.0.0.1"]);
   assert.deepEqual(await resolveLocal("localhost"), ["127.0.0.1", "::1"], "also where there is no /etc/hosts");
-  await assert.rejects(resolveLocal("nobody-has-this-name.invalid"), /ENOTFOUND|EAI_AGAIN/);
 });
