@@ -314,6 +314,9 @@ void box_kill(struct box *b)
 	/* When the init of a pid namespace dies, the kernel kills everything in it, forks under way included. */
 	if (b->init_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->init_fd, SIGKILL, NULL, 0);
+	/* Nothing new where there is that namespace, and all there is where it is missing. */
+	if (b->program_fd >= 0)
+		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
 }
 
 static bool reap(int pidfd, bool *reaped)
@@ -375,8 +378,6 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 
 	memset(t, 0, sizeof *t);
 	box_kill(b);
-	if (b->program_fd >= 0)
-		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
 	shut(&b->life);
 	/* The program first: its namespace cannot end while it is unreaped. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);

@@ -231,15 +231,20 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	close(connection);
 }
 
+static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
+{
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid == pid)
+			places[i].pid = -1;
+}
+
 /* A slot's place is given out again when nothing of its last life is left. Returns whether some are still unswept. */
 static bool sweep_places(struct launcher *l, struct place *places)
 {
 	bool again = false;
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		for (unsigned i = 0; i < l->slots; i++)
-			if (places[i].pid == pid)
-				places[i].pid = -1;
+		note_dead(l, places, pid);
 	for (unsigned i = 0; i < l->slots; i++) {
 		char prefix[16];
 		if (places[i].pid != -1)
@@ -253,6 +258,23 @@ static bool sweep_places(struct launcher *l, struct place *places)
 			again = true;
 	}
 	return again;
+}
+
+/* For slots alone: a program that outlived its slot is our child as well, and is killed only when the groups are closed. */
+static void end_slots(struct launcher *l, struct place *places)
+{
+	unsigned alive;
+	pid_t pid;
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid > 0)
+			kill(places[i].pid, SIGTERM);
+	do {
+		alive = 0;
+		for (unsigned i = 0; i < l->slots; i++)
+			alive += places[i].pid > 0;
+		if (alive && (pid = waitpid(-1, NULL, 0)) > 0)
+			note_dead(l, places, pid);
+	} while (alive);
 }
 
 static void serve(struct launcher *l, int listener, uid_t client)
@@ -269,11 +291,7 @@ static void serve(struct launcher *l, int listener, uid_t client)
 			admit(l, places, listener, client);
 		again = sweep_places(l, places);
 	}
-	for (unsigned i = 0; i < l->slots; i++)
-		if (places[i].pid > 0)
-			kill(places[i].pid, SIGTERM);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		continue;
+	end_slots(l, places);
 }
 
 static void block_signals(void)

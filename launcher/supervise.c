@@ -46,9 +46,10 @@ struct watch {
 	struct queue *out;
 	struct outcome *o;
 	int connection;
-	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec;
+	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec, killed_ns;
 	long cpus;
 	bool oom_met;
+	bool undying; /* a kernel that lets a program live on after our kill */
 };
 
 static void note(struct outcome *o, const char *what, int err)
@@ -144,6 +145,7 @@ static void end_it(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
+		w->killed_ns = now_ns();
 		box_kill(w->box);
 	}
 }
@@ -279,6 +281,10 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			w->o->ended_ns = now_ns();
 			return;
 		}
+		/* So that a slot ends with an error where it would hang: its place is swept from outside, and given out again. */
+		w->undying = killed && now_ns() - w->killed_ns > DRAIN_PATIENCE_MS * 1000000ull;
+		if (w->undying)
+			return;
 		if (*stopping)
 			end_it(w, KILL_CLIENT);
 		if (n > 0 && on[1].revents)
@@ -302,6 +308,10 @@ static void reap_program(struct watch *w)
 {
 	siginfo_t info = {0};
 	struct hand *hand = w->box->lane->hand;
+	if (w->undying) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
+		return;
+	}
 	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
 		fail(&w->o->failure, "wait", "program");
 		return;
@@ -468,6 +478,8 @@ void supervise(struct slot *s, struct box *b, const struct request *r, struct qu
 		meanwhile(context);
 	watch_program(&w, stopping);
 	reap_program(&w);
+	if (w.undying)
+		return;
 	end_survivors(&w);
 	drain(&w);
 	collect(&w);

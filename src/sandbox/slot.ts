@@ -11,8 +11,13 @@ export class SandboxError extends Error {
   override readonly name = "SandboxError";
 }
 
-/** How long a slot may take beyond the wall limit: building, evidence and teardown have their own deadlines. */
-const SILENCE_MS = 30_000;
+const OPEN_MS = 30_000;
+
+/**
+ * How long a slot may take beyond the wall limit: building, evidence and teardown have their own deadlines, which come to
+ * less even when a program cannot be killed at all (15 s, then as much for the teardown).
+ */
+const SILENCE_MS = 45_000;
 
 interface Running {
   readonly stdout: Captured;
@@ -51,7 +56,7 @@ export class Slot {
         if (slot) slot.#lose(error);
         reject(error);
       };
-      const timer = setTimeout(() => lose(new SandboxError("the launcher did not answer")), SILENCE_MS);
+      const timer = setTimeout(() => lose(new SandboxError("the launcher did not answer")), OPEN_MS);
       socket.on("data", (chunk: Buffer) => {
         try {
           for (const frame of reader.push(chunk)) {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Evidence, Judgement } from "../../src/domain/outcome.ts";
@@ -8,7 +7,7 @@ import { Slot } from "../../src/sandbox/slot.ts";
 import type { Step } from "../../src/sandbox/step.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
-import { childrenOf, eventually, groupsOf, programsOf } from "../launcher/machine.ts";
+import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../launcher/machine.ts";
 import { shell } from "../sandbox/steps.ts";
 
 export interface Concluded {
@@ -19,28 +18,42 @@ export interface Concluded {
   readonly alive: boolean;
 }
 
-/**
- * One step in a box of its own launcher, concluded as every submission is. `meanwhile` runs
- * when the program does, which should last until it is done; `stop` is how the launcher ended.
- */
+/** The launcher's fault, and what is done while the program runs, which should last until that is over. */
+interface Interference {
+  readonly fault?: string;
+  readonly meanwhile?: (launcher: Launcher) => Promise<void> | void;
+}
+
+/** One step in a box of its own launcher, concluded as every submission is. */
 export async function concluded(
   step: Step,
-  options: { fault?: string; meanwhile?: (launcher: Launcher) => Promise<void> | void } = {},
+  options: Interference = {},
 ): Promise<Concluded & { readonly launcher: Launcher }> {
+  const stepped = await reported(step, options);
+  const { judgement, evidence } = conclude({ execute: stepped.facts });
+  assert.ok(evidence, "there is evidence");
+  return { ...stepped, judgement, evidence };
+}
+
+/** The same without a conclusion: of a step that failed on our side there is no evidence. */
+export async function reported(
+  step: Step,
+  options: Interference = {},
+): Promise<Pick<Concluded, "facts" | "alive"> & { readonly launcher: Launcher }> {
   const launcher = await startLauncher({ slots: 1, ...(options.fault && { fault: options.fault }) });
   const slot = await open(launcher);
-  const running = slot.run(step);
-  if (options.meanwhile) {
-    await eventually("the program", () => programsOf(launcher).length > 0);
-    await options.meanwhile(launcher);
+  try {
+    const [facts] = await Promise.all([slot.run(step), options.meanwhile && interfere(launcher, options.meanwhile)]);
+    await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100)]);
+    return { facts, alive: slot.alive, launcher };
+  } finally {
+    slot.close();
   }
-  const facts = await running;
-  await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100)]);
-  const { alive } = slot;
-  slot.close();
-  const { judgement, evidence } = conclude({ execute: facts });
-  assert.ok(evidence, "there is evidence");
-  return { facts, judgement, evidence, alive, launcher };
+}
+
+async function interfere(launcher: Launcher, how: (launcher: Launcher) => Promise<void> | void): Promise<void> {
+  await eventually("the program", () => runningProgramsOf(launcher).length > 0);
+  await how(launcher);
 }
 
 /** Its socket can be seen a moment before it listens. */
@@ -64,9 +77,9 @@ export async function concludedWith(fault: string, script = "true"): Promise<Con
 
 /** The groups of the box whose program is running, one in each tree. */
 export function leavesOf(launcher: Launcher): string[] {
-  const programs = programsOf(launcher).map(({ pid }) => String(pid));
+  const programs = runningProgramsOf(launcher).map(({ pid }) => String(pid));
   const isLeaf = (path: string) => /\/s\d+-b\d+$/.test(path);
-  const members = (path: string) => readFileSync(join(path, "cgroup.procs"), "utf8").split("\n");
+  const members = (path: string) => read(join(path, "cgroup.procs")).split("\n");
   return groupsOf(launcher).filter((path) => isLeaf(path) && members(path).some((pid) => programs.includes(pid)));
 }
 

@@ -4,9 +4,10 @@ import { once } from "node:events";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
+import { conclude } from "../../src/verdict/conclude.ts";
 import { groupsOf } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
-import { concluded, concludedWith, leavesOf, stopWell } from "./boxes.ts";
+import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
 /** Long enough to be found and interfered with, also on a machine that is busy with something else. */
 const A_WHILE = shell("sleep 3");
@@ -39,8 +40,9 @@ test("where nothing is left, the clean-up is verified and the slot goes on", asy
 const AT_ONCE = { concurrency: true }; // each has a launcher of its own, and most of them wait for deadlines of ours
 
 describe("what is left is listed, the clean-up is not verified, and the slot is thrown away", AT_ONCE, () => {
-  test("a process that nothing of ours has started stays in the box's groups", async () => {
+  test("a process that nothing of ours has started stays in the box's groups", async (t) => {
     const intruder = spawn("sleep", ["600"], { stdio: "ignore" });
+    t.after(() => intruder.kill("SIGKILL"));
     const ended = once(intruder, "exit");
     const result = await concluded(A_WHILE, {
       meanwhile: (launcher) => {
@@ -60,8 +62,9 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual(await ended, [null, "SIGKILL"], "whoever is in a box's group is swept with it");
   });
 
-  test("a zombie, which no kill can remove", async () => {
+  test("a zombie, which no kill can remove", async (t) => {
     let parent: ChildProcess | undefined;
+    t.after(() => parent?.kill("SIGKILL"));
     const result = await concluded(A_WHILE, {
       meanwhile: async (launcher) => {
         // The child enters the groups by itself and ends; its parent becomes a sleep, which waits for nobody.
@@ -122,6 +125,28 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
     assert.match(teardown.collectionErrors.join(), /cgroup not removed/);
     assert.deepEqual([judgement.verdict, alive], ["IE", false]);
+  });
+
+  test("a program that cannot be killed costs its slot, and does not hang it", async () => {
+    const endless = shell("sleep 600", { limits: { ...LIMITS, wallMs: 300 } });
+    const { facts, alive, launcher } = await reported(endless, { fault: "init_stays" });
+    await stopWell(launcher);
+    assert.deepEqual(
+      [facts.failure?.step, conclude({ execute: facts }).judgement.verdict, alive],
+      ["wait", "IE", false],
+    );
+  });
+
+  test("nothing that escaped keeps a launcher that is told to stop", async () => {
+    let stopped: Promise<number> | undefined;
+    const run = concluded(shell("sleep 600 & sleep 600"), {
+      fault: "pid_namespace",
+      meanwhile: (launcher) => {
+        stopped = launcher.stop();
+      },
+    });
+    await Promise.allSettled([run]);
+    assert.equal(await stopped, 0);
   });
 
   test("a mount list that cannot be read", async () => {

@@ -12,7 +12,8 @@ function pids(): number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
-function read(path: string): string {
+/** What a file holds; nothing, when it is gone, as files of processes and groups may be at any time. */
+export function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -37,6 +38,8 @@ interface Process {
   readonly state: string;
   /** Still the launcher's program: launcher, slot, init, or a program that waits to be let go. */
   readonly launcher: boolean;
+  /** Has arguments, as whatever is neither ending nor in the middle of an exec. */
+  readonly settled: boolean;
 }
 
 function processesOf({ instance, uidBase }: Launcher): Process[] {
@@ -44,14 +47,21 @@ function processesOf({ instance, uidBase }: Launcher): Process[] {
     const status = read(`/proc/${pid}/status`);
     const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1] ?? -1);
     const state = /^State:\t(\w)/m.exec(status)?.[1] ?? "";
-    const launcher = read(`/proc/${pid}/cmdline`).split("\0").includes(instance);
-    return launcher || (uid >= uidBase && uid < uidBase + UIDS_EACH) ? [{ pid, uid, state, launcher }] : [];
+    const command = read(`/proc/${pid}/cmdline`);
+    const launcher = command.split("\0").includes(instance);
+    const settled = command !== "";
+    return launcher || (uid >= uidBase && uid < uidBase + UIDS_EACH) ? [{ pid, uid, state, launcher, settled }] : [];
   });
 }
 
-/** Processes that run what a client asked for. */
+/** Processes that run what a client asked for, or did until a moment ago. */
 export function programsOf(launcher: Launcher): Process[] {
   return processesOf(launcher).filter((process) => !process.launcher);
+}
+
+/** Those of them that run it now, and not the processes of a box that was parked in vain and is being taken down. */
+export function runningProgramsOf(launcher: Launcher): Process[] {
+  return programsOf(launcher).filter((process) => process.settled);
 }
 
 /** Control groups of an instance, leaves included. */
