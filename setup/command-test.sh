@@ -15,6 +15,9 @@ full_suites='test/matrix/'
 full_patience=5
 full_seconds=3600
 
+# A test that has not ended by then hangs: this run should say so, and go on, rather than wait for ever.
+test_seconds=900
+
 # What tests may leave nothing of: control groups, which carry the name of the test run; mounts below the data directory;
 # processes of our programs. Other instances of this data directory come and go meanwhile, and are told by their names.
 machine_state() {
@@ -71,7 +74,8 @@ node_test() {
   # Of this run alone: another command's set-up sweeps the data directory's own. What Node compiles for one test file, the
   # hundreds of processes after it need not: a tenth of the time. Nobody but root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test \
+    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/ends.ts \
+    --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$tap" "$@"
 }

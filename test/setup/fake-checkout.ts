@@ -29,7 +29,8 @@ export class FakeCheckout implements Disposable {
   constructor() {
     const real = resolve(import.meta.dirname, "../..");
     chmodSync(this.root, 0o755);
-    for (const part of ["assay", "setup"]) cpSync(join(real, part), join(this.checkout, part), { recursive: true });
+    for (const part of ["assay", "setup", "test/ends.ts", "test/engine/patience.ts"])
+      cpSync(join(real, part), join(this.checkout, part), { recursive: true });
     this.write("package.json", '{\n  "version": "1.2.3",\n  "type": "module"\n}\n');
     this.write("package-lock.json", "{}\n");
     this.write("image/build", imageBuild(this.root), 0o755);

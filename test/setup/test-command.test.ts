@@ -35,6 +35,16 @@ test("a word chooses files by their path, or else tests by their name, and one t
   assert.match(none.stderr, /no test was run: none has bitter in its file or name/);
 });
 
+test("a file that holds something open when its tests are done fails, and the run ends", async () => {
+  using fake = checkoutWith({
+    holds: 'import { createServer } from "node:net";\ntest("passes", () => { createServer().listen(0); });',
+  });
+  const { code, stdout } = await fake.run("test");
+  assert.equal(code, 1);
+  assert.match(stdout, /✔ passes/);
+  assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
+});
+
 test("where a check fails, no test is run", async () => {
   using fake = checkoutWith(TWO_FILES, "process.exit(1);");
   const ended = await fake.run("test");
