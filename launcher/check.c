@@ -121,6 +121,7 @@ int check_print(struct launcher *l, const char *image)
 	}
 	print("cgroup", true, groups_backend(&l->groups));
 	print("pressure", l->groups.pressure, l->groups.pressure ? "kept per group" : "the kernel keeps none per group");
+	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the host gives us no cpu controller");
 	print("swap", !l->groups.swap, l->groups.swap ? "the host swaps: swap is limited with the memory" : "none");
 	l->signal_map = l->groups.home[TREE_UNIFIED] < 0 ? -1 : signals_open(&no_bpf);
 	if (l->signal_map >= 0)
