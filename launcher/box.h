@@ -49,7 +49,7 @@ struct shape {
 /* Pooled per slot: creating a network namespace costs more than a whole run. */
 struct lane {
 	uid_t uid;
-	int netns, sockets; /* the second: its list of sockets */
+	int netns, sockets; /* the second: its count of sockets */
 	struct hand *hand;
 	bool taken;
 };
