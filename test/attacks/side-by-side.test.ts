@@ -14,7 +14,7 @@ const MIB = 1_048_576;
  * long as both surely run. What it prints is all that it could see.
  */
 const NEIGHBOUR = `
-import ctypes, glob, json, mmap, os, signal, socket, time
+import ctypes, fcntl, glob, json, mmap, os, signal, socket, time
 libc = ctypes.CDLL(None, use_errno=True)
 began = time.monotonic()
 name = str(os.getuid())
@@ -29,6 +29,14 @@ libc.shmat.restype = ctypes.c_void_p
 memory = libc.shmat(segment, None, 0)
 found = ctypes.string_at(memory, 16).strip(b"\\0").decode()
 ctypes.memmove(memory, name.encode(), len(name))
+devices = open("/dev/null")
+try:
+    fcntl.flock(devices, fcntl.LOCK_EX | fcntl.LOCK_NB); lock = "taken"
+except OSError:
+    lock = "held by another"
+watch = libc.inotify_init1(os.O_NONBLOCK)
+libc.inotify_add_watch(watch, b"/dev/zero", 0x30) # opened and closed: two of the same in a row are told as one
+opened = told = 0
 child = os.fork()
 if child == 0:
     time.sleep(30)
@@ -50,6 +58,12 @@ while time.monotonic() < began + 2.5:
                 os.kill(pid, 0); seen["signalled"].add(pid)
             except OSError:
                 pass
+    open("/dev/zero").close()
+    opened += 1
+    try:
+        told += len(os.read(watch, 4096)) // 16
+    except BlockingIOError:
+        pass
     time.sleep(0.05)
 os.kill(child, signal.SIGKILL)
 tool = os.open("/usr/bin/gcc", os.O_RDONLY)
@@ -67,6 +81,7 @@ print(json.dumps({
     "name": name, "began": began, "ended": time.monotonic(), "segment": found,
     "own processes": len(seen["processes"]), "signalled": sorted(seen["signalled"]),
     "files": sorted(seen["files"]), "sockets": sorted(seen["sockets"]), "owners": sorted(seen["owners"]),
+    "lock": lock, "opened by others": told - 2 * opened,
     "group": open("/proc/self/cgroup").read().split("\\n")[-2],
     "counters of the machine": [f for f in ("loadavg", "stat", "pressure", "meminfo", "interrupts", "vmstat", "diskstats", "timer_list", "sched_debug", "schedstat", "uptime", "buddyinfo", "slabinfo", "zoneinfo", "softirqs", "keys", "key-users", "locks", "net", "sysrq-trigger", "kcore", "sys", "bus", "irq") if os.path.lexists("/proc/" + f)],
     "only if it is in memory": outcome(lambda: os.preadv(tool, [bytearray(1)], 0, os.RWF_NOWAIT)),
@@ -109,6 +124,8 @@ describe("submissions of two accounts, side by side", () => {
     owners: ["whose the files and processes are", (name) => [0, Number(name)]],
     sockets: ["sockets by name", (n) => [`/tmp/socket-${n}`, `@name-${n}`, "@the-same-name"]],
     segment: ["shared memory under the same key", () => ""],
+    lock: ["a lock on a device", () => "taken"],
+    "opened by others": ["how often a device is opened", () => 0],
     "own processes": ["processes in /proc", () => 2],
     signalled: ["processes to signal", () => []],
     group: ["the control group", () => "0::/"],
