@@ -49,7 +49,7 @@ struct shape {
 /* Pooled per slot: creating a network namespace costs more than a whole run. */
 struct lane {
 	uid_t uid;
-	int netns;
+	int netns, sockets; /* the second: its count of sockets */
 	struct hand *hand;
 	bool taken;
 };
@@ -111,6 +111,11 @@ struct teardown {
 };
 void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
+/*
+ * What was sent through a socket, and waits in one that only waits in another, ends
+ * when the kernel collects such circles. It does so when any socket is closed.
+ */
+void collect_circles(void);
 
 /* Notes which namespaces are the slot's own. Returns -1 with errno. */
 int controls_prepare(struct slot *s);

@@ -79,12 +79,12 @@ static const struct backend backends[] = {
 	},
 	{
 		.name = "cgroup_hybrid",
-		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_UNIFIED] = true},
+		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPU] = true, [TREE_UNIFIED] = true},
 		.fact = {V1_MEMORY_AND_PIDS, V2_CORE},
 	},
 	{
 		.name = "cgroup_v1",
-		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPUACCT] = true},
+		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPUACCT] = true, [TREE_CPU] = true},
 		.fact = {
 			V1_MEMORY_AND_PIDS,
 			[FACT_CPU_USEC] = {TREE_CPUACCT, "cpuacct.usage", NULL, 1000},
@@ -92,7 +92,7 @@ static const struct backend backends[] = {
 	},
 };
 
-static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpuacct", "unified"};
+static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpuacct", "cpu", "unified"};
 
 const char *fact_name(enum fact fact)
 {
@@ -257,6 +257,41 @@ static int delegate(int own, const char *instance, const char *controllers, stru
 	return -1;
 }
 
+/* Where v1 has cpu and cpuacct in one tree, a leaf for the one is a leaf for the other. */
+static bool needs_cpu_tree(const struct groups *g, const struct mounted *m)
+{
+	return m->at[TREE_CPU][0] && !(g->backend->uses[TREE_CPUACCT] && !strcmp(m->at[TREE_CPU], m->at[TREE_CPUACCT]));
+}
+
+static bool shares_cpu(const struct groups *g, const struct mounted *m)
+{
+	if (g->backend->controllers)
+		return put(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
+	return g->home[TREE_CPU] >= 0 || m->at[TREE_CPU][0];
+}
+
+void groups_weigh(const struct groups *g, unsigned slots)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%u", g->backend->controllers ? (slots < 100 ? slots * 100 : 10000) : slots * 1024);
+	if (g->backend->controllers && g->fair)
+		put(g->home[TREE_UNIFIED], "cpu.weight", text);
+	else if (g->home[TREE_CPU] >= 0)
+		put(g->home[TREE_CPU], "cpu.shares", text);
+}
+
+int groups_join(const struct groups *g, unsigned slot, struct failure *f)
+{
+	if (g->home[TREE_CPU] < 0)
+		return 0;
+	char name[16], tasks[32];
+	snprintf(name, sizeof name, "s%u-cpu", slot);
+	snprintf(tasks, sizeof tasks, "%s/tasks", name);
+	if ((mkdirat(g->home[TREE_CPU], name, 0755) < 0 && errno != EEXIST) || put(g->home[TREE_CPU], tasks, "0") < 0)
+		return fail(f, "cgroup", "enter %s in %s", name, tree_name[TREE_CPU]);
+	return 0;
+}
+
 int groups_open(struct groups *g, const char *instance, struct failure *f)
 {
 	struct mounted m = {0};
@@ -270,7 +305,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers, neither v1 nor v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (!g->backend->uses[t])
+		if (!g->backend->uses[t] || (t == TREE_CPU && !needs_cpu_tree(g, &m)))
 			continue;
 		if (own_path(t, &m, path, sizeof path) < 0)
 			return fail(f, "cgroup", "own group in %s", tree_name[t]);
@@ -282,6 +317,8 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->home[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (t == TREE_UNIFIED && g->backend->controllers)
+			put(own, "cgroup.subtree_control", "+cpu"); /* wanted, not needed: see shares_cpu() */
 		close(own);
 		if (g->home[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
@@ -289,6 +326,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		    put(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
+	g->fair = shares_cpu(g, &m);
 	if (groups_sweep(g, "", LAST_PATIENCE_MS) > 0)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
 
@@ -393,6 +431,7 @@ int groups_close(struct groups *g, const char *instance)
 			left++;
 		if (t == TREE_UNIFIED && faccessat(own, aside, F_OK, 0) == 0) {
 			put(own, "cgroup.subtree_control", "-memory -pids");
+			put(own, "cgroup.subtree_control", "-cpu");
 			step_back(own, aside);
 		}
 		close(own);
@@ -427,7 +466,7 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 	for (int i = 0; i < FACT_COUNT; i++)
 		leaf->fact[i] = -1;
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (g->home[t] < 0)
+		if (g->home[t] < 0 || t == TREE_CPU)
 			continue;
 		if (mkdirat(g->home[t], name, 0755) < 0)
 			return fail(f, "cgroup", "make %s in %s", name, tree_name[t]);

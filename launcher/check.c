@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,17 @@ static bool check_box(const struct launcher *l)
 	return good && clean;
 }
 
+/* A file and a program behind a pipe are kept off by RLIMIT_CORE (inside.c); a handler behind a socket is not. */
+static void check_core_handler(const struct launcher *l)
+{
+	char first = 0;
+	int fd = openat(l->proc, "sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+	bool read_it = fd >= 0 && read(fd, &first, 1) == 1;
+	if (fd >= 0)
+		close(fd);
+	print("core_handler", read_it && first != '@', !read_it ? "cannot be read" : first == '@' ? "behind a socket" : "not started");
+}
+
 int check_print(struct launcher *l, const char *image)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -109,6 +121,7 @@ int check_print(struct launcher *l, const char *image)
 	print("root", geteuid() == 0, geteuid() == 0 ? "yes" : "needs root");
 	print("kernel", true, l->kernel);
 	check_namespaces();
+	check_core_handler(l);
 	if (seccomp_prepare(&f) < 0) {
 		print_failure("seccomp", &f);
 	} else {
@@ -121,6 +134,7 @@ int check_print(struct launcher *l, const char *image)
 	}
 	print("cgroup", true, groups_backend(&l->groups));
 	print("pressure", l->groups.pressure, l->groups.pressure ? "kept per group" : "the kernel keeps none per group");
+	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the host gives us no cpu controller");
 	print("swap", !l->groups.swap, l->groups.swap ? "the host swaps: swap is limited with the memory" : "none");
 	l->signal_map = l->groups.home[TREE_UNIFIED] < 0 ? -1 : signals_open(&no_bpf);
 	if (l->signal_map >= 0)

@@ -115,7 +115,7 @@ static void read_membership(const struct slot *s, struct box *b)
 	const struct groups *g = &s->launcher->groups;
 	int needed = 0, found = 0;
 	for (int t = 0; t < TREE_COUNT; t++)
-		needed += g->home[t] >= 0;
+		needed += g->home[t] >= 0 && t != TREE_CPU;
 	if (read_proc(s, b->program, "cgroup", text, sizeof text) < 0)
 		text[0] = 0;
 	int length = snprintf(end, sizeof end, "/%s\n", b->leaf.name);

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -334,6 +336,33 @@ static void empty_bounding_set(void)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
+/*
+ * What boxes need and no more, for the launcher and its slots. With CAP_SYS_ADMIN among
+ * them it is no cage, but there is no kernel code to load, no port and no network here.
+ */
+static int keep_capabilities(struct failure *f)
+{
+	static const int kept[] = {
+		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, entering a box's own; the tracepoint */
+		CAP_MKNOD,                      /* /dev of a slot */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* to give up, in inside.c, what the rest gives */
+		CAP_CHOWN,                      /* pipes belong to who writes */
+		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories that it closed */
+		CAP_KILL, CAP_SYS_NICE,
+	};
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct now[2], most[2] = {{0}};
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		most[CAP_TO_INDEX(kept[i])].permitted |= CAP_TO_MASK(kept[i]);
+	if (syscall(__NR_capget, &header, now) < 0)
+		return fail(f, "capabilities", "read");
+	for (int i = 0; i < 2; i++) {
+		most[i].permitted &= now[i].permitted;
+		most[i].effective = most[i].permitted;
+	}
+	return syscall(__NR_capset, &header, most) < 0 ? fail(f, "capabilities", "keep what boxes need") : 0;
+}
+
 /* Everything that can fail before the first client, in the order that it needs. */
 static void prepare(struct launcher *l, const struct options *o)
 {
@@ -350,11 +379,14 @@ static void prepare(struct launcher *l, const struct options *o)
 		fail(&f, "start", "/proc");
 	if (f.step || seccomp_prepare(&f) < 0 || groups_open(&l->groups, l->instance, &f) < 0)
 		die(&f);
+	groups_weigh(&l->groups, o->bench ? 1 : l->slots);
+	if (!l->groups.fair)
+		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
 	/* The tracepoint is keyed by the v2 leaf; without one it has nothing to count by. */
 	if (l->groups.home[TREE_UNIFIED] >= 0 && (l->signal_map = signals_open(&no_bpf)) < 0)
 		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then proven by "
 			"the signal and a file at the limit\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
-	if (root_enter(o->image, &f) < 0) {
+	if (root_enter(o->image, &f) < 0 || keep_capabilities(&f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);
 	}

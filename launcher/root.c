@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -68,11 +69,15 @@ int root_enter(const char *image, struct failure *f)
 int root_own(struct failure *f)
 {
 	/* Of the two layers the empty one is above: statfs is answered from there, and not from the host's disk. */
-	if (mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") < 0)
+	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
+	if (chdir(own ? "/tmp" : "/") < 0)
+		return fail(f, "chdir", "own image");
+	/* A shared /dev would show each box when another opens a device, and whether it holds a lock on one. */
+	if (make_devices(f) < 0)
+		return -1;
+	if (!own)
 		return 1;
-	if (mount("/dev", "/tmp/dev", NULL, MS_MOVE, NULL) < 0)
-		return fail(f, "mount", "/dev of the slot");
-	if (chdir("/tmp") < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+	if (syscall(__NR_pivot_root, ".", ".") < 0)
 		return fail(f, "pivot", "own image");
 	if (umount2(".", MNT_DETACH) < 0)
 		return fail(f, "mount", "detach the shared image");

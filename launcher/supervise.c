@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -364,18 +363,7 @@ static void end_survivors(struct watch *w)
 		note(w->o, "end of the pid namespace", ETIMEDOUT);
 }
 
-/*
- * A pipe that was sent through a socket, and waits in one that only waits in another,
- * ends when the kernel collects such circles. It does so when any socket is closed.
- */
-static void collect_circles(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Every writer is dead, so the pipes end; a deadline guards against our being wrong. */
+/* Every writer is dead, so the pipes end, in a circle of sockets somewhat later; a deadline guards against our being wrong. */
 static void drain(struct watch *w)
 {
 	uint64_t deadline = now_ns() + DRAIN_PATIENCE_MS * 1000000ull;

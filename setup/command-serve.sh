@@ -53,6 +53,7 @@ no_key_yet() {
 
 # Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
 take_serving() {
+  only_ours "$data/serve.lock"
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"
 }

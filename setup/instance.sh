@@ -14,6 +14,7 @@ open_instance() {
   instance_dir=$data/run/$instance
   mkdir -m 0750 "$instance_dir"
   chgrp "$service_user" "$instance_dir"
+  only_ours "$instance_dir/lock"
   exec 7>"$instance_dir/lock"
   flock -n 7 || fail "the new instance $instance is locked already"
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${image-}" >"$instance_dir/uses"
@@ -113,7 +114,8 @@ sweep_instances() {
 
 # remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
 remove_groups() {
-  find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$1" -prune 2>/dev/null | while read -r group; do
+  # Root's own: in a tree that is delegated to them, users may use our names, and have us kill what they list.
+  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 -name "assay-$1" -prune 2>/dev/null | while read -r group; do
     find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
       kill -KILL "$member" 2>/dev/null || true
     done

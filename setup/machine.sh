@@ -60,14 +60,15 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# as_service COMMAND...: without any privilege, and with no way to gain one.
+# as_service COMMAND...: without any privilege, and with no way to gain one. In a session of its own, without a controlling
+# terminal, before it is the service's user: what runs as that user, or is traced by it, could else type on root's.
 as_service() {
-  exec setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
+  exec setsid setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
     --inh-caps=-all --ambient-caps=-all --pdeathsig TERM -- "$@"
 }
 
-# as_root COMMAND...: ends when we do, as as_service does: in another session it would not hear that the terminal is gone.
-as_root() { exec setpriv --pdeathsig TERM -- "$@"; }
+# as_root COMMAND...: ends when we do, as as_service does: in its session it does not hear that the terminal is gone.
+as_root() { exec setsid setpriv --pdeathsig TERM -- "$@"; }
 
 give_to_service() {
   for private in db keys; do

@@ -26,16 +26,15 @@ prepared() {
 }
 
 # run_node RUNNER COMMAND ARGS...: in the background, because a shell hears signals only while it waits. In a session of
-# its own, without a controlling terminal: what runs as the service's user, or is traced by it, could else type on root's.
-# So signals to the terminal's or a supervisor's whole group are for us, who pass them on once: the service takes a second
-# one as "at once".
+# its own (see as_service), so signals to the terminal's or a supervisor's whole group are for us, who pass them on once:
+# the service takes a second one as "at once".
 # Sets $node_pid. Descriptor 3 is the caller's stdin: a background process gets none by itself.
 run_node() {
   node_runner=$1
   shift
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" setsid "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
+  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
 

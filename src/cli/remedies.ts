@@ -60,6 +60,17 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means: "interference by the host (divergence host_interference_suspected) is not recognised",
     remedy: "boot with psi=1 and mount cgroup v2",
   },
+  cpu_share: {
+    needed: false,
+    means: "a submission with many processes takes CPU time from one with few that runs at the same time",
+    remedy: "mount the cpu controller, or start assay where it is delegated; timings are fair then",
+  },
+  core_handler: {
+    needed: false,
+    means: "the kernel hands the memory of programs that crash to the host's handler, and no limit of a box keeps it",
+    remedy:
+      "set kernel.core_pattern to a file name or to a pipe (|); a socket (@) is asked whatever the core limit says",
+  },
   swap: {
     needed: false,
     means: "the host swaps; boxes are kept from swapping by a limit of their own",

@@ -26,6 +26,12 @@ attack(
       ...all("EPERM", "huge pages", "huge pages in a file", "huge pages in a segment", "message queue"),
       ...all("ENOSYS", "secret memory", "requests of asynchronous input and output"),
     ],
+    "no program is loaded into the kernel, and sockets are otherwise as ever": [
+      ...all("EPERM", "filter on a socket", "filter of its own on a socket"),
+      ...all("EPERM", "filter that chooses a socket", "its own filter that chooses a socket"),
+      ...all("EPERM", "filter of calls", "filter of calls by prctl"),
+      ["buffer size of a socket", "allowed"],
+    ],
     "large, young and privileged parts are closed": [
       ...all("ENOSYS", "io_uring", "tunables by the old call"),
       ...all("EPERM", "bpf", "performance counters", "page faults", "fanotify", "kernel log", "mounts by number"),

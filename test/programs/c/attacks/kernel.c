@@ -3,7 +3,9 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -72,6 +74,18 @@ int main(int argc, char **argv)
 	say("secret memory", syscall(447 /* memfd_secret */, 0));
 	say("requests of asynchronous input and output", syscall(SYS_io_setup, 1, (unsigned long[]){0}));
 	say("message queue", syscall(SYS_mq_open, "/x", O_CREAT | O_RDWR, 0600, NULL));
+	/* Programs for the kernel: their machine code is charged to nobody. */
+	struct sock_filter filter[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog pass = {1, filter};
+	int ends[2];
+	socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+	say("filter on a socket", setsockopt(ends[0], SOL_SOCKET, SO_ATTACH_FILTER, &pass, sizeof pass));
+	say("filter of its own on a socket", setsockopt(ends[0], SOL_SOCKET, SO_ATTACH_BPF, &(int){0}, sizeof(int)));
+	say("filter that chooses a socket", setsockopt(ends[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &pass, sizeof pass));
+	say("its own filter that chooses a socket", setsockopt(ends[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, &(int){0}, sizeof(int)));
+	say("filter of calls", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &pass));
+	say("filter of calls by prctl", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &pass, 0, 0));
+	say("buffer size of a socket", setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &(int){65536}, sizeof(int)));
 	/* Young and large parts. */
 	say("io_uring", syscall(SYS_io_uring_setup, 1, uuid));
 	say("bpf", syscall(SYS_bpf, 0, uuid, 64));
