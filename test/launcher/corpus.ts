@@ -122,7 +122,8 @@ const cgroup = () =>
     "02-events": `\0${EVENTS}`,
     "03-number": "\x0018446744073709551615\n",
     "04-no-limit": "\0max\n",
-    "05-pressure": "\0some avg10=0.00 avg60=0.00 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=42\n",
+    "05-pressure":
+      "\0some avg10=0.00 avg60=0.00 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=42\n",
     "06-pressure-of-the-next-line": "\0some avg10=0.00\nfull total=42\n",
     "07-too-large": "\x0018446744073709551616\n",
     "08-signed": "\0-1\n",
@@ -154,7 +155,10 @@ function supervise(): Map<string, Buffer> {
     ["20-file", chosen(2, Buffer.from([4, 100]), node(0, "aa", 100))],
     ["21-deep", chosen(2, Buffer.from([2, 9]), node(1, "d1", 0), node(1, "d2", 0), node(0, "aa", 9))],
     ["22-deeper", chosen(2, Buffer.from([1, 9]), node(1, "d1", 0), node(1, "d2", 0), node(0, "aa", 9))],
-    ["23-links", chosen(2, Buffer.from([4, 9]), node(3, "up", 1), node(3, "me", 0), node(4, "pi", 0), node(2, "..", 0))],
+    [
+      "23-links",
+      chosen(2, Buffer.from([4, 9]), node(3, "up", 1), node(3, "me", 0), node(4, "pi", 0), node(2, "..", 0)),
+    ],
     ["30-strings", chosen(3, body(PLAIN))],
     ["31-many", chosen(3, body(step(Array(128).fill("a"))))],
   ]);
