@@ -197,7 +197,7 @@ static int own_path(enum tree tree, const struct mounted *m, char *path, size_t 
 		*own++ = 0;
 		bool unified = line[0] == '0' && names == line + 1 && !names[1];
 		bool fits = tree == TREE_UNIFIED ? unified : has_word(names + 1, tree_name[tree], ",");
-		if (!fits || strstr(own, "/.."))
+		if (!fits || *own != '/' || strstr(own, "/.."))
 			continue;
 		size_t root = strlen(m->root[tree]);
 		if (root > 1 && !strncmp(own, m->root[tree], root) && (own[root] == '/' || !own[root]))

@@ -144,6 +144,7 @@ static void try_trees(const char *text, const char *groups)
 		if (own_path((enum tree)t, &m, path, sizeof path) < 0)
 			continue;
 		PROMISE(!strncmp(path, m.at[t], mount) && !strstr(path + mount, "/.."));
+		PROMISE(path[mount] == '/' || !path[mount]);
 	}
 }
 

@@ -135,6 +135,7 @@ const cgroup = () =>
     "22-more-than-a-pid": "\x014294967297\n-1\n0\n",
     "30-trees": `\x02${TREES}\0${OWN}`,
     "31-longer-name": `\x02${TREES}\0${OWN.replaceAll("/docker/1", "/docker/10/a")}`,
+    "33-no-path": `\x02${TREES}\0${OWN.replaceAll("/docker/1", "docker")}`,
     "32-outside": `\x02${TREES}\0${OWN.replaceAll("/docker", "/../docker")}`,
   });
 
