@@ -357,17 +357,13 @@ static void list_mounts(struct slot *s, struct teardown *t)
 		note_error(t, "mount list", errno);
 		return;
 	}
-	for (char *line = text, *next; *line; line = next) {
-		next = line + strcspn(line, "\n");
-		next += *next == '\n';
-		char saved = *next;
-		*next = 0;
+	char *rest = NULL;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char at[256] = "";
 		sscanf(line, "%*s %*s %*s %*s %255s", at);
 		bool work = s->work_mounted && !strcmp(at, "/box");
-		if (!work && !strstr(s->mounts, line) && t->mounts < 8)
+		if (!work && !has_word(s->mounts, line, "\n") && t->mounts < 8)
 			snprintf(t->mount[t->mounts++], sizeof t->mount[0], "%s", at);
-		*next = saved;
 	}
 }
 

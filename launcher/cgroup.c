@@ -197,10 +197,10 @@ static int own_path(enum tree tree, const struct mounted *m, char *path, size_t 
 		*own++ = 0;
 		bool unified = line[0] == '0' && names == line + 1 && !names[1];
 		bool fits = tree == TREE_UNIFIED ? unified : has_word(names + 1, tree_name[tree], ",");
-		if (!fits || strstr(own, "/.."))
+		if (!fits || *own != '/' || strstr(own, "/.."))
 			continue;
 		size_t root = strlen(m->root[tree]);
-		if (root > 1 && !strncmp(own, m->root[tree], root))
+		if (root > 1 && !strncmp(own, m->root[tree], root) && (own[root] == '/' || !own[root]))
 			own += root;
 		found = snprintf(path, size, "%s%s", m->at[tree], own) < (int)size ? 0 : -1;
 	}
@@ -548,14 +548,13 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 		const char *total = strstr(p, "total=");
 		p += *p ? length + 1 : 0;
 		if (fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME)
-			p = total ? total + strlen("total=") : "";
+			p = total && total < p + strcspn(p, "\n") ? total + strlen("total=") : "";
 	}
-	char *end;
+	/* strtoull would take a sign and blanks, even the end of the line, for the beginning of a number. */
+	bool digits = *p >= '0' && *p <= '9', most = !strncmp(p, "max", 3);
 	errno = 0;
-	*value = strtoull(p, &end, 10) / place->divide;
-	if (!strncmp(p, "max", 3)) {
-		*value = UINT64_MAX;
-	} else if (end == p || errno) {
+	*value = most ? UINT64_MAX : strtoull(p, NULL, 10) / place->divide;
+	if (!most && (!digits || errno)) {
 		errno = EBADMSG;
 		return -1;
 	}

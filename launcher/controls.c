@@ -81,31 +81,29 @@ static const char *line_of(const char *status, const char *name)
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
 }
 
-static bool ids_are(const char *line, unsigned id)
+static bool says(const char *status, const char *name, const char *value)
 {
-	char expected[64];
-	snprintf(expected, sizeof expected, "%u\t%u\t%u\t%u\n", id, id, id, id);
-	return !strncmp(line, expected, strlen(expected));
+	const char *line = line_of(status, name);
+	return !strncmp(line, value, strlen(value)) && line[strlen(value)] == '\n';
 }
 
 static void read_status(const struct slot *s, struct box *b)
 {
-	char text[8192] = "\n";
+	char text[8192] = "\n", ids[64];
 	if (read_proc(s, b->program, "status", text + 1, sizeof text - 1) < 0)
 		text[1] = 0;
-	bool user = ids_are(line_of(text, "\nUid:"), b->lane->uid) && ids_are(line_of(text, "\nGid:"), b->lane->uid) &&
-		line_of(text, "\nGroups:")[0] == '\n';
+	uid_t id = b->lane->uid;
+	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
+	bool user = says(text, "\nUid:", ids) && says(text, "\nGid:", ids) && says(text, "\nGroups:", "");
 	control_note(b, "unprivileged_user", user ? NULL : "identity is another");
 
 	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
 	bool none = true;
-	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-		const char *line = line_of(text, sets[i]);
-		none = none && *line && strspn(line, "0") == strcspn(line, "\n");
-	}
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		none = none && says(text, sets[i], "0000000000000000");
 	control_note(b, "no_capabilities", none ? NULL : "some are left");
-	control_note(b, "no_new_privileges", line_of(text, "\nNoNewPrivs:")[0] == '1' ? NULL : "is not set");
-	control_note(b, "seccomp_filter", line_of(text, "\nSeccomp:")[0] == '2' ? NULL : "is not set");
+	control_note(b, "no_new_privileges", says(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	control_note(b, "seccomp_filter", says(text, "\nSeccomp:", "2") ? NULL : "is not set");
 }
 
 /* Is the program in our leaf, in every tree? Its limits are read back later, when they are written. */

@@ -303,24 +303,15 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 
 /* ---- the end ---- */
 
-static void reap_program(struct watch *w)
+/* How far the program came on its way to the exec. Its memory is shared with it: no pointer in there is followed. */
+static void read_hand(struct watch *w)
 {
-	siginfo_t info = {0};
-	struct hand *hand = w->box->lane->hand;
-	if (w->undying) {
-		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
-		return;
-	}
-	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
-		fail(&w->o->failure, "wait", "program");
-		return;
-	}
-	w->box->reaped_program = true;
-	w->o->exited = info.si_code == CLD_EXITED;
-	w->o->code = info.si_status;
+	const struct hand *hand = w->box->lane->hand;
+	const struct bytes *name = &w->request->arg[0];
 	/* What is executed may be the program's own work, so who judges must be able to tell this one apart. */
-	if (!strcmp(hand->fail_step, "exec"))
-		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.80s", hand->argv[0]);
+	if (!strncmp(hand->fail_step, "exec", sizeof hand->fail_step))
+		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+			  (const char *)name->data);
 	else if (hand->fail_step[0])
 		fail_with(&w->o->failure, hand->fail_errno, "box", "%.31s %.31s", hand->fail_step, hand->fail_object);
 	else if (!hand->exec_ns)
@@ -332,6 +323,23 @@ static void reap_program(struct watch *w)
 	uint64_t from = hand->exec_ns ? hand->exec_ns : w->start_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
 	memcpy(w->o->rlimit, hand->read, sizeof w->o->rlimit);
+}
+
+static void reap_program(struct watch *w)
+{
+	siginfo_t info = {0};
+	if (w->undying) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
+		return;
+	}
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
+		fail(&w->o->failure, "wait", "program");
+		return;
+	}
+	w->box->reaped_program = true;
+	w->o->exited = info.si_code == CLD_EXITED;
+	w->o->code = info.si_status;
+	read_hand(w);
 }
 
 /* On v2, where there is no event to wait for, the OOM killer ends the whole group (memory.oom.group). */

@@ -8,6 +8,7 @@ import { PATIENCE } from "../engine/patience.ts";
 /** Uids that one launcher of the tests may use: more than two for each of its slots. */
 const UIDS_EACH = 64;
 const UIDS_OF_A_RUN = 10_000;
+const SANITIZER = /Sanitizer|runtime error: /;
 const START_PATIENCE_MS = 15_000 * PATIENCE;
 
 export interface LauncherOptions {
@@ -85,6 +86,10 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   const ended = new Promise<number | string>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
+  });
+  // Of a slot or a box, too, which have the same standard error: whatever the test makes of it, it fails.
+  child.once("close", () => {
+    if (SANITIZER.test(stderr)) throw new Error(`a sanitizer found something: ${stderr}`);
   });
   for (let waited = 0; !existsSync(place.socket); waited += 10) {
     const how = await Promise.race([ended, sleep(10, null)]);
