@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { LAST_PATIENCE_MS = 5000 };
@@ -32,6 +33,7 @@ struct place {
 	const char *file; /* NULL: this backend has no such fact */
 	const char *key;  /* the word before the number; NULL: the file is the number */
 	unsigned divide;
+	const char *otherwise; /* where the kernel has no such file */
 };
 
 struct backend {
@@ -44,7 +46,8 @@ struct backend {
 #define V1_MEMORY_AND_PIDS \
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL, 1}, \
 	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL, 1}, \
-	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL, 1}, \
+	/* Memory with swap has the same limit and is charged first. Kernels that count no swap have only the other. */ \
+	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.memsw.failcnt", NULL, 1, "memory.failcnt"}, \
 	/* v1 has no count of OOM events in a file: each kill was one. */ \
 	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
 	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
@@ -105,6 +108,12 @@ const char *fact_name(enum fact fact)
 }
 
 const char *groups_backend(const struct groups *g) { return g->backend->name; }
+
+bool host_swaps(void)
+{
+	struct sysinfo info;
+	return sysinfo(&info) < 0 || info.totalswap > 0;
+}
 
 /* One whole small file; -1 with errno. */
 static ssize_t slurp(int dir, const char *name, char *buffer, size_t size)
@@ -293,8 +302,6 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
 
 	char text[8192];
-	const char *swap = slurp(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0 ? strstr(text, "SwapTotal:") : NULL;
-	g->swap = !swap || strtoull(swap + strlen("SwapTotal:"), NULL, 10) > 0;
 	g->pressure = g->home[TREE_UNIFIED] >= 0 && slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
@@ -447,8 +454,11 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, place->file) &&
 			    g->backend->fact[j].tree == place->tree)
 				leaf->fact[i] = leaf->fact[j];
+		int how = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
 		if (leaf->fact[i] < 0)
-			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, how);
+		if (leaf->fact[i] < 0 && errno == ENOENT && place->otherwise)
+			leaf->fact[i] = openat(leaf->dir[place->tree], place->otherwise, how);
 	}
 	if (leaf->dir[TREE_UNIFIED] >= 0) {
 		struct stat st;
@@ -470,22 +480,28 @@ static int write_number(int fd, uint64_t value)
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
 }
 
+/*
+ * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
+ * such file; then there may be none.
+ */
+static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes);
+	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
+					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
+	if (done == 0 || (errno == ENOENT && !host_swaps()))
+		return 0;
+	return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
+}
+
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
 {
 	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
 		return fail(f, "cgroup", "memory limit");
 	if (write_number(leaf->fact[FACT_PIDS_LIMIT], processes) < 0)
 		return fail(f, "cgroup", "process limit");
-	if (g->swap) {
-		char text[24];
-		snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes);
-		bool v2 = g->backend->controllers != NULL;
-		int done = v2 ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
-			      : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
-		if (done < 0)
-			return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
-	}
-	return 0;
+	return limit_swap(g, leaf, memory_bytes, f);
 }
 
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value)

@@ -34,7 +34,6 @@ enum fact {
 struct groups {
 	const struct backend *backend;
 	int home[TREE_COUNT]; /* our own group in each tree, -1 where unused */
-	bool swap;            /* the host swaps: it has to be limited too    */
 	bool pressure;        /* the kernel keeps pressure per group         */
 };
 
@@ -54,6 +53,8 @@ int groups_close(struct groups *g, const char *instance);
 /* Kills and removes every leaf whose name begins with `prefix`. Returns how many are left after that time. */
 int groups_sweep(const struct groups *g, const char *prefix, int patience_ms);
 const char *groups_backend(const struct groups *g);
+/* Whether the host swaps now. */
+bool host_swaps(void);
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
