@@ -33,7 +33,6 @@ struct place {
 	const char *file; /* NULL: this backend has no such fact */
 	const char *key;  /* the word before the number; NULL: the file is the number */
 	unsigned divide;
-	const char *otherwise; /* where the kernel has no such file */
 };
 
 struct backend {
@@ -46,8 +45,7 @@ struct backend {
 #define V1_MEMORY_AND_PIDS \
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL, 1}, \
 	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL, 1}, \
-	/* Memory with swap has the same limit and is charged first. Kernels that count no swap have only the other. */ \
-	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.memsw.failcnt", NULL, 1, "memory.failcnt"}, \
+	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL, 1}, \
 	/* v1 has no count of OOM events in a file: each kill was one. */ \
 	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
 	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
@@ -454,11 +452,8 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, place->file) &&
 			    g->backend->fact[j].tree == place->tree)
 				leaf->fact[i] = leaf->fact[j];
-		int how = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
 		if (leaf->fact[i] < 0)
-			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, how);
-		if (leaf->fact[i] < 0 && errno == ENOENT && place->otherwise)
-			leaf->fact[i] = openat(leaf->dir[place->tree], place->otherwise, how);
+			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	}
 	if (leaf->dir[TREE_UNIFIED] >= 0) {
 		struct stat st;
@@ -482,12 +477,13 @@ static int write_number(int fd, uint64_t value)
 
 /*
  * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
- * such file; then there may be none.
+ * such file; then there may be none. On v1 the limit of both together is charged first, and not every kernel counts how
+ * often it was met: so it is a page larger, and the memory's own is met before it.
  */
 static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
 {
 	char text[24];
-	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes);
+	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
 	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
 					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
 	if (done == 0 || (errno == ENOENT && !host_swaps()))

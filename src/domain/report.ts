@@ -24,7 +24,7 @@ export interface StepReport {
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */
   readonly oomKills: number;
-  /** Times usage met the limit and reclaim ran (memory.events max, v1 memsw.failcnt). Proves nothing by itself. */
+  /** Times usage met the limit and reclaim ran (memory.events max, v1 failcnt). Proves nothing by itself. */
   readonly memoryLimitHits: number;
 
   /** Forks refused by the cgroup (pids.events max). */

@@ -12,7 +12,7 @@ const MIB = 1 << 20;
 const V1 = {
   "memory.limit_in_bytes": ["memory limit"],
   "memory.max_usage_in_bytes": ["memory peak"],
-  "memory.memsw.failcnt": ["memory limit hits"],
+  "memory.failcnt": ["memory limit hits"],
   "pids.max": ["process limit"],
   "pids.current": ["process count"],
   "pids.events": ["refused forks"],
