@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Slot } from "../../src/sandbox/slot.ts";
@@ -8,7 +10,7 @@ import { conclude } from "../../src/verdict/conclude.ts";
 import { source } from "../engine/engine.ts";
 import { exists } from "../launcher/machine.ts";
 import { shell } from "../sandbox/steps.ts";
-import { directory, type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
+import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
 
 /**
  * Machines that lack what has a documented fallback: boxes are as strict there as anywhere, and what is lost is said. Each is
@@ -141,12 +143,17 @@ test("in a container that filters calls itself, our own filter is still told fro
 
 /** A process that switches a small swap file off again when its standard input ends, also when that is because we died. */
 async function swapOn(t: TestContext): Promise<ChildProcess | null> {
-  const file = join(directory(t), "swap");
+  const place = mkdtempSync(join(tmpdir(), "assay-swap-"));
+  const file = join(place, "swap");
+  // Before the file can be removed, and whatever became of the test.
+  t.after(() => {
+    if (readFileSync("/proc/swaps", "utf8").includes(file)) execFileSync("swapoff", [file]);
+    rmSync(place, { recursive: true });
+  });
   execFileSync("sh", ["-c", `umask 077; dd if=/dev/zero of=${file} bs=1M count=64 2>/dev/null && mkswap ${file}`]);
   const child = spawn("sh", ["-c", `swapon ${file} && echo on && cat; swapoff ${file}`], {
     stdio: ["pipe", "pipe", "ignore"],
   });
-  t.after(() => child.stdin?.end());
   const on = await Promise.race([once(child.stdout, "data").then(() => true), once(child, "exit").then(() => false)]);
   return on ? child : null;
 }
