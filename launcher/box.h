@@ -75,6 +75,7 @@ struct slot {
 	unsigned number;
 	int self_pid_ns, self_net_ns;
 	uint64_t self_ns[NAMESPACES]; /* inodes of our own namespaces, in the order of controls.c */
+	long self_filters; /* seccomp filters that we ourselves run under, and with us every program */
 	struct lane lane[LANES];
 	unsigned boxes; /* built so far: part of the groups' names */
 	bool work_mounted;
@@ -117,7 +118,7 @@ void box_kill(struct box *b);
  */
 void collect_circles(void);
 
-/* Notes which namespaces are the slot's own. Returns -1 with errno. */
+/* Notes which namespaces and filters are the slot's own. Returns -1 with errno. */
 int controls_prepare(struct slot *s);
 /* What the kernel says of the parked program, compared with what was asked (controls.c). */
 void controls_read(const struct slot *s, struct box *b);

@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { LAST_PATIENCE_MS = 5000 };
@@ -105,6 +106,12 @@ const char *fact_name(enum fact fact)
 }
 
 const char *groups_backend(const struct groups *g) { return g->backend->name; }
+
+bool host_swaps(void)
+{
+	struct sysinfo info;
+	return sysinfo(&info) < 0 || info.totalswap > 0;
+}
 
 /* One whole small file; -1 with errno. */
 static ssize_t slurp(int dir, const char *name, char *buffer, size_t size)
@@ -331,8 +338,6 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
 
 	char text[8192];
-	const char *swap = slurp(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0 ? strstr(text, "SwapTotal:") : NULL;
-	g->swap = !swap || strtoull(swap + strlen("SwapTotal:"), NULL, 10) > 0;
 	g->pressure = g->home[TREE_UNIFIED] >= 0 && slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
@@ -509,22 +514,29 @@ static int write_number(int fd, uint64_t value)
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
 }
 
+/*
+ * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
+ * such file; then there may be none. On v1 the limit of both together is charged first, and not every kernel counts how
+ * often it was met: so it is a page larger, and the memory's own is met before it.
+ */
+static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
+	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
+					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
+	if (done == 0 || (errno == ENOENT && !host_swaps()))
+		return 0;
+	return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
+}
+
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
 {
 	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
 		return fail(f, "cgroup", "memory limit");
 	if (write_number(leaf->fact[FACT_PIDS_LIMIT], processes) < 0)
 		return fail(f, "cgroup", "process limit");
-	if (g->swap) {
-		char text[24];
-		snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes);
-		bool v2 = g->backend->controllers != NULL;
-		int done = v2 ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
-			      : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
-		if (done < 0)
-			return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
-	}
-	return 0;
+	return limit_swap(g, leaf, memory_bytes, f);
 }
 
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value)

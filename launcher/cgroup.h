@@ -36,7 +36,6 @@ enum fact {
 struct groups {
 	const struct backend *backend;
 	int home[TREE_COUNT]; /* our own group in each tree, -1 where unused */
-	bool swap;            /* the host swaps: it has to be limited too    */
 	bool pressure;        /* the kernel keeps pressure per group         */
 	bool fair;            /* no box gets more of the CPU by having more processes */
 };
@@ -61,6 +60,8 @@ void groups_weigh(const struct groups *g, unsigned slots);
 /* Moves the caller, a slot, to where its boxes' CPU time is counted as one; its children are born there. */
 int groups_join(const struct groups *g, unsigned slot, struct failure *f);
 const char *groups_backend(const struct groups *g);
+/* Whether the host swaps now. */
+bool host_swaps(void);
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);

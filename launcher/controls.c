@@ -24,10 +24,13 @@ void control_note(struct box *b, const char *name, const char *why_missing)
 		snprintf(b->control[b->controls++], sizeof b->control[0], "%s", name);
 }
 
+/* `pid` 0: our own. */
 static int read_proc(const struct slot *s, pid_t pid, const char *file, char *text, size_t size)
 {
-	char path[64];
-	snprintf(path, sizeof path, "%d/%s", pid, file);
+	char process[16] = "self", path[64];
+	if (pid)
+		snprintf(process, sizeof process, "%d", pid);
+	snprintf(path, sizeof path, "%s/%s", process, file);
 	int fd = openat(s->launcher->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -55,14 +58,6 @@ static uint64_t namespace_of(const struct slot *s, const char *process, const ch
 	return fstatat(s->launcher->proc, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
-int controls_prepare(struct slot *s)
-{
-	for (int i = 0; i < NAMESPACES; i++)
-		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
-			return -1;
-	return 0;
-}
-
 static void read_namespaces(const struct slot *s, struct box *b)
 {
 	char process[16];
@@ -79,6 +74,25 @@ static const char *line_of(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
+}
+
+/* How many filters a process runs under; -1 when the kernel does not say. */
+static long filters_of(const char *status)
+{
+	const char *line = line_of(status, "\nSeccomp_filters:");
+	return *line ? strtol(line, NULL, 10) : -1;
+}
+
+int controls_prepare(struct slot *s)
+{
+	char text[8192] = "\n";
+	for (int i = 0; i < NAMESPACES; i++)
+		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
+			return -1;
+	if (read_proc(s, 0, "status", text + 1, sizeof text - 1) < 0)
+		return -1;
+	s->self_filters = filters_of(text);
+	return 0;
 }
 
 static bool says(const char *status, const char *name, const char *value)
@@ -103,7 +117,9 @@ static void read_status(const struct slot *s, struct box *b)
 		none = none && says(text, sets[i], "0000000000000000");
 	control_note(b, "no_capabilities", none ? NULL : "some are left");
 	control_note(b, "no_new_privileges", says(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
-	control_note(b, "seccomp_filter", says(text, "\nSeccomp:", "2") ? NULL : "is not set");
+	/* In a container we have filters already, and every program inherits them: so ours is one more. */
+	bool filtered = says(text, "\nSeccomp:", "2") && filters_of(text) == s->self_filters + 1;
+	control_note(b, "seccomp_filter", filtered ? NULL : "is not set");
 }
 
 /* Is the program in our leaf, in every tree? Its limits are read back later, when they are written. */

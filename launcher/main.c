@@ -368,17 +368,17 @@ static void prepare(struct launcher *l, const struct options *o)
 {
 	struct failure f = {0}, no_bpf = {0};
 
-	if (geteuid() != 0) {
-		fail_with(&f, EPERM, "start", "needs root");
-		die(&f);
-	}
 	prctl(PR_SET_DUMPABLE, 0);
 	/* A program is its slot's child. When the slot dies, it is ours to wait for: not every pid 1 does. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
-	if (f.step || seccomp_prepare(&f) < 0 || groups_open(&l->groups, l->instance, &f) < 0)
+	if (f.step || seccomp_prepare(&f) < 0)
 		die(&f);
+	if (groups_open(&l->groups, l->instance, &f) < 0) {
+		groups_close(&l->groups, l->instance); /* those that could be made before */
+		die(&f);
+	}
 	groups_weigh(&l->groups, o->bench ? 1 : l->slots);
 	if (!l->groups.fair)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
@@ -408,6 +408,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	block_signals();
+	if (!o.check && geteuid() != 0) { /* before anything fails that root would have been let do */
+		fail_with(&f, EPERM, "start", "needs root");
+		die(&f);
+	}
 	if (o.socket && (listener = listen_at(&o, &directory, &f)) < 0)
 		die(&f);
 	if (o.program && bench_load(o.program) < 0) {

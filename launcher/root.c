@@ -51,6 +51,8 @@ int root_enter(const char *image, struct failure *f)
 		return fail(f, "mount", "image read-only");
 	if (chdir(image) < 0)
 		return fail(f, "chdir", "%s", image);
+	if (lstat(".", &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
+		return fail_with(f, EPERM, "image", "can be changed by others than root");
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (lstat(places[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			return fail_with(f, ENOTDIR, "image", "has no directory /%s", places[i]);

@@ -4,6 +4,11 @@
  * else is allowed. The kernel remembers which calls are always allowed, so at run
  * time the filter costs nothing for them.
  */
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "no syscall table for this architecture"
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the filter reads the lower half of an argument first"
+#endif
 #define _GNU_SOURCE
 #include "seccomp.h"
 
@@ -27,13 +32,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* What differs between the two that have a table. */
 #if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
+#define OF(x86_64, aarch64) (x86_64)
 #else
-#error "no syscall table for this architecture"
+#define OF(x86_64, aarch64) (aarch64)
 #endif
+#define NATIVE OF(AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64)
 
 enum { NAMESPACE_FLAGS = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
 	CLONE_NEWPID | CLONE_NEWNET | 0x00000080 /* CLONE_NEWTIME */ };
@@ -50,15 +55,22 @@ struct denied {
 	int err;
 };
 
-/* Calls that our C library's headers are too old to name, by their number (the same on both architectures). */
-#ifndef __NR_memfd_secret
-#define __NR_memfd_secret 447
-#endif
+/*
+ * Calls that our C library's headers may not name: younger than they are, or gone since. The kernel that we run on may
+ * have them all the same. Numbers from 424 on are the same on every architecture.
+ */
+enum { NONE = -1 }; /* this architecture never had it */
 #ifndef __NR_quotactl_fd
 #define __NR_quotactl_fd 443
 #endif
+#ifndef __NR_memfd_secret
+#define __NR_memfd_secret 447
+#endif
 #ifndef __NR_set_mempolicy_home_node
 #define __NR_set_mempolicy_home_node 450
+#endif
+#ifndef __NR_cachestat
+#define __NR_cachestat 451
 #endif
 #ifndef __NR_statmount
 #define __NR_statmount 457
@@ -72,8 +84,11 @@ struct denied {
 #ifndef __NR_open_tree_attr
 #define __NR_open_tree_attr 467
 #endif
-#ifndef __NR_cachestat
-#define __NR_cachestat 451
+#ifndef __NR_nfsservctl
+#define __NR_nfsservctl OF(180, 42)
+#endif
+#ifndef __NR_lookup_dcookie
+#define __NR_lookup_dcookie OF(212, 18)
 #endif
 #ifndef PR_SCHED_CORE
 #define PR_SCHED_CORE 62
@@ -84,23 +99,17 @@ struct denied {
 #ifndef SO_ATTACH_REUSEPORT_EBPF
 #define SO_ATTACH_REUSEPORT_EBPF 52
 #endif
-/* Calls that arm64 never had. */
-#if !defined(__x86_64__)
-#define __NR_iopl -1
-#define __NR_ioperm -1
-#define __NR_modify_ldt -1
-#define __NR_ustat -1
-#define __NR_sysfs -1
-#define __NR_uselib -1
+#if defined(__aarch64__)
+#define __NR_iopl NONE
+#define __NR_ioperm NONE
+#define __NR_modify_ldt NONE
+#define __NR_ustat NONE
+#define __NR_sysfs NONE
+#define __NR_uselib NONE
 #endif
-#define __NR_vm86 -1
-#define __NR_vm86old -1
-#ifndef __NR_nfsservctl
-#define __NR_nfsservctl -1
-#endif
-#ifndef __NR_lookup_dcookie
-#define __NR_lookup_dcookie -1
-#endif
+/* Of 32-bit x86 alone, whose entry is refused. */
+#define __NR_vm86 NONE
+#define __NR_vm86old NONE
 
 static const struct denied denied[] = {
 #define CALL(name, err, reason) {__NR_##name, err},

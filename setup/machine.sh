@@ -16,6 +16,14 @@ missing_packages() {
   done
 }
 
+# known_processor: before anything is changed.
+known_processor() {
+  case $(uname -m) in
+  x86_64 | aarch64) ;;
+  *) fail "assay runs on x86_64 and aarch64; this kernel says $(uname -m), for which the launcher has no table of system calls" ;;
+  esac
+}
+
 install_packages() {
   command -v dpkg-query >/dev/null || fail "assay sets itself up on Debian 12 and 13; this machine has no dpkg"
   record_packages

@@ -4,6 +4,7 @@ prepare_software() {
   clock
   prepare_start=$now
   interruptible
+  known_processor
   open_data_dir
   install_packages
   make_user

@@ -13,6 +13,11 @@ const namespace = (what: string): Meaning => ({
 
 /** One row per check that `assay-launcher --check` prints, and two of the doctor's own. */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
+  build: {
+    needed: true,
+    means: "launcher and service are of different releases: what one asks for, the other may not do",
+    remedy: "stop both and start them with one 'assay serve': it builds the launcher from the service's own files",
+  },
   root: {
     needed: true,
     means: "boxes cannot be built without root; the service itself never runs as root",
@@ -21,7 +26,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   kernel: {
     needed: true,
     means: "the kernel lacks calls that every box uses",
-    remedy: "use Linux 5.9 or newer",
+    remedy: "use Linux 5.9 or newer; in a container, allow the call that the detail names",
   },
   pid_namespace: namespace("the processes"),
   mount_namespace: namespace("the file systems"),
@@ -74,7 +79,8 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   swap: {
     needed: false,
     means: "the host swaps; boxes are kept from swapping by a limit of their own",
-    remedy: "nothing has to be done; without swap, memory limits act sooner and timings are steadier",
+    remedy:
+      "nothing has to be done where the kernel counts swap by group (swapaccount=1); without swap, timings are steadier",
   },
   bpf: {
     needed: false,
@@ -84,7 +90,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   image: {
     needed: true,
-    means: "there is no root file system for the boxes",
+    means: "there is no root file system for the boxes, or others than root may change it",
     remedy: "remove the directory image/ in the data directory and start assay again: it builds a new one",
   },
   own_image: {

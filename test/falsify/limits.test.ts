@@ -116,6 +116,10 @@ describe("a limit above the box is not taken for the program's own", () => {
         meanwhile: (owner) => {
           const above = groupAbove(owner, (path) => exists(join(path, limit)));
           writeFileSync(join(above, limit), String(40 * MIB));
+          // Or it would swap, where there is some: another test switches it on for a moment.
+          const [swap, none] =
+            limit === "memory.max" ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(40 * MIB)];
+          if (exists(join(above, swap))) writeFileSync(join(above, swap), none);
         },
       },
     );

@@ -20,6 +20,12 @@ export interface LauncherOptions {
   readonly clientUid?: number;
   /** Two when absent. */
   readonly slots?: number;
+  /** What becomes the launcher when it has made the machine that it wants; see test/hosts/. */
+  readonly within?: readonly string[];
+  /** Instead of the one that was built. */
+  readonly program?: string;
+  /** The directory of an image, instead of the one that was built. */
+  readonly image?: string;
   /** A launcher that is dead: take its instance name, uids and socket, as a restart does. */
   readonly after?: Launcher;
 }
@@ -52,14 +58,15 @@ export function environment(name: string): string {
  */
 export async function startLauncher(options: LauncherOptions = {}): Promise<Launcher> {
   const build = options.fault ? "_FAULTS" : options.sanitize ? "_ASAN" : "";
-  const program = environment(`ASSAY_TEST_LAUNCHER${build}`);
-  const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+  const program = options.program ?? `${environment(`ASSAY_TEST_LAUNCHER${build}`)}.delegated`;
+  const rootfs = join(options.image ?? environment("ASSAY_TEST_IMAGE"), "rootfs");
   const place = options.after ? placeOf(options.after) : takePlace();
   const arguments_ = [
     ...[
       "--pdeathsig",
       "TERM",
-      `${program}.delegated`,
+      ...(options.within ?? []),
+      program,
       "--socket",
       place.socket,
       "--image",

@@ -36,6 +36,7 @@ export class FakeCheckout implements Disposable {
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
+    this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("src/main.ts", SERVICE);
     this.#dataDirectoryWithNode();
