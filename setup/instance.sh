@@ -16,7 +16,8 @@ open_instance() {
   chgrp "$service_user" "$instance_dir"
   exec 7>"$instance_dir/lock"
   flock -n 7 || fail "the new instance $instance is locked already"
-  printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${image-}" >"$instance_dir/uses"
+  printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
+    "${launcher_faults+${launcher_faults%/*}}" "${image-}" >"$instance_dir/uses"
 }
 
 # 41c0 is a directory, no link, with mode 0700.
