@@ -1,9 +1,8 @@
-# User-mode Linux for `assay test full`: Debian's, unpacked (see unpack.sh). It is a kernel that runs as a process, here on the
+# User-mode Linux for `assay test`: Debian's, unpacked (see unpack.sh). It is a kernel that runs as a process, here on the
 # machine's own root, and it has cgroup v2 alone.
 
 # find_uml: sets $uml to the directory of the kernel, its modules, and what loads one.
 find_uml() {
-  [ "$(uname -m)" = x86_64 ] || fail "'assay test full' needs an x86-64 machine: Debian has user-mode Linux for no other of ours"
   find_unpacked uml "user-mode Linux"
   uml=$unpacked
 }

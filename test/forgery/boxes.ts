@@ -67,7 +67,7 @@ export function useBoxes(): () => Boxes {
 }
 
 /** What a verdict says, and every counter that could have brought about another one. */
-export interface Said {
+interface Said {
   readonly verdict: string;
   readonly cause: string;
   readonly actor: string;

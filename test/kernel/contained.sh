@@ -32,10 +32,10 @@ contained() {
 
 # make_place DIR APP: what the run on the machine's own kernel has for its tests, empty, and the languages of this one.
 make_place() {
-  mount -t tmpfs -o mode=755 data "${1%/*}/data" &&
-    mount -t tmpfs -o mode=1777 tmp "${1%/*}/tmp" &&
-    mount --bind "$1/languages" "$2/languages" &&
-    cd "$2" || return
+  for place in data:755 cache:755 tmp:1777; do
+    [ ! -d "${1%/*}/${place%:*}" ] || mount -t tmpfs -o "mode=${place#*:}" "${place%:*}" "${1%/*}/${place%:*}" || return
+  done
+  mount --bind "$1/languages" "$2/languages" && cd "$2" || return
 }
 
 # run_command DIR: its words go where ours go, and its status into a file, because what ends last is the host.
