@@ -15,9 +15,12 @@ unpack_qemu() {
   mv "$1"/all/boot/vmlinuz-* "$1/kernel" && find "$1/all" -name busybox -type f -exec mv {} "$1/busybox" \; &&
     make_initrd "$1/all" "$1" || return
   rm -rf "${1:?}/all"
-  # shellcheck disable=SC2016 # the script expands it
-  printf '%s\n' '#!/bin/sh' 'here=${0%/*}' 'export LD_LIBRARY_PATH="$here/usr/lib/x86_64-linux-gnu:$here/lib/x86_64-linux-gnu"' \
-    'exec "$here/usr/bin/qemu-system-x86_64" -L "$here/usr/share/seabios" -L "$here/usr/share/qemu" "$@"' >"$1/qemu"
+  cat >"$1/qemu" <<'QEMU'
+#!/bin/sh
+here=${0%/*}
+export LD_LIBRARY_PATH="$here/usr/lib/x86_64-linux-gnu:$here/lib/x86_64-linux-gnu"
+exec "$here/usr/bin/qemu-system-x86_64" -L "$here/usr/share/seabios" -L "$here/usr/share/qemu" "$@"
+QEMU
   chmod 755 "$1/qemu" && "$1/qemu" --version && ls "$1/kernel" "$1/initrd" "$1/busybox"
 }
 
@@ -33,11 +36,16 @@ make_initrd() {
   done
   find "$tree/lib/modules" -name '*.xz' -exec "$tree/bin/busybox" unxz {} \;
   "$tree/bin/busybox" depmod -b "$tree" "$version" || return
-  cat >"$tree/init" <<'INIT'
+  # What is no module of one Debian's kernel is one of another's.
+  needed=
+  for module in virtio_pci 9pnet_virtio 9p overlay; do
+    ! grep -q "/$module\.ko:" "$tree/lib/modules/$version/modules.dep" || needed="$needed $module"
+  done
+  cat >"$tree/init" <<INIT
 #!/bin/busybox sh
-/bin/busybox modprobe -a virtio_pci 9pnet_virtio 9p overlay
+/bin/busybox modprobe -a $needed
 /bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=262144 root /root
-exec /bin/busybox switch_root /root "$@"
+exec /bin/busybox switch_root /root "\$@"
 INIT
   chmod 755 "$tree/init"
   (cd "$tree" && find . | bin/busybox cpio -o -H newc) >"$2/initrd"
