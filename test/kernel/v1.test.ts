@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { environment } from "../launcher/launcher.ts";
 import { makePlace, type Run, run } from "./places.ts";
 
 const RUNNER = resolve(import.meta.dirname, "v1");
@@ -71,5 +72,33 @@ describe("a host with cgroup v1 alone", { skip: WHY_NOT || false }, () => {
     const { code, words, left, groups } = await onV1(t, hangs, { interrupt: true });
     assert.deepEqual([code, left, groups], [1, [], []]);
     assert.match(words, /^the host with cgroup v1 alone was interrupted$/m);
+  });
+
+  /** What the launcher says of it, after the shell has done `first`. */
+  async function check(t: TestContext, first = ":") {
+    const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+    const own = `--image ${rootfs} --instance v1-${process.pid} --uid-base ${environment("ASSAY_TEST_UID_BASE")}`;
+    const { console, groups } = await onV1(t, `${first}; ${environment("ASSAY_TEST_LAUNCHER")} --check ${own}`);
+    assert.deepEqual(groups, []);
+    const lines: { check: string; works: boolean; detail: string }[] = console
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    return (name: string) => lines.filter((line) => line.check === name).map(({ works, detail }) => [works, detail]);
+  }
+
+  test("is one on which a box can be built, and the doctor says what it lacks", async (t) => {
+    const said = await check(t);
+    assert.deepEqual(said("cgroup"), [[true, "cgroup_v1"]]);
+    assert.deepEqual(said("bpf"), [[false, "needs a cgroup v2 mount beside v1"]]);
+    assert.deepEqual(said("pressure"), [[false, "the kernel keeps none per group"]]);
+    assert.deepEqual([said("box")[0]?.[0], said("teardown")[0]?.[0]], [true, true]);
+  });
+
+  test("without cpuacct is refused, because nothing would count CPU time", async (t) => {
+    const said = await check(t, "umount $(sed -n 's/^cgroup \\(.*cpuacct\\) .*/\\1/p' /proc/mounts)");
+    const [[works, detail] = []] = said("cgroup");
+    assert.equal(works, false);
+    assert.match(String(detail), /nothing counts CPU time: no cpuacct controller, and no v2 beside v1/);
   });
 });
