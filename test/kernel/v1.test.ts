@@ -38,7 +38,7 @@ describe("a host with cgroup v1 alone", { skip: WHY_NOT || false }, () => {
     const [v2, ...trees] = console.trim().split("\n");
     assert.deepEqual([code, v2, words, left, groups], [0, "0", "", [], []]);
     assert.equal(trees.length, 3);
-    for (const tree of trees) assert.match(tree, new RegExp(`/${basename(place.all)}-v1$`));
+    for (const tree of trees) assert.match(tree, new RegExp(`/assay-${basename(place.all)}$`));
   });
 
   test("has the command's environment, words and status", async (t) => {
