@@ -309,7 +309,10 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	for (int t = 0; t < TREE_COUNT; t++)
 		g->home[t] = -1;
 	if (!g->backend)
-		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers, neither v1 nor v2");
+		return fail_with(f, ENOENT, "cgroup", "%s",
+				 m.at[TREE_MEMORY][0] && m.at[TREE_PIDS][0]
+					 ? "nothing counts CPU time: no cpuacct controller, and no v2 beside v1"
+					 : "no memory and pids controllers, neither v1 nor v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		if (!g->backend->uses[t] || (t == TREE_CPU && !needs_cpu_tree(g, &m)))

@@ -1,35 +1,26 @@
-# arm64 for the tests of another machine: Debian's cross compiler, and an emulator for what it makes, unpacked into the data
-# directory and never installed. On arm64 itself both are the machine's own, and its other tests show far more.
+# arm64 for the tests of another machine: Debian's cross compiler, and an emulator for what it makes, unpacked (see
+# unpack.sh). On arm64 itself both are the machine's own, and its other tests show far more.
 
 # find_arm64: sets $arm64 to a directory with two programs: gcc, and run, which runs what that made.
 find_arm64() {
-  arm64=$data/arm64/$({ cat "$checkout/setup/arm64.sh" /etc/os-release && uname -m; } | hash_of_stdin)
-  if [ ! -d "$arm64" ]; then
-    mkdir -p "$data/arm64"
-    if [ "$(uname -m)" = aarch64 ]; then
-      mkdir "$arm64.tmp.$$"
-      printf '#!/bin/sh\nexec gcc "$@"\n' >"$arm64.tmp.$$/gcc"
-      printf '#!/bin/sh\nexec "$@"\n' >"$arm64.tmp.$$/run"
-      chmod 0755 "$arm64.tmp.$$/gcc" "$arm64.tmp.$$/run"
-    else
-      try_step package-lists "reading" apt_get update || say "not all package lists could be read; see $step_log"
-      step arm64 "unpacking Debian's compiler and emulator of arm64 for the tests" unpack_arm64 "$arm64.tmp.$$"
-    fi
-    place "$arm64.tmp.$$" "$arm64"
-  fi
-  touch "$arm64"
+  find_unpacked arm64 "compiler and emulator of arm64"
+  arm64=$unpacked
 }
 
 # unpack_arm64 DIR: of the emulator's many machines one is needed. Paths are made relative: it lies where nobody planned it.
 unpack_arm64() {
-  mkdir -p "$1/archives/partial" "$1/all"
-  (apt_get install -y --no-install-recommends --download-only -o "Dir::Cache::archives=$1/archives" \
-    -o APT::Sandbox::User=root --reinstall gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static) || return
-  for archive in "$1"/archives/*.deb; do dpkg-deb -x "$archive" "$1/all" || return; done
+  if [ "$(uname -m)" = aarch64 ]; then
+    mkdir "$1"
+    printf '#!/bin/sh\nexec gcc "$@"\n' >"$1/gcc"
+    printf '#!/bin/sh\nexec "$@"\n' >"$1/run"
+    chmod 0755 "$1/gcc" "$1/run"
+    return
+  fi
+  unpack "$1/all" "$completed --reinstall" gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static || return
   for emulator in qemu-aarch64-static qemu-aarch64; do
     [ ! -f "$1/all/usr/bin/$emulator" ] || [ -e "$1/qemu" ] || mv "$1/all/usr/bin/$emulator" "$1/qemu" || return
   done
-  rm -rf "${1:?}"/archives "$1"/all/usr/bin/qemu-* "$1"/all/usr/bin/*-lto-dump* "$1/all/usr/share"
+  rm -rf "$1"/all/usr/bin/qemu-* "$1"/all/usr/bin/*-lto-dump* "$1/all/usr/share"
   sed -i 's#/usr/aarch64-linux-gnu/lib/##g' "$1/all/usr/aarch64-linux-gnu/lib/libc.so" || return
   cat >"$1/gcc" <<'SH'
 #!/bin/sh

@@ -38,6 +38,7 @@ export class FakeCheckout implements Disposable {
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
+    this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
     this.#dataDirectoryWithNode();
   }

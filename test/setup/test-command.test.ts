@@ -121,6 +121,20 @@ test("the tests are told where everything is, in a directory that is removed aft
   assert.match(told.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
 });
 
+test("every launcher that the tests use is noted, so that no other set-up takes it for an old version", async () => {
+  using fake = checkoutWith({
+    told: `import { readFileSync } from "node:fs";
+      import { dirname } from "node:path";
+      const { ASSAY_TEST_DATA, ...rest } = process.env;
+      const uses = readFileSync(dirname(ASSAY_TEST_DATA) + "/uses", "utf8").split("\\n");
+      for (const kind of ["", "_ASAN", "_FAULTS"])
+        test("noted" + kind, (t) => t.assert.ok(uses.includes(dirname(rest["ASSAY_TEST_LAUNCHER" + kind]))));`,
+  });
+  const { code, stdout } = await fake.run("test");
+  assert.equal(code, 0, stdout);
+  assert.equal(stdout.match(/✔ noted/g)?.length, 3);
+});
+
 test("a process that the tests leave behind fails the run", async () => {
   using fake = checkoutWith({
     leaves: `import { spawn } from "node:child_process";
