@@ -59,6 +59,8 @@ run_service() {
   shift
   run_node as_service "$service_command" --data "$data" "$@" --operator-listen "$operator"
   service_pid=$node_pid
+  clock
+  service_since=$now
 }
 
 # "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
@@ -84,8 +86,8 @@ stop() {
 
 lives() { [ -z "$1" ] || alive "$1"; }
 
-# died NAME PID: says so and, once all was ready, returns when the next one may be started: at once, but one that dies as
-# soon as it is started costs a processor, so the pause doubles up to 8 s until nothing has died for 30 s.
+# died NAME PID SINCE: says so and, once all was ready, returns when the next one may be started: at once, but one that dies
+# as soon as it is started costs a processor, so the pause doubles up to 8 s until one has lived for 5 s.
 died() {
   death_status=0
   wait "$2" || death_status=$?
@@ -94,8 +96,8 @@ died() {
   if [ $death_status -gt 128 ]; then how="by signal $((death_status - 128))"; else how="with status $death_status"; fi
   [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; its words stand above"
   clock
-  if [ $((now - died_at)) -ge 3000 ]; then deaths=0; fi
-  died_at=$now deaths=$((deaths + 1))
+  if [ $((now - $3)) -ge 500 ]; then deaths=0; fi
+  deaths=$((deaths + 1))
   case $deaths in 1 | 2 | 3) pause=0 ;; 4) pause=1 ;; 5) pause=2 ;; 6) pause=4 ;; *) pause=8 ;; esac
   say "the $1 ended by itself $how; starting it again$([ $pause -eq 0 ] || echo " in $pause s")"
   # In the background, because a shell hears signals only while it waits.
@@ -104,7 +106,6 @@ died() {
 }
 
 was_ready=no
-died_at=-3000
 deaths=0
 
 # stay COMMAND ARGUMENTS...: until a signal. The arguments are those of start_service, which was called before.
@@ -124,11 +125,11 @@ stay() {
     fi
     trap - CHLD
     if ! lives "$launcher_pid"; then
-      died launcher "$launcher_pid"
+      died launcher "$launcher_pid" "$launcher_since"
       launch || true # then it is not alive, and comes by here again
     fi
     if ! lives "$service_pid"; then
-      died service "$service_pid"
+      died service "$service_pid" "$service_since"
       run_service "$@"
     fi
     if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then

@@ -63,6 +63,8 @@ launch() {
   # A session of its own: Ctrl-C is for us, who drain the service first.
   (exec setsid setpriv --pdeathsig TERM env -i PATH="$PATH" "$@") </dev/null >&2 &
   launcher_pid=$!
+  clock
+  launcher_since=$now
   waited=0
   until [ -S "$socket" ]; do
     alive "$launcher_pid" || return 1
