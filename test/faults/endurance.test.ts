@@ -42,7 +42,10 @@ class Direct {
     while (!this.#slot?.alive) this.#slot = await Slot.open(launcher.socket).catch(() => void sleep(5));
     if (number % HANGS_UP === 0) return await this.#hangUp(this.#slot);
     const { name, verdict, step } = HOSTILE_STEPS[number % HOSTILE_STEPS.length] as (typeof HOSTILE_STEPS)[number];
-    const { judgement, evidence } = conclude({ execute: await this.#slot.run(step) });
+    const report = await this.#slot.run(step).catch((cause: unknown) => {
+      throw new Error(`${name}: the slot was lost: ${launcher.stderr()}`, { cause });
+    });
+    const { judgement, evidence } = conclude({ execute: report });
     assert.equal(judgement.verdict, verdict, `${name}: ${JSON.stringify(judgement)}`);
     assert.equal(evidence?.teardown.cleanupVerified, true, name);
     this.seen.set(verdict, (this.seen.get(verdict) ?? 0) + 1);
