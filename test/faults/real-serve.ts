@@ -67,7 +67,8 @@ export async function realServe(t: TestContext, settings: Record<string, string>
   const port = await freePort();
   const env = { PATH: process.env.PATH, ASSAY_DATA: data, ...settings };
   const assay = join(checkout, "assay");
-  const child = spawn(assay, ["serve", "--listen", `127.0.0.1:${port}`, "--workers", "2"], { env, detached: true });
+  const command = ["--pdeathsig", "TERM", assay, "serve", "--listen", `127.0.0.1:${port}`, "--workers", "2"];
+  const child = spawn("setpriv", command, { env, detached: true });
   t.after(() => endAll(child.pid ?? 0));
   let words = "";
   for (const stream of [child.stdout, child.stderr])
