@@ -27,6 +27,8 @@ const MAY_GROW: Readonly<Record<string, number>> = {
   serviceBytes: 40 * MIB,
   /** Connections of clients that come and go. */
   serviceDescriptors: 4,
+  /** Those of the last few boxes, until the kernel is done with them: a leak would be one a run. */
+  dyingGroups: 16,
 };
 const OF_MACHINE = /OfMachine$/;
 
