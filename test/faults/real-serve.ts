@@ -13,6 +13,8 @@ const CHECKOUT = resolve(import.meta.dirname, "../..");
 /** Proven in a moment: a service that was killed proves all that it has before it goes on. */
 const LANGUAGES = ["c.json", "profiles.json", "python.json"];
 
+const STOP_MS = 60_000;
+
 /** A running `assay serve` of the real command: set-up, launcher, service. */
 export interface RealServe {
   readonly data: string;
@@ -42,7 +44,6 @@ export interface RealServe {
 export async function realServe(t: TestContext, settings: Record<string, string> = {}): Promise<RealServe> {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
   execFileSync("chmod", ["755", root]);
-  t.after(() => rmSync(root, { recursive: true, force: true }));
   const [checkout, data] = [join(root, "checkout"), join(root, "data")];
   cpSync(CHECKOUT, checkout, {
     recursive: true,
@@ -69,13 +70,19 @@ export async function realServe(t: TestContext, settings: Record<string, string>
   const assay = join(checkout, "assay");
   const command = ["--pdeathsig", "TERM", assay, "serve", "--listen", `127.0.0.1:${port}`, "--workers", "2"];
   const child = spawn("setpriv", command, { env, detached: true });
-  t.after(() => endAll(child.pid ?? 0));
   let words = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => {
       words += chunk;
     });
   const ended = new Promise<number | string>((settle) => child.once("exit", (code, by) => settle(code ?? by ?? "")));
+  // A test that fails leaves it running: it is to remove its groups itself, and nobody else would.
+  t.after(async () => {
+    child.kill("SIGTERM");
+    await Promise.race([ended, sleep(STOP_MS, null, { ref: false })]);
+    endAll(child.pid ?? 0);
+    rmSync(root, { recursive: true, force: true });
+  });
   let over = false;
   void ended.then(() => {
     over = true;
@@ -113,6 +120,7 @@ export async function realServe(t: TestContext, settings: Record<string, string>
 
 /** The command and whatever it has started, from the bottom up: with it gone, its children follow by themselves. */
 function endAll(root: number): void {
+  if (childrenOf(root).length === 0) return; // it has ended, and its number may be another's
   const family = [root];
   for (const pid of family) family.push(...childrenOf(pid));
   for (const pid of family.reverse())
