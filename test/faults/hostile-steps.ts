@@ -32,7 +32,7 @@ export const HOSTILE_STEPS: readonly HostileStep[] = [
   one("floods stdout", "AC", "head -c 3000000 /dev/zero"),
   one("writes a big file", "FSE", "exec head -c 4000000 /dev/zero > big", { fileBytes: MIB }),
   one("forks", "PLE", "for i in 1 2 3 4 5 6 7 8; do sleep 600 & done", { processes: 6 }),
-  one("sleeps", "TLE", "sleep 600", { wallMs: 30 }),
+  one("sleeps", "TLE", "sleep 600", { wallMs: 200 }),
   one("computes", "TLE", "while :; do :; done", { cpuMs: 30 }),
   one("eats memory", "MLE", "head -c 300000000 /dev/zero | tail", { memoryBytes: 16 * MIB }),
 ];
