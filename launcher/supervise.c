@@ -342,6 +342,31 @@ static void reap_program(struct watch *w)
 	read_hand(w);
 }
 
+/*
+ * The kernel kills a whole pid namespace whose init dies. Nothing inside can end the init, so one that is on its way out
+ * when the program ends was killed from outside: that end is not the program's. Its pidfd does not tell: an init is not
+ * dead before everybody in its namespace is reaped.
+ */
+static bool init_is_going(const struct watch *w)
+{
+	enum { PF_EXITING = 4 };
+	char name[32], text[512];
+	unsigned flags = PF_EXITING; /* gone is gone */
+	snprintf(name, sizeof name, "%d/stat", w->box->init);
+	int fd = openat(w->slot->launcher->proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		const char *after = strrchr(text, ')');
+		/* State, parent, group, session, terminal, its group, flags. */
+		if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+			note(w->o, "state of the init", EBADMSG);
+	}
+	return flags & PF_EXITING;
+}
+
 /* On v2, where there is no event to wait for, the OOM killer ends the whole group (memory.oom.group). */
 static bool killed_as_group(struct watch *w)
 {
@@ -476,9 +501,13 @@ void supervise(struct slot *s, struct box *b, const struct request *r, struct qu
 	reap_program(&w);
 	if (w.undying)
 		return;
+	bool clean = o->exited && o->code == 0;
+	bool lost = o->reason == KILL_NONE && !clean && init_is_going(&w);
 	end_survivors(&w);
 	drain(&w);
 	collect(&w);
+	if (lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
+		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
 static void report_rlimits(const struct outcome *o, struct queue *out)

@@ -74,9 +74,10 @@ fi
 if [ $own_worker = yes ]; then
   asked=/ready
   start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for proofs
-  start_service serve --launcher-socket "$socket" "$@"
+  set -- serve --launcher-socket "$socket" "$@"
 else
   asked=/live
-  start_service serve "$@"
+  set -- serve "$@"
 fi
-stay
+start_service "$@"
+stay "$@"

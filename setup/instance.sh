@@ -46,18 +46,35 @@ start_launcher() {
   take_uid_range
   socket=$instance_dir/launcher.sock
   [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
-  set -- "$launcher.delegated" --socket "$socket" --client-uid "$1" --image "$image/rootfs" --instance "$instance" \
-    --uid-base "$uid_base" --slots "$2"
+  launcher_client=$1 launcher_slots=$2
+  if ! launch; then
+    launcher_pid= # there is nothing to stop
+    fail "the launcher did not start; its words stand above"
+  fi
+}
+
+# launch: the launcher that start_launcher chose. After one that died it sweeps that one's groups and takes its uids, which
+# nobody else may have before. Returns 1 when it does not listen.
+launch() {
+  rm -f -- "$socket"
+  set -- "$launcher.delegated" --socket "$socket" --client-uid "$launcher_client" --image "$image/rootfs" \
+    --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   while read -r ceiling most; do
     case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
   done <"$app/setup/ceilings"
   # A session of its own: Ctrl-C is for us, who drain the service first.
   (exec setsid setpriv --pdeathsig TERM env -i PATH="$PATH" "$@") </dev/null >&2 &
   launcher_pid=$!
+  clock
+  launcher_since=$now
   waited=0
   until [ -S "$socket" ]; do
-    alive "$launcher_pid" || fail "the launcher did not start; its words stand above"
-    [ $waited -lt 500 ] || fail "the launcher did not listen within 10 s"
+    alive "$launcher_pid" || return 1
+    if [ $waited -ge 500 ]; then
+      say "the launcher did not listen within 10 s"
+      kill -KILL "$launcher_pid"
+      return 1
+    fi
     waited=$((waited + 1))
     sleep 0.02
   done

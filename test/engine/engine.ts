@@ -30,6 +30,8 @@ export interface Answer {
 
 export interface EngineOptions {
   readonly workers?: number;
+  /** Of the launcher, for the test itself. */
+  readonly moreSlots?: number;
   readonly sanitize?: boolean;
   /** Before the service starts. @returns more flags for it. */
   readonly prepare?: (data: string) => Promise<readonly string[]>;
@@ -50,6 +52,7 @@ export function useEngine(options: EngineOptions = {}): () => Engine {
 
 async function start({
   workers = 2,
+  moreSlots = 0,
   sanitize = false,
   prepare,
   project,
@@ -57,7 +60,7 @@ async function start({
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
-  const launcher = await startLauncher({ slots: workers + 1, clientUid: NOBODY, sanitize });
+  const launcher = await startLauncher({ slots: workers + 1 + moreSlots, clientUid: NOBODY, sanitize });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const service = await serve(context, data, ...own, ...flags);

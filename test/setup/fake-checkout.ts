@@ -203,7 +203,7 @@ if (command === "run") {
   process.exitCode = 7;
 }
 if (command === "serve" || command === "worker") {
-  const { readFileSync, readdirSync, readlinkSync, existsSync } = await import("node:fs");
+  const { readFileSync, readdirSync, readlinkSync, existsSync, rmSync } = await import("node:fs");
   const descriptors = readdirSync("/proc/self/fd").map((fd) => "/proc/self/fd/" + fd).filter((fd) => existsSync(fd));
   const files = descriptors.map((fd) => readlinkSync(fd)).filter((file) => file.startsWith("/"));
   const status = readFileSync("/proc/self/status", "utf8");
@@ -211,7 +211,9 @@ if (command === "serve" || command === "worker") {
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
   console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
-  createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
+  const operator = option("--operator-listen").slice("unix:".length);
+  rmSync(operator, { force: true });
+  createServer((_, answer) => answer.end("ready")).listen(operator);
   process.once("SIGTERM", () => {
     setTimeout(() => {
       console.log("drained");
