@@ -39,8 +39,17 @@ run_node() {
   node_pid=$!
 }
 
+# What runs beside Node and ends with it.
+beside_pid=
+interrupted=no
+
 # What Node started, too: doctor has a launcher of its own. Before setsid there is no such group.
-end_node() { kill -s TERM -- "-$node_pid" 2>/dev/null || kill -s TERM "$node_pid" 2>/dev/null || true; }
+end_node() {
+  interrupted=yes
+  for ended_pid in $node_pid $beside_pid; do
+    kill -s TERM -- "-$ended_pid" 2>/dev/null || kill -s TERM "$ended_pid" 2>/dev/null || true
+  done
+}
 
 # finish_node: waits, passing a signal on, and sets $node_status to Node's exit status. Ctrl-C is passed on as SIGTERM,
 # because what a shell starts in the background ignores SIGINT until Node is there; who asks hears 130 all the same.

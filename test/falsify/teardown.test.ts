@@ -5,12 +5,13 @@ import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { conclude } from "../../src/verdict/conclude.ts";
+import { PATIENCE } from "../engine/patience.ts";
 import { groupsOf, tracesLeft } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
 /** Long enough to be found and interfered with, also on a machine that is busy with something else. */
-const A_WHILE = shell("sleep 3");
+const A_WHILE = shell(`sleep ${3 * PATIENCE}`);
 
 /** The leftovers say something of us, and nothing of the program. */
 const ACCEPTED = {
