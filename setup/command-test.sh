@@ -30,7 +30,7 @@ lacking= there=
 for variant in $variants; do
   reason=$("lacks_$variant")
   if [ -z "$reason" ]; then
-    there="$there $variant"
+    there="${there:+$there }$variant"
   elif [ $mode = plain ] || [ $mode-$variant = full-v1 ]; then
     lacking="not tried: $(of "$variant" about), because $reason"
   else

@@ -126,7 +126,8 @@ sweep_instances() {
     [ -d "$dir" ] || continue
     (exec 7>>"$dir/lock" && flock -n 7) || continue
     remove_groups "${dir##*/}"
-    rm -rf -- "$dir"
+    unmount_below "$dir"
+    rm -rf --one-file-system -- "$dir"
   done
 }
 

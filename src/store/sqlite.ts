@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from "kysely";
 import type { Engine } from "./engine.ts";
-import { StoreUnavailable } from "./errors.ts";
+import { StoreError, StoreUnavailable } from "./errors.ts";
 import { isOutage, reasonOf } from "./outage.ts";
 import type { Schema } from "./schema.ts";
 
@@ -14,13 +14,10 @@ const MAX_STATEMENTS = 500;
  * The embedded engine: one file, one connection, durable at every commit.
  * WAL lets the key commands read and write while the service runs; synchronous=FULL makes a
  * commit survive a power cut, not only a crash of the process.
- * @throws when the file cannot be opened; its directory must exist.
+ * @throws StoreError when the file cannot be used; its directory must exist.
  */
 export function openSqlite(path: string): Engine {
-  const database = new Database(path, { timeout: BUSY_MS });
-  database.pragma("journal_mode = WAL");
-  database.pragma("synchronous = FULL");
-  database.pragma("foreign_keys = ON");
+  const database = openFile(path);
   const config = { database: withStatementCache(database) };
   const db = new Kysely<Schema>({ dialect: new ImmediateDialect(config, () => database.inTransaction) });
   return {
@@ -53,6 +50,20 @@ export function openSqlite(path: string): Engine {
       },
     },
   };
+}
+
+function openFile(path: string): Database.Database {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(path, { timeout: BUSY_MS });
+    database.pragma("journal_mode = WAL");
+    database.pragma("synchronous = FULL");
+    database.pragma("foreign_keys = ON");
+    return database;
+  } catch (error) {
+    database?.close();
+    throw new StoreError(`cannot use the database ${path}: ${reasonOf(error)}`);
+  }
 }
 
 type SqliteConfig = ConstructorParameters<typeof SqliteDriver>[0];

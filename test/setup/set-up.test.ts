@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -69,6 +70,17 @@ test("what is run is the copy, without the things of git and npm", async () => {
     readlinkSync(join(fake.data, "app", app, "node_modules")),
     /^\.\.\/\.\.\/modules\/[0-9a-f]{16}\/node_modules$/,
   );
+});
+
+test("what an instance that was killed had mounted in its directory is unmounted by the next start", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  const place = join(fake.data, "run", "test-killed", "tmp");
+  mkdirSync(place, { recursive: true });
+  execFileSync("mount", ["-t", "tmpfs", "assay-test", place]);
+  const { code, stderr } = await fake.run("run");
+  assert.equal(code, 7, stderr);
+  assert.deepEqual(fake.list("run"), []);
 });
 
 for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const) {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { internalError } from "../../src/domain/outcome.ts";
-import { StoreUnavailable } from "../../src/store/errors.ts";
+import { StoreError, StoreUnavailable } from "../../src/store/errors.ts";
 import { openStore } from "../../src/store/open.ts";
 import { addKey, enqueue } from "./temporary.ts";
 
@@ -20,6 +20,7 @@ function smallDisk() {
     directory,
     fill: () => assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * MIB)), { code: "ENOSPC" }),
     makeRoom: () => rmSync(filler),
+    remount: (how: "ro" | "rw") => execFileSync("mount", ["-o", `remount,${how}`, directory]),
     remove: () => {
       execFileSync("umount", [directory]);
       rmdirSync(directory);
@@ -55,4 +56,24 @@ test("a full disk is the store's absence and not the request's fault; with room 
   assert.equal((await enqueue(store, key, { idempotencyKey: "one" })).kind, "duplicate");
   assert.equal(await store.submissions.finish(claim.lease, internalError("late")), true);
   assert.equal((await read())?.status, "error");
+});
+
+test("a disk that cannot be written to is named when it is met at the start, and harms nothing", async (t) => {
+  const { directory, remount, remove } = smallDisk();
+  t.after(remove);
+  const path = join(directory, "assay.sqlite");
+  const open = () => openStore({ database: { kind: "sqlite", path } });
+  const first = await open();
+  const key = await addKey(first, "key");
+  await enqueue(first, key, { idempotencyKey: "one" });
+  await first.close();
+  remount("ro");
+  await assert.rejects(
+    open(),
+    (error) => error instanceof StoreError && error.message.startsWith(`cannot use the database ${path}: `),
+  );
+  remount("rw");
+  const second = await open();
+  assert.equal((await enqueue(second, key, { idempotencyKey: "one" })).kind, "duplicate");
+  await second.close();
 });
