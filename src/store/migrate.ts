@@ -3,12 +3,13 @@ import type { Abilities, Engine } from "./engine.ts";
 import { StoreError } from "./errors.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
+import { retention } from "./migrations/0003-retention.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
-const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks];
+const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks, retention];
 
 /** Waiting for another process that migrates may take longer than any statement of the service. */
 const PATIENCE = sql`set local statement_timeout = 0`;

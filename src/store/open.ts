@@ -10,6 +10,7 @@ import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { projectStore } from "./projects.ts";
+import { retentionStore } from "./purge.ts";
 import { quotaStore } from "./quota.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
@@ -62,6 +63,7 @@ function composeStore(engine: Engine, now: () => number): Store {
     audit: auditStore(engine),
     quota: quotaStore(transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
+    retention: retentionStore(engine, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),

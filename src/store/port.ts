@@ -23,6 +23,7 @@ export interface Store {
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
+  readonly retention: RetentionStore;
 
   /** Whether services and workers in other processes, on other machines too, may use the same database. */
   readonly manyProcesses: boolean;
@@ -248,6 +249,25 @@ export interface QuotaStore {
 
   /** Removes what no window needs any more. To be called now and then. */
   forget(): Promise<void>;
+}
+
+/** How records come to an end; only terminal ones do. */
+export interface RetentionStore {
+  /**
+   * Removes up to `max` records that ended at that time or before, the oldest first, and as many test messages. One
+   * whose result is still to be delivered stays.
+   * @returns how many went: fewer than `max` means that nothing older is left.
+   */
+  purge(beforeMs: number, max: number): Promise<number>;
+
+  /** Notes in the audit trail that an account's records are erased. @returns the time from which on what ends stays. */
+  beginErase(accountId: string, actor: string): Promise<number>;
+
+  /** Removes up to `max` records of an account, undelivered ones too. @returns how many: 0 when nothing is left. */
+  erase(accountId: string, endedBeforeMs: number, max: number): Promise<number>;
+
+  /** How many submissions of an account have not ended. */
+  unended(accountId: string): Promise<number>;
 }
 
 /** What a worker says of itself to services that do not share its process. */
