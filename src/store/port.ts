@@ -44,6 +44,12 @@ export interface Store {
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
 
+  /**
+   * Everything in the database at one moment, line by line; what restoreStore (open.ts) takes back, on any engine.
+   * @param write is waited for before the next line. @returns the number of rows.
+   */
+  backup(write: (line: string) => Promise<void>): Promise<number>;
+
   /** Wakes every waiter, then closes the database. Nothing may be called afterwards. */
   close(): Promise<void>;
 }
