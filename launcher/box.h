@@ -49,7 +49,7 @@ struct shape {
 /* Pooled per slot: creating a network namespace costs more than a whole run. */
 struct lane {
 	uid_t uid;
-	int netns;
+	int netns, sockets; /* the second: its count of sockets */
 	struct hand *hand;
 	bool taken;
 };
@@ -75,6 +75,7 @@ struct slot {
 	unsigned number;
 	int self_pid_ns, self_net_ns;
 	uint64_t self_ns[NAMESPACES]; /* inodes of our own namespaces, in the order of controls.c */
+	long self_filters; /* seccomp filters that we ourselves run under, and with us every program */
 	struct lane lane[LANES];
 	unsigned boxes; /* built so far: part of the groups' names */
 	bool work_mounted;
@@ -111,8 +112,13 @@ struct teardown {
 };
 void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
+/*
+ * What was sent through a socket, and waits in one that only waits in another, ends
+ * when the kernel collects such circles. It does so when any socket is closed.
+ */
+void collect_circles(void);
 
-/* Notes which namespaces are the slot's own. Returns -1 with errno. */
+/* Notes which namespaces and filters are the slot's own. Returns -1 with errno. */
 int controls_prepare(struct slot *s);
 /* What the kernel says of the parked program, compared with what was asked (controls.c). */
 void controls_read(const struct slot *s, struct box *b);

@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { LAST_PATIENCE_MS = 5000 };
@@ -79,12 +80,12 @@ static const struct backend backends[] = {
 	},
 	{
 		.name = "cgroup_hybrid",
-		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_UNIFIED] = true},
+		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPU] = true, [TREE_UNIFIED] = true},
 		.fact = {V1_MEMORY_AND_PIDS, V2_CORE},
 	},
 	{
 		.name = "cgroup_v1",
-		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPUACCT] = true},
+		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPUACCT] = true, [TREE_CPU] = true},
 		.fact = {
 			V1_MEMORY_AND_PIDS,
 			[FACT_CPU_USEC] = {TREE_CPUACCT, "cpuacct.usage", NULL, 1000},
@@ -92,7 +93,7 @@ static const struct backend backends[] = {
 	},
 };
 
-static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpuacct", "unified"};
+static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpuacct", "cpu", "unified"};
 
 const char *fact_name(enum fact fact)
 {
@@ -105,6 +106,12 @@ const char *fact_name(enum fact fact)
 }
 
 const char *groups_backend(const struct groups *g) { return g->backend->name; }
+
+bool host_swaps(void)
+{
+	struct sysinfo info;
+	return sysinfo(&info) < 0 || info.totalswap > 0;
+}
 
 /* One whole small file; -1 with errno. */
 static ssize_t slurp(int dir, const char *name, char *buffer, size_t size)
@@ -197,10 +204,10 @@ static int own_path(enum tree tree, const struct mounted *m, char *path, size_t 
 		*own++ = 0;
 		bool unified = line[0] == '0' && names == line + 1 && !names[1];
 		bool fits = tree == TREE_UNIFIED ? unified : has_word(names + 1, tree_name[tree], ",");
-		if (!fits || strstr(own, "/.."))
+		if (!fits || *own != '/' || strstr(own, "/.."))
 			continue;
 		size_t root = strlen(m->root[tree]);
-		if (root > 1 && !strncmp(own, m->root[tree], root))
+		if (root > 1 && !strncmp(own, m->root[tree], root) && (own[root] == '/' || !own[root]))
 			own += root;
 		found = snprintf(path, size, "%s%s", m->at[tree], own) < (int)size ? 0 : -1;
 	}
@@ -257,6 +264,41 @@ static int delegate(int own, const char *instance, const char *controllers, stru
 	return -1;
 }
 
+/* Where v1 has cpu and cpuacct in one tree, a leaf for the one is a leaf for the other. */
+static bool needs_cpu_tree(const struct groups *g, const struct mounted *m)
+{
+	return m->at[TREE_CPU][0] && !(g->backend->uses[TREE_CPUACCT] && !strcmp(m->at[TREE_CPU], m->at[TREE_CPUACCT]));
+}
+
+static bool shares_cpu(const struct groups *g, const struct mounted *m)
+{
+	if (g->backend->controllers)
+		return put(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
+	return g->home[TREE_CPU] >= 0 || m->at[TREE_CPU][0];
+}
+
+void groups_weigh(const struct groups *g, unsigned slots)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%u", g->backend->controllers ? (slots < 100 ? slots * 100 : 10000) : slots * 1024);
+	if (g->backend->controllers && g->fair)
+		put(g->home[TREE_UNIFIED], "cpu.weight", text);
+	else if (g->home[TREE_CPU] >= 0)
+		put(g->home[TREE_CPU], "cpu.shares", text);
+}
+
+int groups_join(const struct groups *g, unsigned slot, struct failure *f)
+{
+	if (g->home[TREE_CPU] < 0)
+		return 0;
+	char name[16], tasks[32];
+	snprintf(name, sizeof name, "s%u-cpu", slot);
+	snprintf(tasks, sizeof tasks, "%s/tasks", name);
+	if ((mkdirat(g->home[TREE_CPU], name, 0755) < 0 && errno != EEXIST) || put(g->home[TREE_CPU], tasks, "0") < 0)
+		return fail(f, "cgroup", "enter %s in %s", name, tree_name[TREE_CPU]);
+	return 0;
+}
+
 int groups_open(struct groups *g, const char *instance, struct failure *f)
 {
 	struct mounted m = {0};
@@ -267,10 +309,13 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	for (int t = 0; t < TREE_COUNT; t++)
 		g->home[t] = -1;
 	if (!g->backend)
-		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers, neither v1 nor v2");
+		return fail_with(f, ENOENT, "cgroup", "%s",
+				 m.at[TREE_MEMORY][0] && m.at[TREE_PIDS][0]
+					 ? "nothing counts CPU time: no cpuacct controller, and no v2 beside v1"
+					 : "no memory and pids controllers, neither v1 nor v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (!g->backend->uses[t])
+		if (!g->backend->uses[t] || (t == TREE_CPU && !needs_cpu_tree(g, &m)))
 			continue;
 		if (own_path(t, &m, path, sizeof path) < 0)
 			return fail(f, "cgroup", "own group in %s", tree_name[t]);
@@ -282,6 +327,8 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->home[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (t == TREE_UNIFIED && g->backend->controllers)
+			put(own, "cgroup.subtree_control", "+cpu"); /* wanted, not needed: see shares_cpu() */
 		close(own);
 		if (g->home[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
@@ -289,12 +336,11 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		    put(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
+	g->fair = shares_cpu(g, &m);
 	if (groups_sweep(g, "", LAST_PATIENCE_MS) > 0)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
 
 	char text[8192];
-	const char *swap = slurp(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0 ? strstr(text, "SwapTotal:") : NULL;
-	g->swap = !swap || strtoull(swap + strlen("SwapTotal:"), NULL, 10) > 0;
 	g->pressure = g->home[TREE_UNIFIED] >= 0 && slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
@@ -393,6 +439,7 @@ int groups_close(struct groups *g, const char *instance)
 			left++;
 		if (t == TREE_UNIFIED && faccessat(own, aside, F_OK, 0) == 0) {
 			put(own, "cgroup.subtree_control", "-memory -pids");
+			put(own, "cgroup.subtree_control", "-cpu");
 			step_back(own, aside);
 		}
 		close(own);
@@ -427,7 +474,7 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 	for (int i = 0; i < FACT_COUNT; i++)
 		leaf->fact[i] = -1;
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (g->home[t] < 0)
+		if (g->home[t] < 0 || t == TREE_CPU)
 			continue;
 		if (mkdirat(g->home[t], name, 0755) < 0)
 			return fail(f, "cgroup", "make %s in %s", name, tree_name[t]);
@@ -470,22 +517,29 @@ static int write_number(int fd, uint64_t value)
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
 }
 
+/*
+ * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
+ * such file; then there may be none. On v1 the limit of both together is charged first, and not every kernel counts how
+ * often it was met: so it is a page larger, and the memory's own is met before it.
+ */
+static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
+	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
+					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
+	if (done == 0 || (errno == ENOENT && !host_swaps()))
+		return 0;
+	return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
+}
+
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
 {
 	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
 		return fail(f, "cgroup", "memory limit");
 	if (write_number(leaf->fact[FACT_PIDS_LIMIT], processes) < 0)
 		return fail(f, "cgroup", "process limit");
-	if (g->swap) {
-		char text[24];
-		snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes);
-		bool v2 = g->backend->controllers != NULL;
-		int done = v2 ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
-			      : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
-		if (done < 0)
-			return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
-	}
-	return 0;
+	return limit_swap(g, leaf, memory_bytes, f);
 }
 
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value)
@@ -509,14 +563,13 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 		const char *total = strstr(p, "total=");
 		p += *p ? length + 1 : 0;
 		if (fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME)
-			p = total ? total + strlen("total=") : "";
+			p = total && total < p + strcspn(p, "\n") ? total + strlen("total=") : "";
 	}
-	char *end;
+	/* strtoull would take a sign and blanks, even the end of the line, for the beginning of a number. */
+	bool digits = *p >= '0' && *p <= '9', most = !strncmp(p, "max", 3);
 	errno = 0;
-	*value = strtoull(p, &end, 10) / place->divide;
-	if (!strncmp(p, "max", 3)) {
-		*value = UINT64_MAX;
-	} else if (end == p || errno) {
+	*value = most ? UINT64_MAX : strtoull(p, NULL, 10) / place->divide;
+	if (!most && (!digits || errno)) {
 		errno = EBADMSG;
 		return -1;
 	}

@@ -11,8 +11,10 @@
  * Control groups behind one table. A box has a leaf in every tree the backend
  * uses; a leaf serves one step and is removed after it, because most counters
  * cannot be reset and a reused one would be evidence of somebody else's run.
+ * CPU time is shared out evenly: on v2 among the leaves; on v1 among the slots,
+ * each of which lives in a group of TREE_CPU with all that it starts.
  */
-enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPUACCT, TREE_UNIFIED, TREE_COUNT };
+enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPUACCT, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
 	FACT_MEMORY_LIMIT,
@@ -34,8 +36,8 @@ enum fact {
 struct groups {
 	const struct backend *backend;
 	int home[TREE_COUNT]; /* our own group in each tree, -1 where unused */
-	bool swap;            /* the host swaps: it has to be limited too    */
 	bool pressure;        /* the kernel keeps pressure per group         */
+	bool fair;            /* no box gets more of the CPU by having more processes */
 };
 
 struct leaf {
@@ -53,7 +55,13 @@ int groups_open(struct groups *g, const char *instance, struct failure *f);
 int groups_close(struct groups *g, const char *instance);
 /* Kills and removes every leaf whose name begins with `prefix`. Returns how many are left after that time. */
 int groups_sweep(const struct groups *g, const char *prefix, int patience_ms);
+/* All boxes together weigh as much against the rest of the host as that many programs of its own. */
+void groups_weigh(const struct groups *g, unsigned slots);
+/* Moves the caller, a slot, to where its boxes' CPU time is counted as one; its children are born there. */
+int groups_join(const struct groups *g, unsigned slot, struct failure *f);
 const char *groups_backend(const struct groups *g);
+/* Whether the host swaps now. */
+bool host_swaps(void);
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);

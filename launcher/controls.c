@@ -24,10 +24,13 @@ void control_note(struct box *b, const char *name, const char *why_missing)
 		snprintf(b->control[b->controls++], sizeof b->control[0], "%s", name);
 }
 
+/* `pid` 0: our own. */
 static int read_proc(const struct slot *s, pid_t pid, const char *file, char *text, size_t size)
 {
-	char path[64];
-	snprintf(path, sizeof path, "%d/%s", pid, file);
+	char process[16] = "self", path[64];
+	if (pid)
+		snprintf(process, sizeof process, "%d", pid);
+	snprintf(path, sizeof path, "%s/%s", process, file);
 	int fd = openat(s->launcher->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -55,14 +58,6 @@ static uint64_t namespace_of(const struct slot *s, const char *process, const ch
 	return fstatat(s->launcher->proc, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
-int controls_prepare(struct slot *s)
-{
-	for (int i = 0; i < NAMESPACES; i++)
-		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
-			return -1;
-	return 0;
-}
-
 static void read_namespaces(const struct slot *s, struct box *b)
 {
 	char process[16];
@@ -81,31 +76,50 @@ static const char *line_of(const char *status, const char *name)
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
 }
 
-static bool ids_are(const char *line, unsigned id)
+/* How many filters a process runs under; -1 when the kernel does not say. */
+static long filters_of(const char *status)
 {
-	char expected[64];
-	snprintf(expected, sizeof expected, "%u\t%u\t%u\t%u\n", id, id, id, id);
-	return !strncmp(line, expected, strlen(expected));
+	const char *line = line_of(status, "\nSeccomp_filters:");
+	return *line ? strtol(line, NULL, 10) : -1;
+}
+
+int controls_prepare(struct slot *s)
+{
+	char text[8192] = "\n";
+	for (int i = 0; i < NAMESPACES; i++)
+		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
+			return -1;
+	if (read_proc(s, 0, "status", text + 1, sizeof text - 1) < 0)
+		return -1;
+	s->self_filters = filters_of(text);
+	return 0;
+}
+
+static bool says(const char *status, const char *name, const char *value)
+{
+	const char *line = line_of(status, name);
+	return !strncmp(line, value, strlen(value)) && line[strlen(value)] == '\n';
 }
 
 static void read_status(const struct slot *s, struct box *b)
 {
-	char text[8192] = "\n";
+	char text[8192] = "\n", ids[64];
 	if (read_proc(s, b->program, "status", text + 1, sizeof text - 1) < 0)
 		text[1] = 0;
-	bool user = ids_are(line_of(text, "\nUid:"), b->lane->uid) && ids_are(line_of(text, "\nGid:"), b->lane->uid) &&
-		line_of(text, "\nGroups:")[0] == '\n';
+	uid_t id = b->lane->uid;
+	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
+	bool user = says(text, "\nUid:", ids) && says(text, "\nGid:", ids) && says(text, "\nGroups:", "");
 	control_note(b, "unprivileged_user", user ? NULL : "identity is another");
 
 	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
 	bool none = true;
-	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-		const char *line = line_of(text, sets[i]);
-		none = none && *line && strspn(line, "0") == strcspn(line, "\n");
-	}
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		none = none && says(text, sets[i], "0000000000000000");
 	control_note(b, "no_capabilities", none ? NULL : "some are left");
-	control_note(b, "no_new_privileges", line_of(text, "\nNoNewPrivs:")[0] == '1' ? NULL : "is not set");
-	control_note(b, "seccomp_filter", line_of(text, "\nSeccomp:")[0] == '2' ? NULL : "is not set");
+	control_note(b, "no_new_privileges", says(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	/* In a container we have filters already, and every program inherits them: so ours is one more. */
+	bool filtered = says(text, "\nSeccomp:", "2") && filters_of(text) == s->self_filters + 1;
+	control_note(b, "seccomp_filter", filtered ? NULL : "is not set");
 }
 
 /* Is the program in our leaf, in every tree? Its limits are read back later, when they are written. */
@@ -115,7 +129,7 @@ static void read_membership(const struct slot *s, struct box *b)
 	const struct groups *g = &s->launcher->groups;
 	int needed = 0, found = 0;
 	for (int t = 0; t < TREE_COUNT; t++)
-		needed += g->home[t] >= 0;
+		needed += g->home[t] >= 0 && t != TREE_CPU;
 	if (read_proc(s, b->program, "cgroup", text, sizeof text) < 0)
 		text[0] = 0;
 	int length = snprintf(end, sizeof end, "/%s\n", b->leaf.name);

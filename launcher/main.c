@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -49,8 +51,11 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
-/* Short: while one place is swept, nobody is admitted and no stop is heard. */
-enum { SLOTS_MOST = 1024, SWEEP_PATIENCE_MS = 20, SWEEP_AGAIN_MS = 50 };
+/*
+ * Short: while one place is swept, nobody is admitted and no stop is heard. A slot whose client is gone has a while to clean
+ * up by itself; one that hangs (stopped, or in a call that does not return) is swept like any other that died.
+ */
+enum { SLOTS_MOST = 1024, SWEEP_PATIENCE_MS = 20, SWEEP_AGAIN_MS = 50, SLOT_END_MS = 10000 };
 
 struct options {
 	const char *socket, *image, *instance, *program;
@@ -59,7 +64,9 @@ struct options {
 };
 
 struct place {
-	pid_t pid;  /* 0: free; -1: its slot is dead, but not yet swept */
+	pid_t pid;        /* 0: free; -1: its slot is dead, but not yet swept */
+	int connection;   /* its client's, to see it leave; not read, not written. -1: the client has left, or there is none */
+	uint64_t left_ns; /* when the client had left */
 };
 
 static volatile sig_atomic_t stopping;
@@ -204,8 +211,10 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	unsigned free_slot = 0;
 	static bool told;
-	if (connection < 0)
+	if (connection < 0) {
+		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: whoever waits is not gone when we look again */
 		return;
+	}
 	while (free_slot < l->slots && places[free_slot].pid != 0)
 		free_slot++;
 	if (!peer_allowed(connection, client)) {
@@ -221,21 +230,68 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0) {
 			close(listener);
+			/* Who holds a connection keeps its other end from seeing a slot's death. */
+			for (unsigned i = 0; i < l->slots; i++)
+				if (places[i].connection >= 0)
+					close(places[i].connection);
 			_exit(slot_serve(l, free_slot, connection, self));
 		}
-		if (pid > 0)
-			places[free_slot].pid = pid;
-		else
-			fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
+		if (pid > 0) {
+			places[free_slot] = (struct place){.pid = pid, .connection = connection};
+			return;
+		}
+		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
 	}
 	close(connection);
+}
+
+static void forget_connection(struct place *place)
+{
+	if (place->connection >= 0)
+		close(place->connection);
+	place->connection = -1;
 }
 
 static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
 {
 	for (unsigned i = 0; i < l->slots; i++)
-		if (places[i].pid == pid)
+		if (places[i].pid == pid) {
 			places[i].pid = -1;
+			forget_connection(&places[i]);
+		}
+}
+
+/* Waits for whoever comes or leaves, and for children. Returns whether somebody comes. */
+static bool wait_for_clients(const struct launcher *l, struct place *places, int listener, bool again)
+{
+	static struct pollfd on[1 + SLOTS_MOST];
+	struct timespec soon = {again ? 0 : 1, again ? SWEEP_AGAIN_MS * 1000000L : 0};
+	bool leaving = false;
+	sigset_t none;
+	sigemptyset(&none);
+	on[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+	for (unsigned i = 0; i < l->slots; i++) {
+		on[1 + i] = (struct pollfd){.fd = places[i].connection};
+		leaving = leaving || (places[i].pid > 0 && places[i].connection < 0);
+	}
+	if (ppoll(on, 1 + l->slots, again || leaving ? &soon : NULL, &none) <= 0)
+		return false;
+	for (unsigned i = 0; i < l->slots; i++)
+		if (on[1 + i].revents & (POLLHUP | POLLERR)) {
+			forget_connection(&places[i]);
+			places[i].left_ns = now_ns();
+		}
+	return on[0].revents;
+}
+
+static void kill_hanging(const struct launcher *l, struct place *places)
+{
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid > 0 && places[i].connection < 0 && now_ns() - places[i].left_ns > SLOT_END_MS * 1000000ull) {
+			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
+			kill(places[i].pid, SIGKILL);
+			places[i].left_ns = now_ns();
+		}
 }
 
 /* A slot's place is given out again when nothing of its last life is left. Returns whether some are still unswept. */
@@ -280,15 +336,14 @@ static void end_slots(struct launcher *l, struct place *places)
 static void serve(struct launcher *l, int listener, uid_t client)
 {
 	static struct place places[SLOTS_MOST];
-	sigset_t none;
 	bool again = false;
 
-	sigemptyset(&none);
+	for (unsigned i = 0; i < l->slots; i++)
+		places[i].connection = -1;
 	while (!stopping) {
-		struct pollfd on = {.fd = listener, .events = POLLIN};
-		struct timespec soon = {0, SWEEP_AGAIN_MS * 1000000L};
-		if (ppoll(&on, 1, again ? &soon : NULL, &none) > 0)
+		if (wait_for_clients(l, places, listener, again))
 			admit(l, places, listener, client);
+		kill_hanging(l, places);
 		again = sweep_places(l, places);
 	}
 	end_slots(l, places);
@@ -334,27 +389,57 @@ static void empty_bounding_set(void)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
+/*
+ * What boxes need and no more, for the launcher and its slots. With CAP_SYS_ADMIN among
+ * them it is no cage, but there is no kernel code to load, no port and no network here.
+ */
+static int keep_capabilities(struct failure *f)
+{
+	static const int kept[] = {
+		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, entering a box's own; the tracepoint */
+		CAP_MKNOD,                      /* /dev of a slot */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* to give up, in inside.c, what the rest gives */
+		CAP_CHOWN,                      /* pipes belong to who writes */
+		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories that it closed */
+		CAP_KILL, CAP_SYS_NICE,
+	};
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct now[2], most[2] = {{0}};
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		most[CAP_TO_INDEX(kept[i])].permitted |= CAP_TO_MASK(kept[i]);
+	if (syscall(__NR_capget, &header, now) < 0)
+		return fail(f, "capabilities", "read");
+	for (int i = 0; i < 2; i++) {
+		most[i].permitted &= now[i].permitted;
+		most[i].effective = most[i].permitted;
+	}
+	return syscall(__NR_capset, &header, most) < 0 ? fail(f, "capabilities", "keep what boxes need") : 0;
+}
+
 /* Everything that can fail before the first client, in the order that it needs. */
 static void prepare(struct launcher *l, const struct options *o)
 {
 	struct failure f = {0}, no_bpf = {0};
 
-	if (geteuid() != 0) {
-		fail_with(&f, EPERM, "start", "needs root");
-		die(&f);
-	}
 	prctl(PR_SET_DUMPABLE, 0);
 	/* A program is its slot's child. When the slot dies, it is ours to wait for: not every pid 1 does. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
-	if (f.step || seccomp_prepare(&f) < 0 || groups_open(&l->groups, l->instance, &f) < 0)
+	if (f.step || seccomp_prepare(&f) < 0)
 		die(&f);
+	if (groups_open(&l->groups, l->instance, &f) < 0) {
+		groups_close(&l->groups, l->instance); /* those that could be made before */
+		die(&f);
+	}
+	groups_weigh(&l->groups, o->bench ? 1 : l->slots);
+	if (!l->groups.fair)
+		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
 	/* The tracepoint is keyed by the v2 leaf; without one it has nothing to count by. */
 	if (l->groups.home[TREE_UNIFIED] >= 0 && (l->signal_map = signals_open(&no_bpf)) < 0)
 		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then proven by "
 			"the signal and a file at the limit\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
-	if (root_enter(o->image, &f) < 0) {
+	if (root_enter(o->image, &f) < 0 || keep_capabilities(&f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);
 	}
@@ -376,6 +461,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	block_signals();
+	if (!o.check && geteuid() != 0) { /* before anything fails that root would have been let do */
+		fail_with(&f, EPERM, "start", "needs root");
+		die(&f);
+	}
 	if (o.socket && (listener = listen_at(&o, &directory, &f)) < 0)
 		die(&f);
 	if (o.program && bench_load(o.program) < 0) {

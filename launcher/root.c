@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -50,6 +51,8 @@ int root_enter(const char *image, struct failure *f)
 		return fail(f, "mount", "image read-only");
 	if (chdir(image) < 0)
 		return fail(f, "chdir", "%s", image);
+	if (lstat(".", &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
+		return fail_with(f, EPERM, "image", "can be changed by others than root");
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (lstat(places[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			return fail_with(f, ENOTDIR, "image", "has no directory /%s", places[i]);
@@ -68,11 +71,15 @@ int root_enter(const char *image, struct failure *f)
 int root_own(struct failure *f)
 {
 	/* Of the two layers the empty one is above: statfs is answered from there, and not from the host's disk. */
-	if (mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") < 0)
+	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
+	if (chdir(own ? "/tmp" : "/") < 0)
+		return fail(f, "chdir", "own image");
+	/* A shared /dev would show each box when another opens a device, and whether it holds a lock on one. */
+	if (make_devices(f) < 0)
+		return -1;
+	if (!own)
 		return 1;
-	if (mount("/dev", "/tmp/dev", NULL, MS_MOVE, NULL) < 0)
-		return fail(f, "mount", "/dev of the slot");
-	if (chdir("/tmp") < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+	if (syscall(__NR_pivot_root, ".", ".") < 0)
 		return fail(f, "pivot", "own image");
 	if (umount2(".", MNT_DETACH) < 0)
 		return fail(f, "mount", "detach the shared image");

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -304,24 +303,15 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 
 /* ---- the end ---- */
 
-static void reap_program(struct watch *w)
+/* How far the program came on its way to the exec. Its memory is shared with it: no pointer in there is followed. */
+static void read_hand(struct watch *w)
 {
-	siginfo_t info = {0};
-	struct hand *hand = w->box->lane->hand;
-	if (w->undying) {
-		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
-		return;
-	}
-	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
-		fail(&w->o->failure, "wait", "program");
-		return;
-	}
-	w->box->reaped_program = true;
-	w->o->exited = info.si_code == CLD_EXITED;
-	w->o->code = info.si_status;
+	const struct hand *hand = w->box->lane->hand;
+	const struct bytes *name = &w->request->arg[0];
 	/* What is executed may be the program's own work, so who judges must be able to tell this one apart. */
-	if (!strcmp(hand->fail_step, "exec"))
-		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.80s", hand->argv[0]);
+	if (!strncmp(hand->fail_step, "exec", sizeof hand->fail_step))
+		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+			  (const char *)name->data);
 	else if (hand->fail_step[0])
 		fail_with(&w->o->failure, hand->fail_errno, "box", "%.31s %.31s", hand->fail_step, hand->fail_object);
 	else if (!hand->exec_ns)
@@ -333,6 +323,48 @@ static void reap_program(struct watch *w)
 	uint64_t from = hand->exec_ns ? hand->exec_ns : w->start_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
 	memcpy(w->o->rlimit, hand->read, sizeof w->o->rlimit);
+}
+
+static void reap_program(struct watch *w)
+{
+	siginfo_t info = {0};
+	if (w->undying) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
+		return;
+	}
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
+		fail(&w->o->failure, "wait", "program");
+		return;
+	}
+	w->box->reaped_program = true;
+	w->o->exited = info.si_code == CLD_EXITED;
+	w->o->code = info.si_status;
+	read_hand(w);
+}
+
+/*
+ * The kernel kills a whole pid namespace whose init dies. Nothing inside can end the init, so one that is on its way out
+ * when the program ends was killed from outside: that end is not the program's. Its pidfd does not tell: an init is not
+ * dead before everybody in its namespace is reaped.
+ */
+static bool init_is_going(const struct watch *w)
+{
+	enum { PF_EXITING = 4 };
+	char name[32], text[512];
+	unsigned flags = PF_EXITING; /* gone is gone */
+	snprintf(name, sizeof name, "%d/stat", w->box->init);
+	int fd = openat(w->slot->launcher->proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		const char *after = strrchr(text, ')');
+		/* State, parent, group, session, terminal, its group, flags. */
+		if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+			note(w->o, "state of the init", EBADMSG);
+	}
+	return flags & PF_EXITING;
 }
 
 /* On v2, where there is no event to wait for, the OOM killer ends the whole group (memory.oom.group). */
@@ -364,18 +396,7 @@ static void end_survivors(struct watch *w)
 		note(w->o, "end of the pid namespace", ETIMEDOUT);
 }
 
-/*
- * A pipe that was sent through a socket, and waits in one that only waits in another,
- * ends when the kernel collects such circles. It does so when any socket is closed.
- */
-static void collect_circles(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Every writer is dead, so the pipes end; a deadline guards against our being wrong. */
+/* Every writer is dead, so the pipes end, in a circle of sockets somewhat later; a deadline guards against our being wrong. */
 static void drain(struct watch *w)
 {
 	uint64_t deadline = now_ns() + DRAIN_PATIENCE_MS * 1000000ull;
@@ -480,9 +501,13 @@ void supervise(struct slot *s, struct box *b, const struct request *r, struct qu
 	reap_program(&w);
 	if (w.undying)
 		return;
+	bool clean = o->exited && o->code == 0;
+	bool lost = o->reason == KILL_NONE && !clean && init_is_going(&w);
 	end_survivors(&w);
 	drain(&w);
 	collect(&w);
+	if (lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
+		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
 static void report_rlimits(const struct outcome *o, struct queue *out)

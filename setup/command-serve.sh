@@ -53,6 +53,7 @@ no_key_yet() {
 
 # Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
 take_serving() {
+  only_ours "$data/serve.lock"
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"
 }
@@ -73,9 +74,10 @@ fi
 if [ $own_worker = yes ]; then
   asked=/ready
   start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for proofs
-  start_service serve --launcher-socket "$socket" "$@"
+  set -- serve --launcher-socket "$socket" "$@"
 else
   asked=/live
-  start_service serve "$@"
+  set -- serve "$@"
 fi
-stay
+start_service "$@"
+stay "$@"

@@ -16,5 +16,6 @@ trap 'stop 0 "stopping: what runs may finish"' INT TERM HUP
 trap 'stop_launcher; close_instance' EXIT
 asked=/ready
 start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for proofs
-start_service worker --launcher-socket "$socket" "$@"
-stay
+set -- worker --launcher-socket "$socket" "$@"
+start_service "$@"
+stay "$@"

@@ -60,7 +60,11 @@ open_data_dir() {
   sweep
 }
 
+# only_ours FILE: a lock that nobody but root can open, and so hold: flock asks for no right to write.
+only_ours() { (umask 077 && : >>"$1") && chmod 0600 -- "$1"; }
+
 lock_set_up() {
+  only_ours "$data/lock"
   exec 9<>"$data/lock"
   # A second's patience: the steps of a set-up that was just interrupted hold the lock until they are really gone.
   if ! flock -w 1 9; then
@@ -79,7 +83,7 @@ sweep() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   rm -rf --one-file-system -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image postgres uml; do
+  for kind in app modules launcher image postgres arm64 uml qemu; do
     rm -rf --one-file-system -- "${data:?}/$kind"/*.tmp.*
   done
   sweep_instances

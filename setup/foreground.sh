@@ -1,5 +1,9 @@
 # What serve and worker share: the launcher as root and a process of ours without any privilege, both until SIGTERM.
 # Whoever sources this sets $asked (the path of the operator's listener that has to answer 200) and defines `welcome`.
+#
+# One of the two that ends by itself before all was ready once has most likely been told something wrong: the command
+# fails. Afterwards it is started again, for as long as we live: the other one finds it by itself, and what it held is taken
+# back (launcher/cgroup.c: groups; src/store/lease.ts: submissions).
 
 # option NAME DEFAULT ARGUMENTS...: the value that --NAME has among the arguments; the last one counts.
 option() {
@@ -38,19 +42,25 @@ ticker_pid=
 
 # start_service COMMAND ARGUMENTS...
 start_service() {
-  service_command=$1
-  shift
   # Where the service tells whether it is ready, to us who have no key.
   if [ -z "$operator" ]; then
     operator=unix:$instance_dir/service/operator.sock
-    set -- --operator-listen "$operator" "$@"
     mkdir -m 0700 "$instance_dir/service"
     chown "$service_user:$service_user" "$instance_dir/service"
   fi
   # One line for each request is for log files, not for whoever looks at a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
-  run_node as_service "$service_command" --data "$data" "$@"
+  run_service "$@"
+}
+
+# run_service COMMAND ARGUMENTS...
+run_service() {
+  service_command=$1
+  shift
+  run_node as_service "$service_command" --data "$data" "$@" --operator-listen "$operator"
   service_pid=$node_pid
+  clock
+  service_since=$now
 }
 
 # "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
@@ -74,9 +84,31 @@ stop() {
   exit "$final_status"
 }
 
-launcher_lives() { [ -z "$launcher_pid" ] || alive "$launcher_pid"; }
+lives() { [ -z "$1" ] || alive "$1"; }
 
-# stay: until a signal, or the end of one of the two.
+# died NAME PID SINCE: says so and, once all was ready, returns when the next one may be started: at once, but one that dies
+# as soon as it is started costs a processor, so the pause doubles up to 8 s until one has lived for 5 s.
+died() {
+  death_status=0
+  wait "$2" || death_status=$?
+  # That number may be somebody else's from now on.
+  case $1 in launcher) launcher_pid= ;; service) service_pid= ;; esac
+  if [ $death_status -gt 128 ]; then how="by signal $((death_status - 128))"; else how="with status $death_status"; fi
+  [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; its words stand above"
+  clock
+  if [ $((now - $3)) -ge 500 ]; then deaths=0; fi
+  deaths=$((deaths + 1))
+  case $deaths in 1 | 2 | 3) pause=0 ;; 4) pause=1 ;; 5) pause=2 ;; 6) pause=4 ;; *) pause=8 ;; esac
+  say "the $1 ended by itself $how; starting it again$([ $pause -eq 0 ] || echo " in $pause s")"
+  # In the background, because a shell hears signals only while it waits.
+  sleep $pause 3<&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
+  wait $! || true
+}
+
+was_ready=no
+deaths=0
+
+# stay COMMAND ARGUMENTS...: until a signal. The arguments are those of start_service, which was called before.
 stay() {
   (ask_until_ready) &
   asker_pid=$!
@@ -88,15 +120,22 @@ stay() {
       ticker_pid=$!
     fi
     trap : CHLD
-    if alive "$service_pid" && launcher_lives && { [ -z "$asker_pid" ] || alive "$asker_pid"; }; then
+    if lives "$service_pid" && lives "$launcher_pid" && { [ -z "$asker_pid" ] || alive "$asker_pid"; }; then
       wait "$service_pid" || true
     fi
     trap - CHLD
-    alive "$service_pid" || stop 1 "the service ended by itself; its words stand above"
-    launcher_lives || stop 1 "the launcher ended by itself; its words stand above"
+    if ! lives "$launcher_pid"; then
+      died launcher "$launcher_pid" "$launcher_since"
+      launch || true # then it is not alive, and comes by here again
+    fi
+    if ! lives "$service_pid"; then
+      died service "$service_pid" "$service_since"
+      run_service "$@"
+    fi
     if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then
       wait "$asker_pid" || stop 1 "the service did not become ready"
       asker_pid=
+      was_ready=yes
       welcome
     fi
   done

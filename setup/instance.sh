@@ -14,9 +14,11 @@ open_instance() {
   instance_dir=$data/run/$instance
   mkdir -m 0750 "$instance_dir"
   chgrp "$service_user" "$instance_dir"
+  only_ours "$instance_dir/lock"
   exec 7>"$instance_dir/lock"
   flock -n 7 || fail "the new instance $instance is locked already"
-  printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${image-}" >"$instance_dir/uses"
+  printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
+    "${launcher_faults+${launcher_faults%/*}}" "${image-}" >"$instance_dir/uses"
 }
 
 # 41c0 is a directory, no link, with mode 0700.
@@ -44,18 +46,35 @@ start_launcher() {
   take_uid_range
   socket=$instance_dir/launcher.sock
   [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
-  set -- "$launcher.delegated" --socket "$socket" --client-uid "$1" --image "$image/rootfs" --instance "$instance" \
-    --uid-base "$uid_base" --slots "$2"
+  launcher_client=$1 launcher_slots=$2
+  if ! launch; then
+    launcher_pid= # there is nothing to stop
+    fail "the launcher did not start; its words stand above"
+  fi
+}
+
+# launch: the launcher that start_launcher chose. After one that died it sweeps that one's groups and takes its uids, which
+# nobody else may have before. Returns 1 when it does not listen.
+launch() {
+  rm -f -- "$socket"
+  set -- "$launcher.delegated" --socket "$socket" --client-uid "$launcher_client" --image "$image/rootfs" \
+    --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   while read -r ceiling most; do
     case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
   done <"$app/setup/ceilings"
   # A session of its own: Ctrl-C is for us, who drain the service first.
   (exec setsid setpriv --pdeathsig TERM env -i PATH="$PATH" "$@") </dev/null >&2 &
   launcher_pid=$!
+  clock
+  launcher_since=$now
   waited=0
   until [ -S "$socket" ]; do
-    alive "$launcher_pid" || fail "the launcher did not start; its words stand above"
-    [ $waited -lt 500 ] || fail "the launcher did not listen within 10 s"
+    alive "$launcher_pid" || return 1
+    if [ $waited -ge 500 ]; then
+      say "the launcher did not listen within 10 s"
+      kill -KILL "$launcher_pid"
+      return 1
+    fi
     waited=$((waited + 1))
     sleep 0.02
   done
@@ -113,7 +132,8 @@ sweep_instances() {
 
 # remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
 remove_groups() {
-  find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$1" -prune 2>/dev/null | while read -r group; do
+  # Root's own: in a tree that is delegated to them, users may use our names, and have us kill what they list.
+  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 -name "assay-$1" -prune 2>/dev/null | while read -r group; do
     find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
       kill -KILL "$member" 2>/dev/null || true
     done

@@ -5,6 +5,7 @@ service_user=assay
 needed_packages() {
   set -- "$checkout/setup/packages"
   [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
+  [ "$command ${mode-}" != "test full" ] || set -- "$@" "$checkout/setup/packages-full"
   sed -e '/^#/d' -e 's/ .*//' "$@"
   command -v npm >/dev/null || echo npm
 }
@@ -13,6 +14,14 @@ missing_packages() {
   for package in $(needed_packages); do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf ' %s' "$package"
   done
+}
+
+# known_processor: before anything is changed.
+known_processor() {
+  case $(uname -m) in
+  x86_64 | aarch64) ;;
+  *) fail "assay runs on x86_64 and aarch64; this kernel says $(uname -m), for which the launcher has no table of system calls" ;;
+  esac
 }
 
 install_packages() {
@@ -60,14 +69,15 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# as_service COMMAND...: without any privilege, and with no way to gain one.
+# as_service COMMAND...: without any privilege, and with no way to gain one. In a session of its own, without a controlling
+# terminal, before it is the service's user: what runs as that user, or is traced by it, could else type on root's.
 as_service() {
-  exec setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
+  exec setsid setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
     --inh-caps=-all --ambient-caps=-all --pdeathsig TERM -- "$@"
 }
 
-# as_root COMMAND...: ends when we do, as as_service does: in another session it would not hear that the terminal is gone.
-as_root() { exec setpriv --pdeathsig TERM -- "$@"; }
+# as_root COMMAND...: ends when we do, as as_service does: in its session it does not hear that the terminal is gone.
+as_root() { exec setsid setpriv --pdeathsig TERM -- "$@"; }
 
 give_to_service() {
   for private in db keys; do

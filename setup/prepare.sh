@@ -4,6 +4,7 @@ prepare_software() {
   clock
   prepare_start=$now
   interruptible
+  known_processor
   open_data_dir
   install_packages
   make_user
@@ -26,21 +27,29 @@ prepared() {
 }
 
 # run_node RUNNER COMMAND ARGS...: in the background, because a shell hears signals only while it waits. In a session of
-# its own, without a controlling terminal: what runs as the service's user, or is traced by it, could else type on root's.
-# So signals to the terminal's or a supervisor's whole group are for us, who pass them on once: the service takes a second
-# one as "at once".
+# its own (see as_service), so signals to the terminal's or a supervisor's whole group are for us, who pass them on once:
+# the service takes a second one as "at once".
 # Sets $node_pid. Descriptor 3 is the caller's stdin: a background process gets none by itself.
 run_node() {
   node_runner=$1
   shift
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" setsid "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
+  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
 
+# What runs beside Node and ends with it.
+beside_pid=
+interrupted=no
+
 # What Node started, too: doctor has a launcher of its own. Before setsid there is no such group.
-end_node() { kill -s TERM -- "-$node_pid" 2>/dev/null || kill -s TERM "$node_pid" 2>/dev/null || true; }
+end_node() {
+  interrupted=yes
+  for ended_pid in $node_pid $beside_pid; do
+    kill -s TERM -- "-$ended_pid" 2>/dev/null || kill -s TERM "$ended_pid" 2>/dev/null || true
+  done
+}
 
 # finish_node: waits, passing a signal on, and sets $node_status to Node's exit status. Ctrl-C is passed on as SIGTERM,
 # because what a shell starts in the background ignores SIGINT until Node is there; who asks hears 130 all the same.

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { ourBuild } from "../sandbox/build.ts";
 import { Prover } from "../worker/readiness.ts";
 import { type EngineFlags, ourLanguages } from "./engine.ts";
 import { MEANINGS } from "./remedies.ts";
@@ -50,7 +51,7 @@ async function doctor(flags: EngineFlags & { json?: boolean }): Promise<void> {
   process.exitCode = ok ? 0 : 1;
 }
 
-/** The launcher's own checks, line by line as it tries them. @returns whether it can build boxes. */
+/** The launcher's own checks, line by line as it tries them. @returns whether it has all that is needed. */
 async function checkControls(flags: EngineFlags, note: (finding: Finding) => void): Promise<boolean> {
   const child = spawn(flags.launcher, ["--check", ...engineArguments(flags)], { stdio: ["ignore", "pipe", "pipe"] });
   const ended = endOf(child);
@@ -59,13 +60,14 @@ async function checkControls(flags: EngineFlags, note: (finding: Finding) => voi
   let missing = false;
   for await (const text of createInterface(child.stdout)) {
     const { check, works, detail } = checkSchema.parse(JSON.parse(text));
-    note(finding(check, works, detail, check));
-    missing ||= !works && (MEANINGS[check]?.needed ?? true);
+    const same = check !== "build" || detail === ourBuild();
+    note(finding(check, works && same, same ? detail : `${detail}, and ours is ${ourBuild()}`, check));
+    missing ||= !(works && same) && (MEANINGS[check]?.needed ?? true);
   }
   const { well, how } = await ended;
   const said = words.join("").trim();
   if (!well && (said !== "" || !missing)) note(finding("launcher", false, said || how, "launcher"));
-  return well;
+  return well && !missing;
 }
 
 /** Each language's hello, in real boxes of a launcher of our own. */

@@ -13,6 +13,11 @@ const namespace = (what: string): Meaning => ({
 
 /** One row per check that `assay-launcher --check` prints, and two of the doctor's own. */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
+  build: {
+    needed: true,
+    means: "launcher and service are of different releases: what one asks for, the other may not do",
+    remedy: "stop both and start them with one 'assay serve': it builds the launcher from the service's own files",
+  },
   root: {
     needed: true,
     means: "boxes cannot be built without root; the service itself never runs as root",
@@ -21,7 +26,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   kernel: {
     needed: true,
     means: "the kernel lacks calls that every box uses",
-    remedy: "use Linux 5.9 or newer",
+    remedy: "use Linux 5.9 or newer; in a container, allow the call that the detail names",
   },
   pid_namespace: namespace("the processes"),
   mount_namespace: namespace("the file systems"),
@@ -38,7 +43,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     needed: true,
     means: "memory and processes cannot be limited, so MLE and PLE could not be told",
     remedy:
-      "mount the memory and pids controllers (v1 or v2) writable; on v2 start from a group of its own: systemd-run --scope -p Delegate=yes",
+      "mount the memory and pids controllers (v1 or v2) writable, on v1 also cpuacct or cgroup v2 beside it; on v2 start from a group of its own: systemd-run --scope -p Delegate=yes",
   },
   memory_limit: {
     needed: true,
@@ -60,10 +65,22 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means: "interference by the host (divergence host_interference_suspected) is not recognised",
     remedy: "boot with psi=1 and mount cgroup v2",
   },
+  cpu_share: {
+    needed: false,
+    means: "a submission with many processes takes CPU time from one with few that runs at the same time",
+    remedy: "mount the cpu controller, or start assay where it is delegated; timings are fair then",
+  },
+  core_handler: {
+    needed: false,
+    means: "the kernel hands the memory of programs that crash to the host's handler, and no limit of a box keeps it",
+    remedy:
+      "set kernel.core_pattern to a file name or to a pipe (|); a socket (@) is asked whatever the core limit says",
+  },
   swap: {
     needed: false,
     means: "the host swaps; boxes are kept from swapping by a limit of their own",
-    remedy: "nothing has to be done; without swap, memory limits act sooner and timings are steadier",
+    remedy:
+      "nothing has to be done where the kernel counts swap by group (swapaccount=1); without swap, timings are steadier",
   },
   bpf: {
     needed: false,
@@ -73,7 +90,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   image: {
     needed: true,
-    means: "there is no root file system for the boxes",
+    means: "there is no root file system for the boxes, or others than root may change it",
     remedy: "remove the directory image/ in the data directory and start assay again: it builds a new one",
   },
   own_image: {

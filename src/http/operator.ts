@@ -3,6 +3,7 @@ import { ClientError } from "../domain/error.ts";
 import type { Address } from "../domain/transport.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readinessBody } from "./health.ts";
+import { removeStaleSocket } from "./stale-socket.ts";
 
 /** A probe sends a few bytes, at once, and few of them at a time. */
 const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
@@ -31,7 +32,8 @@ export class OperatorServer {
     this.#server.timeout = STILL_MS;
   }
 
-  listen(address: Address): Promise<void> {
+  async listen(address: Address): Promise<void> {
+    await removeStaleSocket(address);
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject).listen(address, resolve);
     });

@@ -14,6 +14,7 @@ import { languagesRoute } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { resultRoute } from "./result.ts";
+import { removeStaleSocket } from "./stale-socket.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
@@ -87,6 +88,7 @@ export class HttpServer {
   async listen(address: Address): Promise<number> {
     this.#onSocketFile = "path" in address;
     // Fastify would name the address as http:// whatever the transport is.
+    await removeStaleSocket(address);
     await this.#server.listen({ ...address, listenTextResolver: () => "address taken" });
     const bound = this.#server.server.address();
     return typeof bound === "object" && bound ? bound.port : 0;

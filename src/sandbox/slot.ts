@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import type { StepReport } from "../domain/report.ts";
+import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeHello, decodeReport, type Hello } from "./report.ts";
@@ -163,7 +164,11 @@ function greet(frame: Frame): Hello {
   if (entries.int("PROTOCOL") !== PROTOCOL_VERSION) {
     throw new ProtocolError(`the launcher speaks protocol ${entries.int("PROTOCOL")}, not ${PROTOCOL_VERSION}`);
   }
-  return decodeHello(entries);
+  const hello = decodeHello(entries);
+  if (hello.build !== ourBuild()) {
+    throw new ProtocolError(`the launcher is of another build (${hello.build}) than this service (${ourBuild()})`);
+  }
+  return hello;
 }
 
 function refusal(frame: Frame): Error {

@@ -59,16 +59,31 @@ export async function release(
   return result.numUpdatedRows > 0n ? { became: "requeued", delivers: false } : undefined;
 }
 
+/** @returns false when the lease is no longer ours, or this run may not be followed by another. */
+export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
+  if (lease.attempt >= MAX_ATTEMPTS) return false;
+  const result = await held(trx, lease)
+    .where("profile", "=", "judge")
+    .set({ ...UNLEASED, status: "pending", started_at: null })
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
 /**
  * Another process may renew, finish or sweep the same rows meanwhile. So each is taken only if
  * it is still as it was seen, and always in the same order, or two sweeps could wait for each other.
  */
-export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Swept & Finished> {
+export async function sweep(
+  trx: Transaction<Schema>,
+  nowMs: number,
+  which: "expired" | "all",
+): Promise<Swept & Finished> {
+  const untilMs = which === "all" ? Number.MAX_SAFE_INTEGER : nowMs;
   const expired = await trx
     .selectFrom("submissions")
     .select(["seq", "id", "project_id", "profile", "attempts", "fence"])
     .where("status", "=", "running")
-    .where("lease_until", "<=", nowMs)
+    .where("lease_until", "<=", untilMs)
     .orderBy("seq")
     .execute();
   const swept = { requeued: [] as string[], failed: [] as string[] };
@@ -84,7 +99,7 @@ export async function sweep(trx: Transaction<Schema>, nowMs: number): Promise<Sw
       .where("seq", "=", row.seq)
       .where("status", "=", "running")
       .where("fence", "=", row.fence)
-      .where("lease_until", "<=", nowMs)
+      .where("lease_until", "<=", untilMs)
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
     swept[again ? "requeued" : "failed"].push(row.id);

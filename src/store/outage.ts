@@ -1,6 +1,6 @@
 /**
- * What PostgreSQL and the network say when a server is away, starting or stopping. Such a
- * failure says nothing about the request, which may succeed as soon as the server is back.
+ * What PostgreSQL and the network say when a server is away, starting or stopping, and SQLite when its disk takes
+ * nothing. Such a failure says nothing about the request, which may succeed as soon as server or disk is back.
  */
 const OUTAGES: readonly RegExp[] = [
   /^08/, // connection exceptions
@@ -9,6 +9,7 @@ const OUTAGES: readonly RegExp[] = [
   /^25(006|P03|P04)$/, // read-only after a fail-over; a transaction that idled or lasted too long
   /^55P03$/, // a lock was not to be had in time
   /^57014$/, // a statement took too long
+  /^SQLITE_(FULL|READONLY|IOERR|CANTOPEN|BUSY)/,
   /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT)$/,
 ];
 

@@ -136,11 +136,19 @@ export interface SubmissionStore {
   release(lease: Lease, begun: boolean): Promise<boolean>;
 
   /**
+   * Gives a run back that the platform failed, to be run once more: `pending` again, and the attempt
+   * counts. Only a judge run, which has no outside effect, and only while it has attempts left.
+   * @returns false, and changes nothing, when that does not hold, or the lease is no longer ours.
+   */
+  repeat(lease: Lease): Promise<boolean>;
+
+  /**
    * Takes back what expired leases hold. A judge run is repeated until its attempts are
    * used up, because it has no outside effect; an agent run, which may have had some, is
    * never repeated. Both end as `error` then.
+   * @param which `all`: also what leases hold that have not expired, for who knows that no holder lives.
    */
-  sweep(): Promise<Swept>;
+  sweep(which?: "expired" | "all"): Promise<Swept>;
 
   /** @returns the time at which the earliest lease expires, or null: when to sweep next. */
   nextExpiryMs(): Promise<number | null>;

@@ -1,6 +1,8 @@
 import Database from "better-sqlite3";
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from "kysely";
 import type { Engine } from "./engine.ts";
+import { StoreUnavailable } from "./errors.ts";
+import { isOutage, reasonOf } from "./outage.ts";
 import type { Schema } from "./schema.ts";
 
 /** How long a statement waits for another process that writes (the key commands, a backup). */
@@ -20,7 +22,7 @@ export function openSqlite(path: string): Engine {
   database.pragma("synchronous = FULL");
   database.pragma("foreign_keys = ON");
   const config = { database: withStatementCache(database) };
-  const db = new Kysely<Schema>({ dialect: new ImmediateDialect(config) });
+  const db = new Kysely<Schema>({ dialect: new ImmediateDialect(config, () => database.inTransaction) });
   return {
     db,
     abilities: {
@@ -68,10 +70,11 @@ export function openSqlite(path: string): Engine {
 
 type SqliteConfig = ConstructorParameters<typeof SqliteDriver>[0];
 type SqliteDatabase = Exclude<SqliteConfig["database"], (...args: never) => unknown>;
+type Statement = ReturnType<SqliteDatabase["prepare"]>;
 
 /** Kysely prepares a statement each time it runs; preparing costs more than running a small one. */
 function withStatementCache(database: Database.Database): SqliteDatabase {
-  const statements = new Map<string, ReturnType<SqliteDatabase["prepare"]>>();
+  const statements = new Map<string, Statement>();
   return {
     close: () => {
       database.close();
@@ -80,18 +83,49 @@ function withStatementCache(database: Database.Database): SqliteDatabase {
       const known = statements.get(text);
       if (known) return known;
       if (statements.size >= MAX_STATEMENTS) statements.clear();
-      const statement = database.prepare(text) as ReturnType<SqliteDatabase["prepare"]>;
+      const statement = explaining(database.prepare(text) as Statement);
       statements.set(text, statement);
       return statement;
     },
   };
 }
 
+/** A full disk, or one that can't be written to, is the database's absence and not the request's fault. */
+function explaining(statement: Statement): Statement {
+  const explained = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      throw isOutage(error) ? new StoreUnavailable(reasonOf(error)) : error;
+    }
+  };
+  return {
+    reader: statement.reader,
+    all: (parameters) => explained(() => statement.all(parameters)),
+    run: (parameters) => explained(() => statement.run(parameters)),
+    iterate: (parameters) => statement.iterate(parameters),
+  };
+}
+
 /**
  * Transactions take the write lock when they begin. A plain `begin` takes it at the first
  * write, and then fails at once, without waiting, if another process wrote in between.
+ *
+ * SQLite ends a transaction by itself when the disk is full or broken. A second rollback would
+ * fail, and its words would stand in the place of the reason.
  */
 class ImmediateDriver extends SqliteDriver {
+  readonly #inTransaction: () => boolean;
+
+  constructor(config: SqliteConfig, inTransaction: () => boolean) {
+    super(config);
+    this.#inTransaction = inTransaction;
+  }
+
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#inTransaction()) await super.rollbackTransaction(connection);
+  }
+
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
   }
@@ -99,13 +133,15 @@ class ImmediateDriver extends SqliteDriver {
 
 class ImmediateDialect extends SqliteDialect {
   readonly #config: SqliteConfig;
+  readonly #inTransaction: () => boolean;
 
-  constructor(config: SqliteConfig) {
+  constructor(config: SqliteConfig, inTransaction: () => boolean) {
     super(config);
     this.#config = config;
+    this.#inTransaction = inTransaction;
   }
 
   override createDriver(): ImmediateDriver {
-    return new ImmediateDriver(this.#config);
+    return new ImmediateDriver(this.#config, this.#inTransaction);
   }
 }

@@ -1,7 +1,7 @@
 import { claim } from "./claim.ts";
 import type { Engine } from "./engine.ts";
 import { countPending, enqueue } from "./enqueue.ts";
-import { finish, release, renew, sweep } from "./lease.ts";
+import { finish, release, renew, repeat, sweep } from "./lease.ts";
 import type { SubmissionStore } from "./port.ts";
 import { readSubmission } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
@@ -63,8 +63,12 @@ export function submissionStore(
       return released !== undefined;
     },
 
-    async sweep() {
-      const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now()), {
+    repeat(lease) {
+      return transactions.run((trx) => repeat(trx, lease), { words: (repeated) => (repeated ? [WORK] : []) });
+    },
+
+    async sweep(which = "expired") {
+      const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), which), {
         words: ({ requeued, failed, delivers }) => [
           ...failed.map(ended),
           ...(requeued.length + failed.length > 0 ? [WORK] : []),

@@ -120,7 +120,10 @@ export class Transactions {
         try {
           settle.push(await run(trx));
         } catch (error) {
-          await sql`rollback to piece`.execute(trx);
+          // Where the database has ended the whole transaction (a full disk), there is no piece any more.
+          await sql`rollback to piece`.execute(trx).catch(() => {
+            throw error;
+          });
           settle.push(() => reject(error));
         }
         await sql`release piece`.execute(trx);

@@ -22,6 +22,7 @@ export class Prover {
   #underWay: Promise<Readiness> | null = null;
   #proven: readonly Check[] = [];
   #interrupted = false;
+  #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   /** @param onFailure told of each proof of readiness that failed, because those who ask are not told everything. */
@@ -33,14 +34,26 @@ export class Prover {
 
   /** Runs every language's hello, one after another. Languages that fail are not offered. */
   async proveAll(): Promise<readonly Check[]> {
-    const checks: Check[] = [];
-    this.#interrupted = false;
-    for (const language of this.#languages.list()) checks.push(await this.#prove(language));
-    this.#proven = checks;
+    this.#proven = await this.#proveEach(this.#languages.list());
+    return this.#proven;
+  }
+
+  /** The same for those that have failed, beside whatever else is proven. @returns their checks. */
+  async proveRest(): Promise<readonly Check[]> {
+    const working = this.working();
+    const checks = await this.#proveEach(this.#languages.list().filter(({ name }) => !working.includes(name)));
+    this.#proven = this.#proven.map((check) => checks.find(({ name }) => name === check.name) ?? check);
     return checks;
   }
 
-  /** Whether a slot was lost in the newest round of `proveAll`: what failed may work. */
+  async #proveEach(languages: readonly Language[]): Promise<readonly Check[]> {
+    const checks: Check[] = [];
+    this.#interrupted = false;
+    for (const language of languages) checks.push(await this.#prove(language));
+    return checks;
+  }
+
+  /** Whether a slot was lost in the newest round of proofs: what failed may work. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -52,7 +65,9 @@ export class Prover {
 
   /** Never rejects. */
   readiness(): Promise<Readiness> {
-    if (this.#newest && Date.now() - this.#newest.atMs < PROOF_HOLDS_MS) return Promise.resolve(this.#newest.readiness);
+    const ageMs = Date.now() - (this.#newest?.atMs ?? 0);
+    // A proof of the future is one of before the clock was set back.
+    if (this.#newest && ageMs >= 0 && ageMs < PROOF_HOLDS_MS) return Promise.resolve(this.#newest.readiness);
     this.#underWay ??= this.#renew().finally(() => {
       this.#underWay = null;
     });
@@ -90,7 +105,14 @@ export class Prover {
     return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
   }
 
-  async #prove(language: Language): Promise<Check> {
+  /** One at a time: there is one slot. */
+  #prove(language: Language): Promise<Check> {
+    const check = this.#turn.then(() => this.#proveNow(language));
+    this.#turn = check;
+    return check;
+  }
+
+  async #proveNow(language: Language): Promise<Check> {
     try {
       const slot = await this.#connected();
       const check = await proveLanguage(slot, this.#languages, language);

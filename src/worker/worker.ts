@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { internalError, type Outcome } from "../domain/outcome.ts";
-import type { Engine } from "../domain/readiness.ts";
+import type { Check, Engine } from "../domain/readiness.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/errors.ts";
@@ -34,6 +34,8 @@ const CLAIM_AGAIN_MS = 1_000;
 
 /** A launcher that is restarted meanwhile must not cost languages; one whose hello loses its slot each time must not cost all. */
 const ROUNDS_OF_PROOF = 3;
+/** Between the tries to prove what such a launcher left unproven, once there is work to do meanwhile. */
+const PROVE_REST_MS = 10_000;
 
 /** A submission that runs here. */
 interface Active {
@@ -61,6 +63,7 @@ export class Worker implements Engine {
   #claiming: Promise<void> | null = null;
   #claimAgain = false;
   #later: NodeJS.Timeout | undefined;
+  #provingRest: NodeJS.Timeout | undefined;
   #stopping = false;
   #onIdle: () => void = () => {};
   /** Resolves once the languages are proven and the slots are open. */
@@ -101,6 +104,7 @@ export class Worker implements Engine {
     this.#stopping = true;
     this.#unsubscribe();
     clearTimeout(this.#later);
+    clearTimeout(this.#provingRest);
     this.#prover.close();
     await this.#claiming;
     if (this.#active.size > 0) {
@@ -118,23 +122,38 @@ export class Worker implements Engine {
   }
 
   async #begin(): Promise<void> {
-    const { log, workers } = this.#options;
+    const { store, log, workers } = this.#options;
     try {
       for (let round = 1; !this.#stopping; round++) {
         const checks = await this.#prover.proveAll();
-        for (const { name, ok, detail, fault } of checks)
-          if (!ok) log.error({ language: name, detail: fault ?? detail }, "not offered");
+        this.#tellMissing(checks);
         const again = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
         if (checks.some(({ ok }) => ok) && !again) break;
         await new Promise((resolve) => setTimeout(resolve, 1_000));
       }
       if (this.#stopping) return;
       log.info({ languages: this.languages() }, "languages proven");
-      await this.#sweep();
+      // Where there is one process, whoever held a lease is dead: nobody has to wait until it runs out.
+      await this.#sweep(store.manyProcesses ? "expired" : "all");
       await this.#slots.open(workers);
+      this.#proveRestLater();
     } catch (error) {
       log.error({ err: error }, "the worker could not start");
     }
+  }
+
+  #tellMissing(checks: readonly Check[]): void {
+    for (const { name, ok, detail, fault } of checks)
+      if (!ok) this.#options.log.error({ language: name, detail: fault ?? detail }, "not offered");
+  }
+
+  /** A language that was not tried to the end is missing only until it can be. */
+  #proveRestLater(): void {
+    if (this.#stopping || !this.#prover.interrupted) return;
+    this.#provingRest = setTimeout(async () => {
+      this.#tellMissing(await this.#prover.proveRest());
+      this.#proveRestLater();
+    }, PROVE_REST_MS);
   }
 
   /** At most one claim at a time; what woke us meanwhile is looked at after it. */
@@ -186,7 +205,7 @@ export class Worker implements Engine {
     try {
       const outcome = await this.#outcome(claim, slot);
       active.ended = true;
-      if (!active.abandoned) await this.#finish(claim, outcome);
+      if (!active.abandoned) await this.#end(claim, outcome);
     } catch (error) {
       // The lease runs out by itself, and the sweep decides what becomes of it.
       this.#options.log.error({ err: error, id: claim.submission.id }, "the result could not be stored");
@@ -201,17 +220,26 @@ export class Worker implements Engine {
    * A result is not thrown away because the database restarts: while the lease may still be ours,
    * it is offered again. Should it be ours no more by then, nothing is changed.
    */
-  async #finish({ lease }: Claim, outcome: Outcome): Promise<void> {
-    const { store, leaseMs } = this.#options;
-    const giveUpAt = performance.now() + leaseMs;
+  async #end(claim: Claim, outcome: Outcome): Promise<void> {
+    const giveUpAt = performance.now() + this.#options.leaseMs;
     for (;;) {
       try {
-        await store.submissions.finish(lease, outcome);
+        await this.#endOnce(claim, outcome);
         return;
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || performance.now() > giveUpAt) throw error;
         await new Promise((resolve) => setTimeout(resolve, FINISH_AGAIN_MS));
       }
+    }
+  }
+
+  /** An internal error is ours and says nothing about the program: while there are attempts, it is run again. */
+  async #endOnce({ submission, lease }: Claim, outcome: Outcome): Promise<void> {
+    const { store, log } = this.#options;
+    if (outcome.status === "error" && (await store.submissions.repeat(lease))) {
+      log.warn({ id: submission.id, attempt: lease.attempt }, "the platform failed this run; it will be run again");
+    } else {
+      await store.submissions.finish(lease, outcome);
     }
   }
 
@@ -245,11 +273,11 @@ export class Worker implements Engine {
     }
   }
 
-  async #sweep(): Promise<void> {
+  async #sweep(which: "expired" | "all" = "expired"): Promise<void> {
     const { store, log } = this.#options;
     try {
-      const { requeued, failed } = await store.submissions.sweep();
-      if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "leases had expired");
+      const { requeued, failed } = await store.submissions.sweep(which);
+      if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "taken back from who held it");
     } catch (error) {
       log.error({ err: error }, "sweep failed");
     }

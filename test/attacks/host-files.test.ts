@@ -89,31 +89,33 @@ describe("in every language", () => {
 describe("boxes that run at the same time", () => {
   const python = (code: string) => engine().run("python", code).then(checked);
 
-  test("a watch on a file of the image does not tell that the host or another box opens it", async () => {
+  test("a watch on a file of the image or a device does not tell that the host or another box opens it", async () => {
     const watching = python(`
 import ctypes, os, select
 libc = ctypes.CDLL(None)
 watch = libc.inotify_init1(0o4000)
-for path in (b"/etc/passwd", b"/etc", b"/usr/bin", b"/usr/bin/gcc"):
+for path in (b"/etc/passwd", b"/etc", b"/usr/bin", b"/usr/bin/gcc", b"/", b"/dev", b"/dev/null", b"/dev/urandom"):
     assert libc.inotify_add_watch(watch, path, 0xfff) >= 0
 print(len(select.select([watch], [], [], 1.5)[0]))
 `);
     const other = engine().run("c", "int main(void) { return 0; }");
     for (let i = 0; i < 20; i++) {
       readFileSync(join(rootfs, "etc/passwd"));
-      await python("open('/etc/passwd').read()");
+      await python("open('/etc/passwd').read(); open('/dev/null').read(); open('/dev/urandom', 'rb').read(1)");
     }
     await other;
     const { output } = await watching;
     assert.equal(output.stdout, "0\n", output.stderr);
   });
 
-  test("a lock on a file of the image holds up neither another box nor the host", async () => {
+  test("a lock on a file of the image or a device holds up neither another box nor the host", async () => {
     const locking = (wait: number) => `
 import fcntl, time
 file = open("/etc/passwd")
 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 fcntl.lockf(open("/etc/group"), fcntl.LOCK_SH | fcntl.LOCK_NB)
+device = open("/dev/null")
+fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB)
 print("locked", flush=True)
 time.sleep(${wait})
 `;

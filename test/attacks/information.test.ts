@@ -3,7 +3,8 @@ import { hostname } from "node:os";
 import { describe, test } from "node:test";
 import { useEngine } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
-import { environment } from "../launcher/launcher.ts";
+import { environment, startLauncher } from "../launcher/launcher.ts";
+import { connected, run, step } from "../launcher/raw.ts";
 import { attack, linesOf, type Way } from "./probes.ts";
 
 /** One worker, so that every run meets what the one before it left. */
@@ -138,4 +139,29 @@ print(json.dumps({
     test(what, async () => {
       for (const one of await finds()) assert.deepEqual(one[key], expected);
     });
+
+  test("an abstract socket in a circle of sockets, which outlives every process until the kernel collects it", async (t) => {
+    const circle = `
+import socket
+s = socket.socket(socket.AF_UNIX); s.bind("\\0left"); s.listen()
+for _ in range(60):
+    a, b = socket.socketpair(socket.AF_UNIX)
+    socket.send_fds(a, [b"x"], [s.fileno(), a.fileno(), b.fileno()])
+    socket.send_fds(b, [b"x"], [s.fileno(), a.fileno(), b.fileno()])
+`;
+    const looks = "print(open('/proc/self/net/unix').read().count('@left'))";
+    const launcher = await startLauncher({ slots: 1 });
+    t.after(() => launcher.stop());
+    const raw = await connected(launcher.socket);
+    t.after(() => raw.close());
+    const python = (code: string) => run(raw, step(["/usr/bin/python3", "-c", code], { OPEN_FILES: 1_024 }));
+    let found = "";
+    for (let i = 0; i < 15; i++) {
+      const { stderr } = await python(circle);
+      assert.equal(stderr, "");
+      // The two networks of a slot take turns.
+      for (let turn = 0; turn < 2; turn++) found += (await python(looks)).stdout.trim();
+    }
+    assert.equal(found, "0".repeat(30));
+  });
 });

@@ -20,7 +20,8 @@ attack(
     "it cannot become somebody": [
       ...all("EPERM", "setuid 0", "setresuid 0", "setreuid 1000", "setgid 0", "setgroups", "file system uid 0"),
       ...all("EPERM", "take capabilities", "ambient capability", "unlock securebits"),
-      ...all("EINVAL", "clear no_new_privs", "filter taken off"),
+      ["clear no_new_privs", "EINVAL"],
+      ["filter taken off", "EPERM"],
     ],
     "no file makes it somebody": [
       ...all("EPERM", "give a file away", "file capability"),
@@ -55,6 +56,7 @@ attack(
     "limits and priorities cannot be raised": [
       ...all("EPERM", "more descriptors", "more processes", "more file size", "more CPU time", "more locked memory"),
       ...all("EPERM", "more core", "more stack", "more message queues", "real-time scheduling"),
+      ...all("EPERM", "no core", "no core by prlimit"),
       ...all("EPERM", "real-time disk priority", "lock memory", "core scheduling"),
       ["higher priority", "EACCES"],
     ],

@@ -39,8 +39,14 @@ export function assay(...args: string[]): Promise<Ended> {
 
 /** The same, with something to read on its standard input. */
 export function assayReading(input: string, ...args: string[]): Promise<Ended> {
+  return assayWithin([], input, ...args);
+}
+
+/** The same, started by a command that becomes it. */
+export function assayWithin(within: readonly string[], input: string, ...args: string[]): Promise<Ended> {
+  const [program = "", ...more] = [...within, process.execPath, MAIN, ...args];
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) => {
+    const child = execFile(program, more, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr });
     });
     child.stdin?.on("error", () => {}); // it may end without reading

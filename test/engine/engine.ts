@@ -16,8 +16,12 @@ export interface Engine {
   readonly key: string;
   readonly ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
   /** Submits and waits for the record; polls on when it took longer than a connection is held. */
-  readonly run: (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
+  readonly run: Run;
+  /** The same as another account, which is made. */
+  readonly runAs: (account: string) => Promise<Run>;
 }
+
+type Run = (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
 
 export interface Answer {
   readonly status: number;
@@ -26,6 +30,8 @@ export interface Answer {
 
 export interface EngineOptions {
   readonly workers?: number;
+  /** Of the launcher, for the test itself. */
+  readonly moreSlots?: number;
   readonly sanitize?: boolean;
   /** Before the service starts. @returns more flags for it. */
   readonly prepare?: (data: string) => Promise<readonly string[]>;
@@ -46,6 +52,7 @@ export function useEngine(options: EngineOptions = {}): () => Engine {
 
 async function start({
   workers = 2,
+  moreSlots = 0,
   sanitize = false,
   prepare,
   project,
@@ -53,18 +60,30 @@ async function start({
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
-  const launcher = await startLauncher({ slots: workers + 1, clientUid: NOBODY, sanitize });
+  const launcher = await startLauncher({ slots: workers + 1 + moreSlots, clientUid: NOBODY, sanitize });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const service = await serve(context, data, ...own, ...flags);
   if (project) await assay("projects", "create", "--name", project, "--data", data);
-  const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
-  const whose = project ? ["--project", project] : [];
-  const made = await assay(...create, ...whose, "--profiles", "judge,agent", "--data", data);
-  const key = made.stdout.trim();
+  const makeKey = async (...whose: string[]) => {
+    const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
+    return (await assay(...create, ...whose, "--profiles", "judge,agent", "--data", data)).stdout.trim();
+  };
+  const key = await makeKey(...(project ? ["--project", project] : []));
   const ca = readFileSync(join(data, "tls", "server.pem"));
   const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
-  const ask = (method: string, path: string, body?: unknown) => send(agent, service.port, key, method, path, body);
+  const askAs = (whose: string) => (method: string, path: string, body?: unknown) =>
+    send(agent, service.port, whose, method, path, body);
+  const runWith =
+    (asks: Engine["ask"]): Run =>
+    (language, code, more) =>
+      run(asks, { language, code, ...more });
+  const runAs = async (account: string) => {
+    await assay("accounts", "create", "--name", account, "--data", data);
+    await assay("projects", "create", "--name", account, "--account", account, "--data", data);
+    return runWith(askAs(await makeKey("--project", account)));
+  };
+  const ask = askAs(key);
   while ((await ask("GET", "/api/health/ready")).status !== 200) await sleep(200);
   const stop = async () => {
     agent.destroy();
@@ -75,10 +94,7 @@ async function start({
     if (served === 0 && launched === 0) return;
     throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
   };
-  return [
-    { launcher, service, data, key, ask, run: (language, code, more) => run(ask, { language, code, ...more }) },
-    stop,
-  ];
+  return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
 }
 
 /** The source of a program in test/programs/. */

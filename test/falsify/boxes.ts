@@ -6,6 +6,7 @@ import type { StepReport } from "../../src/domain/report.ts";
 import { Slot } from "../../src/sandbox/slot.ts";
 import type { Step } from "../../src/sandbox/step.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
+import { PATIENCE } from "../engine/patience.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../launcher/machine.ts";
 import { shell } from "../sandbox/steps.ts";
@@ -44,7 +45,7 @@ export async function reported(
   const slot = await open(launcher);
   try {
     const [facts] = await Promise.all([slot.run(step), options.meanwhile && interfere(launcher, options.meanwhile)]);
-    await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100)]);
+    await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100 * PATIENCE)]);
     return { facts, alive: slot.alive, launcher };
   } finally {
     slot.close();

@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { PATIENCE } from "../engine/patience.ts";
 import { exists } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
 
 const MIB = 1 << 20;
+/** Until the limit above has been set. */
+const A_MOMENT = `sleep ${0.5 * PATIENCE}`;
 
 /** The files that facts are read from, and the facts of each, in the launcher's words. */
 const V1 = {
@@ -111,11 +114,17 @@ describe("a limit above the box is not taken for the program's own", () => {
   test("memory: killed because a group above was full is IE, not MLE", async () => {
     const limit = sound.facts.backend === "cgroup_v2" ? "memory.max" : "memory.limit_in_bytes";
     const { facts, judgement, launcher } = await concluded(
-      shell("sleep 0.5; head -c 100000000 /dev/zero | tail; sleep 5", { limits: { ...LIMITS, wallMs: 20_000 } }),
+      shell(`${A_MOMENT}; head -c 100000000 /dev/zero | tail; sleep 5`, {
+        limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },
+      }),
       {
         meanwhile: (owner) => {
           const above = groupAbove(owner, (path) => exists(join(path, limit)));
           writeFileSync(join(above, limit), String(40 * MIB));
+          // Or it would swap, where there is some: another test switches it on for a moment.
+          const [swap, none] =
+            limit === "memory.max" ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(40 * MIB)];
+          if (exists(join(above, swap))) writeFileSync(join(above, swap), none);
         },
       },
     );
@@ -129,7 +138,7 @@ describe("a limit above the box is not taken for the program's own", () => {
   });
 
   test("processes: a fork refused by a group above is not PLE", async () => {
-    const { facts, judgement, launcher } = await concluded(shell("sleep 0.5; true | true | true || exit 1; exit 1"), {
+    const { facts, judgement, launcher } = await concluded(shell(`${A_MOMENT}; true | true | true || exit 1; exit 1`), {
       meanwhile: (owner) => {
         const above = groupAbove(owner, (path) => exists(join(path, "pids.max")));
         writeFileSync(join(above, "pids.max"), "2");

@@ -5,12 +5,13 @@ import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { conclude } from "../../src/verdict/conclude.ts";
-import { groupsOf } from "../launcher/machine.ts";
+import { PATIENCE } from "../engine/patience.ts";
+import { groupsOf, tracesLeft } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
 /** Long enough to be found and interfered with, also on a machine that is busy with something else. */
-const A_WHILE = shell("sleep 3");
+const A_WHILE = shell(`sleep ${3 * PATIENCE}`);
 
 /** The leftovers say something of us, and nothing of the program. */
 const ACCEPTED = {
@@ -125,6 +126,20 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
     assert.match(teardown.collectionErrors.join(), /cgroup not removed/);
     assert.deepEqual([judgement.verdict, alive], ["IE", false]);
+  });
+
+  test("processes that fork in the place of each that is killed, where no pid namespace ends them", async () => {
+    const MANY = { ...LIMITS, processes: 100 };
+    const bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
+    const { evidence, alive, launcher } = await concluded(
+      shell(`python3 -c '${bomb}' > /dev/null 2>&1 & sleep 0.5`, { limits: MANY }),
+      {
+        fault: "pid_namespace",
+      },
+    );
+    assert.deepEqual([evidence.teardown.descendantContainment, alive], ["leaked", false]);
+    await stopWell(launcher);
+    assert.deepEqual(await tracesLeft(launcher), []);
   });
 
   test("a program that cannot be killed costs its slot, and does not hang it", async () => {

@@ -103,6 +103,12 @@ export const signalled = (signal: number): Said => ({
   signal,
 });
 
+/**
+ * Whether the kernel tells who sent a signal. Where it does not nothing is counted, and only who dies of SIGXFSZ has met the
+ * file-size limit (SECURITY.md, Fallbacks).
+ */
+export const countsSignals = ({ facts }: Judged): boolean => facts.signalSource === "bpf";
+
 /** The verdict and the counters, exactly; `some` stands for a count above zero that depends on timing. */
 export function assertSaid({ facts, outcome }: Judged, expected: Said): void {
   const { errorMessage, ...judgement } = outcome.judgement;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { accepted, assertSaid, cpuTimeout, exited, signalled, useBoxes } from "./boxes.ts";
+import { PATIENCE } from "../engine/patience.ts";
+import { accepted, assertSaid, countsSignals, cpuTimeout, exited, signalled, useBoxes } from "./boxes.ts";
 
 const boxes = useBoxes();
 
@@ -42,13 +43,16 @@ describe("a program cannot choose a limit and have it taken for ours", () => {
   });
 });
 
+/** A quarter of a gigabyte, page by page: half a second, and in user-mode Linux twenty. */
+const PATIENT = { limits: { wallMs: 60_000 * PATIENCE, cpuMs: 20_000 * PATIENCE } };
+
 describe("memory", () => {
   test("words of the OOM killer and exit code 137 are RE", async () => {
     assertSaid(await boxes().judged("python", "prints-oom-messages"), exited(137));
   });
 
   test("meeting the limit with memory that can be taken back is AC: a peak at the limit proves nothing", async () => {
-    const judged = await boxes().judged("c", "touches-the-memory-limit");
+    const judged = await boxes().judged("c", "touches-the-memory-limit", PATIENT);
     assertSaid(judged, accepted);
     const { memoryPeakBytes, memoryLimitBytes, memoryLimitHits } = judged.facts;
     assert.ok(memoryPeakBytes > memoryLimitBytes * 0.95, `${memoryPeakBytes} of ${memoryLimitBytes}`);
@@ -61,7 +65,7 @@ describe("memory", () => {
   });
 
   test("a child that is killed for memory makes the run MLE, though its parent would exit 0", async () => {
-    const judged = await boxes().judged("c", "child-is-killed-for-memory");
+    const judged = await boxes().judged("c", "child-is-killed-for-memory", PATIENT);
     const killReason = judged.facts.backend === "cgroup_v2" ? "none" : "oom"; // v2 ends the group by itself
     const { oomKills } = judged.facts;
     assert.ok(oomKills > 0);
@@ -82,16 +86,17 @@ describe("limits that a program copes with", () => {
   });
 
   test("a caught EFBIG and exit 0 are AC, with the counter", async () => {
-    const full = { ...accepted, fsizeSignals: 1 };
-    assertSaid(await boxes().judged("c", "copes-with-a-full-file", { stdin: "0" }), full);
+    const judged = await boxes().judged("c", "copes-with-a-full-file", { stdin: "0" });
+    assertSaid(judged, { ...accepted, fsizeSignals: countsSignals(judged) ? 1 : 0 });
     const python = await boxes().judged("python", "copes-with-a-full-file");
     assert.equal(python.stdout, "27\n");
-    assertSaid(python, { ...accepted, fsizeSignals: "some" });
+    assertSaid(python, { ...accepted, fsizeSignals: countsSignals(python) ? "some" : 0 });
   });
 
-  test("a caught EFBIG and exit 3 are FSE", async () => {
+  test("a caught EFBIG and exit 3 are FSE, where the kernel counts them", async () => {
     const judged = await boxes().judged("c", "copes-with-a-full-file", { stdin: "3" });
-    assertSaid(judged, { ...exited(3), fsizeSignals: 1, verdict: "FSE", cause: "file_size_limit", actor: "kernel" });
+    const full = { ...exited(3), fsizeSignals: 1, verdict: "FSE", cause: "file_size_limit", actor: "kernel" };
+    assertSaid(judged, countsSignals(judged) ? full : exited(3));
   });
 });
 

@@ -8,7 +8,7 @@ import type { TestContext } from "node:test";
 import pino from "pino";
 import { createKey, type NewKey } from "../../src/admin/keys.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
-import type { Readiness } from "../../src/domain/readiness.ts";
+import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
@@ -67,6 +67,8 @@ export interface Options {
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
+  /** A real engine, instead of one that says what the test tells it to. */
+  readonly engineOver?: (store: Store) => Engine;
 }
 
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
@@ -78,10 +80,11 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const server = new HttpServer(
     {
       store,
-      engine: {
+      engine: options.engineOver?.(store) ?? {
         workers: () => engine.workers,
         languages: () => engine.languages,
         readiness: async () => engine.ready,
+        stop: async () => {},
       },
       canonicalLanguage: (name) => (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined),
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),

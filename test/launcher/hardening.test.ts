@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { arch } from "node:process";
 import { before, describe, test } from "node:test";
 import { environment } from "./launcher.ts";
@@ -26,7 +27,7 @@ describe("the launcher's binary", () => {
 
   test("loads no library and no loader that somebody could replace (static)", () => {
     assert.doesNotMatch(headers, /\bINTERP\b/);
-    assert.doesNotMatch(headers, /\(NEEDED\)/);
+    assert.doesNotMatch(headers, /\(NEEDED\)|\((?:RPATH|RUNPATH)\)/);
   });
 
   test("has its tables of addresses read-only before main runs (full RELRO)", () => {
@@ -50,7 +51,12 @@ describe("the launcher's binary", () => {
   });
 
   test("checks the sizes of its buffers (fortified C library calls)", () => {
-    assert.match(symbols, /__(?:v?snprintf|memcpy|read|strcpy|fprintf|printf)_chk/);
+    assert.match(symbols, /__(?:v?snprintf|memcpy|strcpy|fprintf|printf)_chk/);
+  });
+
+  // A read into the rest of a buffer is checked at level 3 alone: its size is known only when it runs.
+  test("checks them also where a size is known only when it runs (fortification 3)", () => {
+    assert.match(symbols, /\b__read_chk\b/);
   });
 
   test("knows no faults: they are in the build for tests alone", () => {
@@ -66,5 +72,49 @@ describe("the launcher's binary", () => {
     const code = execFileSync("objdump", ["--disassemble=request_parse", program], { encoding: "utf8" });
     const first = code.split("\n").find((line) => /^ +[0-9a-f]+:\t/.test(line));
     assert.match(first ?? "", arch === "x64" ? /endbr64/ : /paciasp|bti/);
+  });
+});
+
+/** Who else than root could change what root, or every box, runs. */
+function changeable(path: string): string[] {
+  const { mode, uid, gid } = lstatSync(path);
+  const link = (mode & 0o170000) === 0o120000;
+  const found = uid !== 0 || gid !== 0 || (!link && mode & 0o6022) ? [`${path} ${uid}:${gid} ${mode.toString(8)}`] : [];
+  if ((mode & 0o170000) !== 0o040000) return found;
+  return [...found, ...readdirSync(path).flatMap((name) => changeable(join(path, name)))];
+}
+
+describe("what root runs, and what every box sees", () => {
+  const launchers = ["ASSAY_TEST_LAUNCHER", "ASSAY_TEST_LAUNCHER_ASAN", "ASSAY_TEST_LAUNCHER_FAULTS"];
+  for (const name of launchers) {
+    test(`${name}: it, what starts it and where it lies are root's, and nobody else may write there`, () => {
+      const directory = dirname(environment(name));
+      assert.deepEqual(changeable(directory), []);
+      for (let above = dirname(directory); above !== "/"; above = dirname(above)) {
+        const { mode, uid } = lstatSync(above);
+        assert.equal(uid, 0, above);
+        assert.ok((mode & 0o022) === 0 || mode & 0o1000, `${above}: ${mode.toString(8)}`);
+      }
+    });
+  }
+
+  test("the image: all of it is root's, nobody else may write anywhere, no set-uid, no device", () => {
+    const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+    assert.deepEqual(changeable(rootfs), []);
+    const special = execFileSync("find", [
+      rootfs,
+      "-type",
+      "b",
+      "-o",
+      "-type",
+      "c",
+      "-o",
+      "-type",
+      "p",
+      "-o",
+      "-type",
+      "s",
+    ]);
+    assert.equal(special.toString(), "");
   });
 });

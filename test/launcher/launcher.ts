@@ -8,6 +8,7 @@ import { PATIENCE } from "../engine/patience.ts";
 /** Uids that one launcher of the tests may use: more than two for each of its slots. */
 const UIDS_EACH = 64;
 const UIDS_OF_A_RUN = 10_000;
+const SANITIZER = /Sanitizer|runtime error: /;
 const START_PATIENCE_MS = 15_000 * PATIENCE;
 
 export interface LauncherOptions {
@@ -19,6 +20,12 @@ export interface LauncherOptions {
   readonly clientUid?: number;
   /** Two when absent. */
   readonly slots?: number;
+  /** What becomes the launcher when it has made the machine that it wants; see test/hosts/. */
+  readonly within?: readonly string[];
+  /** Instead of the one that was built. */
+  readonly program?: string;
+  /** The directory of an image, instead of the one that was built. */
+  readonly image?: string;
   /** A launcher that is dead: take its instance name, uids and socket, as a restart does. */
   readonly after?: Launcher;
 }
@@ -51,14 +58,15 @@ export function environment(name: string): string {
  */
 export async function startLauncher(options: LauncherOptions = {}): Promise<Launcher> {
   const build = options.fault ? "_FAULTS" : options.sanitize ? "_ASAN" : "";
-  const program = environment(`ASSAY_TEST_LAUNCHER${build}`);
-  const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+  const program = options.program ?? `${environment(`ASSAY_TEST_LAUNCHER${build}`)}.delegated`;
+  const rootfs = join(options.image ?? environment("ASSAY_TEST_IMAGE"), "rootfs");
   const place = options.after ? placeOf(options.after) : takePlace();
   const arguments_ = [
     ...[
       "--pdeathsig",
       "TERM",
-      `${program}.delegated`,
+      ...(options.within ?? []),
+      program,
       "--socket",
       place.socket,
       "--image",
@@ -85,6 +93,10 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   const ended = new Promise<number | string>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
+  });
+  // Of a slot or a box, too, which have the same standard error: whatever the test makes of it, it fails.
+  child.once("close", () => {
+    if (SANITIZER.test(stderr)) throw new Error(`a sanitizer found something: ${stderr}`);
   });
   for (let waited = 0; !existsSync(place.socket); waited += 10) {
     const how = await Promise.race([ended, sleep(10, null)]);

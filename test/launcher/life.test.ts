@@ -3,7 +3,17 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
 import { test } from "node:test";
 import { environment, type Launcher, startLauncher } from "./launcher.ts";
-import { childrenOf, eventually, exists, groupsOf, hostMounts, programsOf, tracesLeft, tracesOf } from "./machine.ts";
+import {
+  childrenOf,
+  eventually,
+  exists,
+  groupsOf,
+  hostMounts,
+  programsOf,
+  read,
+  tracesLeft,
+  tracesOf,
+} from "./machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
 /** An id without privileges that exists everywhere: nobody. */
@@ -52,6 +62,24 @@ test("a peer of another uid that holds a connection to the socket is closed with
   chmodSync(launcher.socket, 0o666);
   assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
   assert.match(launcher.stderr(), /refused a peer of another uid/);
+});
+
+test("launcher and slots have the capabilities that boxes need, and no other", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const [slot = 0] = childrenOf(launcher.pid);
+  const names =
+    "chown dac_override kill setgid setuid setpcap sys_chroot sys_ptrace sys_admin sys_nice sys_resource mknod";
+  const numbers = [0, 1, 5, 6, 7, 8, 18, 19, 21, 23, 24, 27];
+  const most = numbers.reduce((sum, number) => sum | (1n << BigInt(number)), 0n);
+  for (const pid of [launcher.pid, slot])
+    for (const set of ["CapEff", "CapPrm"]) {
+      const [, has = ""] = new RegExp(`^${set}:\\t(\\w+)`, "m").exec(read(`/proc/${pid}/status`)) ?? [];
+      assert.match(has, /[1-9a-f]/, `${set} of ${pid}`);
+      assert.equal(BigInt(`0x${has}`) & ~most, 0n, `${set} of ${pid} is ${has}: more than ${names}`);
+    }
+  raw.close();
 });
 
 /** What a process of this uid gets from the socket. */

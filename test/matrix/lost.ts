@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import { PATIENCE } from "../engine/patience.ts";
 
@@ -9,15 +10,17 @@ const PATIENCE_MS = 60_000 * PATIENCE;
 
 /**
  * A real fault of the platform: the slot process that supervises a run is killed in the middle
- * of it. @returns the record of that run.
+ * of it, in each of its attempts. @returns the record of that submission.
  */
 export async function runAndLoseTheSlot(engine: Engine, language: string, code: string): Promise<unknown> {
   const mark = randomUUID();
   const record = engine.run(language, code, { stdin: mark });
-  const program = await theProgramWithInput(mark, engine);
-  process.kill(slotOf(program, engine.launcher.pid), "SIGKILL");
-  // The box is to go with the slot that watched over it.
-  await until(() => !existsSync(`/proc/${program}`), "the program outlived its slot");
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const program = await theProgramWithInput(mark, engine);
+    process.kill(slotOf(program, engine.launcher.pid), "SIGKILL");
+    // The box is to go with the slot that watched over it.
+    await until(() => !existsSync(`/proc/${program}`), "the program outlived its slot");
+  }
   return record;
 }
 

@@ -3,6 +3,7 @@ import { after, describe, test } from "node:test";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import type { Limits } from "../../src/domain/limits.ts";
 import { type Engine, source, useEngine } from "../engine/engine.ts";
+import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
 import { assertJudged, ended } from "./judged.ts";
 import { assertLost, runAndLoseTheSlot } from "./lost.ts";
@@ -14,11 +15,7 @@ const COMPUTING = Math.min(2, availableParallelism());
 const BESIDE = COMPUTING > 1;
 const WAITING = 4;
 
-/**
- * What one process can have on the kernel of `assay test full`, about: each of its pages is a mapping of the process that
- * the kernel is, unless it lies beside the one before, and beyond vm.max_map_count the kernel ends it without any counter.
- */
-const PROCESS_BYTES = Number(process.env.ASSAY_TEST_PROCESS_BYTES ?? Number.POSITIVE_INFINITY);
+/** Of how many pages that a program fills one after the other each mapping consists, about. */
 const NEIGHBOURS = 1.5;
 
 const engine = useEngine({ workers: COMPUTING + WAITING });
@@ -26,8 +23,12 @@ const languages = ourLanguages();
 let tracepoint: Promise<boolean> | undefined;
 const seen = new Map<Cell["row"], Map<string, string>>();
 
-const waiting = CELLS.filter(({ row }) => row.waits);
-const computing = CELLS.filter(({ row }) => !row.waits);
+/** All languages, unless `assay test` has time for some alone on another kernel; then it says so at its end. */
+const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
+for (const name of CHOSEN ?? []) if (!languages.resolve(name)) throw new Error(`there is no language ${name}`);
+const chosen = CELLS.filter(({ language }) => CHOSEN?.includes(language) ?? true);
+const waiting = chosen.filter(({ row }) => row.waits);
+const computing = chosen.filter(({ row }) => !row.waits);
 
 describe("every verdict, in every language", { concurrency: BESIDE }, () => {
   describe("programs that compute", { concurrency: COMPUTING }, () => {
@@ -37,7 +38,7 @@ describe("every verdict, in every language", { concurrency: BESIDE }, () => {
     for (const cell of waiting) earn(cell);
   });
   // Here, not at the end of the file: what is written after the last test is not passed on.
-  after(() => console.log(`\n${table((row, language) => seen.get(row)?.get(language) ?? "FAILED")}\n`));
+  after(() => console.log(`\n${table(shown)}\n`));
 });
 
 function earn(cell: Cell): void {
@@ -52,9 +53,7 @@ function earn(cell: Cell): void {
     }
     if (row.program === "child-eats-memory" && limitsOf(cell).memoryBytes > PROCESS_BYTES * NEIGHBOURS) {
       note(cell, "not tried");
-      return t.skip(
-        `vm.max_map_count of the host lets no process of this kernel have more than ${PROCESS_BYTES} bytes`,
-      );
+      return t.skip(TOO_FEW_PAGES);
     }
     tracepoint ??= hasTracepoint(engine());
     const expected = (await tracepoint) ? cell : withoutTheTracepoint(cell);
@@ -79,6 +78,10 @@ function limitsOf({ row, language }: Cell): Limits {
   if (!found) throw new Error(`there is no language ${language}`);
   const limits = languages.limitsFor(found, "judge");
   return row.cause === "compile_error" && limits.compile ? limits.compile : limits.execute;
+}
+
+function shown(row: Cell["row"], language: Cell["language"]): string {
+  return seen.get(row)?.get(language) ?? (CHOSEN?.includes(language) === false ? "not chosen" : "FAILED");
 }
 
 function note({ row, language }: Cell, text: string): void {

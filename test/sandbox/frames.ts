@@ -1,3 +1,4 @@
+import { ourBuild } from "../../src/sandbox/build.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "../../src/sandbox/protocol.ts";
 import { FrameWriter, ProtocolError } from "../../src/sandbox/wire.ts";
 
@@ -34,6 +35,7 @@ export function frame(name: FrameName, raw: Buffer = Buffer.alloc(0), left?: Key
 export function hello(values: Values = {}): Buffer {
   return keyed("HELLO", {
     PROTOCOL: 1,
+    BUILD: ourBuild(),
     BACKEND: "cgroup_v2",
     SIGNAL_SOURCE: "bpf",
     SECCOMP_POLICY: "builtin-deny",

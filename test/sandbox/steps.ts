@@ -1,12 +1,13 @@
 import type { Limits } from "../../src/domain/limits.ts";
 import type { Step } from "../../src/sandbox/step.ts";
+import { PATIENCE } from "../engine/patience.ts";
 
 const MIB = 1_048_576;
 
 /** Every limit has another value, so that no two can be mixed up. */
 export const LIMITS: Limits = {
-  wallMs: 5_001,
-  cpuMs: 2_002,
+  wallMs: 5_001 * PATIENCE,
+  cpuMs: 2_002 * PATIENCE,
   memoryBytes: 128 * MIB,
   processes: 12,
   fileBytes: 3 * MIB,

@@ -36,6 +36,18 @@ test("an unknown command and a --data without its directory are misuse", () => {
   assert.equal(assay("serve", "--workers", "two", "--data", "/nowhere/at/all").status, 2);
 });
 
+test("a processor that the launcher has no table for is refused before anything is changed", (t) => {
+  using fake = new FakeCheckout();
+  const before = readdirSync(fake.data);
+  // A kernel that names the 32-bit processor, as for a 32-bit system on it.
+  const command = ["linux32", join(fake.checkout, "assay"), "doctor", "--data", fake.data];
+  const { status, stderr } = spawnSync("setarch", command, { encoding: "utf8" });
+  if (stderr.includes("Invalid argument")) return t.skip("this kernel has no 32-bit name");
+  assert.equal(status, 1);
+  assert.match(stderr, /^assay: error: assay runs on x86_64 and aarch64; this kernel says (i686|armv8l), /);
+  assert.deepEqual(readdirSync(fake.data), before);
+});
+
 test("who is not root is told what to type", () => {
   using fake = new FakeCheckout();
   const { status, stderr } = spawnSync(join(fake.checkout, "assay"), ["serve"], { encoding: "utf8", uid: 65534 });

@@ -36,7 +36,9 @@ export class FakeCheckout implements Disposable {
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
+    this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
+    this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
     this.#dataDirectoryWithNode();
   }
@@ -201,7 +203,7 @@ if (command === "run") {
   process.exitCode = 7;
 }
 if (command === "serve" || command === "worker") {
-  const { readFileSync, readdirSync, readlinkSync, existsSync } = await import("node:fs");
+  const { readFileSync, readdirSync, readlinkSync, existsSync, rmSync } = await import("node:fs");
   const descriptors = readdirSync("/proc/self/fd").map((fd) => "/proc/self/fd/" + fd).filter((fd) => existsSync(fd));
   const files = descriptors.map((fd) => readlinkSync(fd)).filter((file) => file.startsWith("/"));
   const status = readFileSync("/proc/self/status", "utf8");
@@ -209,7 +211,9 @@ if (command === "serve" || command === "worker") {
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
   console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
-  createServer((_, answer) => answer.end("ready")).listen(option("--operator-listen").slice("unix:".length));
+  const operator = option("--operator-listen").slice("unix:".length);
+  rmSync(operator, { force: true });
+  createServer((_, answer) => answer.end("ready")).listen(operator);
   process.once("SIGTERM", () => {
     setTimeout(() => {
       console.log("drained");

@@ -7,9 +7,9 @@ import { test } from "node:test";
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 
 /** What set-up would see to for a command, by its own words. */
-function needed(command: string): string[] {
-  const script = `checkout=$1 command=$2; . "$checkout/setup/machine.sh"; needed_packages`;
-  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command], { encoding: "utf8" }).trim().split("\n");
+function needed(command: string, full = "no"): string[] {
+  const script = `checkout=$1 command=$2 full=$3; . "$checkout/setup/machine.sh"; needed_packages`;
+  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, full], { encoding: "utf8" }).trim().split("\n");
 }
 
 function listed(file: string): string[] {
@@ -25,4 +25,15 @@ test("packages that tests alone need are installed by the test command and by no
     for (const name of listed("packages")) assert.ok(needed(command).includes(name), `${command}: ${name}`);
   }
   for (const name of [...listed("packages"), ...tests]) assert.ok(needed("test").includes(name), name);
+});
+
+test("packages that the full test alone needs are installed by it and by nothing else", () => {
+  const full = listed("packages-full");
+  assert.ok(full.includes("clang"));
+  for (const name of full) {
+    assert.ok(needed("test", "yes").includes(name), name);
+    for (const command of ["test", "serve", "bench"]) assert.equal(needed(command).includes(name), false, command);
+    assert.equal(needed("serve", "yes").includes(name), false, name);
+  }
+  for (const name of listed("packages-test")) assert.ok(needed("test", "yes").includes(name), name);
 });

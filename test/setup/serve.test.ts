@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FakeCheckout } from "./fake-checkout.ts";
 import { childrenOf, commandLine } from "./processes.ts";
 
@@ -79,15 +80,68 @@ for (const [part, pattern] of [
   ["launcher", "/assay-launcher\0"],
   ["service", "/src/main.ts\0serve\0"],
 ] as const) {
-  test(`when the ${part} dies, the other is stopped and serve fails`, async () => {
+  test(`a ${part} that dies is started again, the other goes on, and both stop as if nothing had been`, async () => {
     using fake = new FakeCheckout();
     const serve = fake.start("serve");
     await serve.says(/ready in/);
-    const [pid] = childrenOf(serve.child.pid ?? 0).filter((child) => commandLine(child).includes(pattern));
-    process.kill(pid ?? assert.fail(`no child is the ${part}`), "SIGKILL");
-    const { code, stderr } = await serve.end();
+    const children = () => childrenOf(serve.child.pid ?? 0);
+    const [old, other] = [
+      children().find((child) => commandLine(child).includes(pattern)),
+      children().find(
+        (child) => /assay-launcher\0|main\.ts\0serve/.test(commandLine(child)) && !commandLine(child).includes(pattern),
+      ),
+    ];
+    process.kill(old ?? assert.fail(`no child is the ${part}`), "SIGKILL");
+    await serve.says(new RegExp(`the ${part} ended by itself by signal 9; starting it again\n`));
+    let next: number | undefined;
+    while (!next) {
+      next = children().find((child) => child !== old && commandLine(child).includes(pattern));
+      await sleep(10);
+    }
+    assert.ok(children().includes(other ?? 0));
+    if (part === "service") await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/); // the second stand-in hears signals, too
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+    assert.deepEqual(fake.list("run"), []);
+  });
+}
+
+test("a service that ends again and again is started with pauses, in which a signal is heard", async () => {
+  using fake = new FakeCheckout();
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  const app = join(fake.data, "app", fake.list("app")[0] ?? "");
+  writeFileSync(join(app, "src/main.ts"), `if (process.argv[2] === "serve") process.exit(3);\n${main}`);
+  const [service] = childrenOf(serve.child.pid ?? 0).filter((child) => commandLine(child).includes("/src/main.ts\0"));
+  process.kill(service ?? assert.fail(), "SIGKILL");
+  await serve.says(/the service ended by itself by signal 9; starting it again\n/);
+  for (const pause of ["", "", " in 1 s", " in 2 s"])
+    await serve.says(new RegExp(`the service ended by itself with status 3; starting it again${pause}\n`));
+  const asked = performance.now();
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+  assert.ok(performance.now() - asked < 1_500);
+  assert.deepEqual(fake.list("run"), []);
+});
+
+for (const [part, path, text] of [
+  ["service", "src/main.ts", "process.exit(3);\n"],
+  ["launcher", "launcher/build", ""],
+] as const) {
+  test(`a ${part} that ends before it was ready once fails the command`, async () => {
+    using fake = new FakeCheckout();
+    const real = readFileSync(join(fake.checkout, path), "utf8");
+    fake.write(path, part === "service" ? text + real : real.replace("createServer()", "process.exit(3)"), 0o755);
+    const { code, stderr } = await fake.run("serve");
     assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`the ${part} ended by itself`));
+    assert.match(
+      stderr,
+      new RegExp(part === "service" ? "the service ended by itself with status 3" : "the launcher did not start"),
+    );
+    assert.doesNotMatch(stderr, /again/);
     assert.deepEqual(fake.list("run"), []);
   });
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FakeCheckout } from "./fake-checkout.ts";
 
 /** A checkout with these tests; `check` is what its checks do. */
@@ -55,58 +56,138 @@ test("where a check fails, no test is run", async () => {
 /** A kernel that is no other one: it runs here what it is given. */
 const KERNEL = `#!/bin/sh\ncd "$3" && xargs -0 -a "$2/command" env`;
 
-test("full runs the engine's suites once more on another kernel, with more patience, and no others", async () => {
-  const tells = 'test(process.env.ASSAY_TEST_PATIENCE === "1" ? "as ever" : "patient", () => {});';
-  using fake = checkoutWith({ "matrix/cells": tells, "pears/green": tells });
+/** The same checkout with one. */
+function withKernel(fake: FakeCheckout, kernel = KERNEL): FakeCheckout {
   fake.write("test/kernel/patient-languages.ts", "");
-  fake.write("test/kernel/uml", KERNEL, 0o755);
-  const { code, stdout, stderr } = await fake.run("test", "full");
+  fake.write("test/kernel/uml", kernel, 0o755);
+  return fake;
+}
+
+/** A test that tells by its name how it was run. */
+const TELLS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: launcher } = process.env;
+  test("told: " + (patience > 1 ? "patient" : launcher.endsWith(".asan") ? "sanitized" : "as ever"), () => {});`;
+
+const told = (stdout: string) => [...stdout.matchAll(/✔ told: (.*) \(/g)].map(([, how]) => how).toSorted();
+
+test("the engine's suites run once more on another kernel, with more patience, and no others", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS, "pears/green": TELLS }));
+  const { code, stdout, stderr } = await fake.run("test");
   assert.equal(code, 0, stderr);
-  assert.deepEqual(stdout.match(/✔ (as ever|patient)/g), ["✔ as ever", "✔ as ever", "✔ patient"]);
-  assert.deepEqual((await fake.run("test", "matrix")).stdout.match(/✔ (as ever|patient)/g), ["✔ as ever"]);
+  assert.deepEqual(told(stdout), ["as ever", "as ever", "patient"]);
+  assert.match(stdout, /tests 3\n(.*\n){6}.*duration_ms \d+\s*$/, "the last summary is that of both");
+  assert.deepEqual(told((await fake.run("test", "matrix")).stdout), ["as ever"], "a word is for this machine");
 });
 
-test("full fails when a test fails on the other kernel, when it runs none, and when it ends without a result", async () => {
-  using fake = checkoutWith({
-    "matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
-    "matrix/none": 'if (process.env.ASSAY_TEST_PATIENCE == 1) test("cell", () => {});',
-    "pears/green": 'test("sour", () => {});',
-  });
-  fake.write("test/kernel/patient-languages.ts", "");
-  fake.write("test/kernel/uml", KERNEL, 0o755);
-  assert.equal((await fake.run("test", "full", "matrix/bad")).code, 1);
-  for (const [word, none] of [
-    ["pears", "in none of test/matrix/"],
-    ["matrix/none", "no test was run in user-mode"],
-  ]) {
-    const ended = await fake.run("test", "full", word as string);
-    assert.equal(ended.code, 1, word);
-    assert.ok(ended.stderr.includes(none as string), ended.stderr);
+test("full runs every variant of what was chosen, and on one of them alone", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS, "pears/green": TELLS }));
+  for (const [words, expected] of [
+    ["full", ["as ever", "as ever", "patient", "sanitized"]],
+    ["full matrix", ["as ever", "patient", "sanitized"]],
+    ["on uml", ["patient"]],
+    ["on sanitized matrix/", ["sanitized"]],
+  ] as const) {
+    const { code, stdout, stderr } = await fake.run("test", ...words.split(" "));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(told(stdout), expected, words);
   }
-  fake.write("test/kernel/uml", "#!/bin/sh\nexit 1", 0o755);
+  const unknown = await fake.run("test", "on", "toast");
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /takes one of: uml /);
+});
+
+test("the other kernel runs while this machine's own does", async () => {
+  const meets = (mine: string, other: string) => `
+    import { existsSync, writeFileSync } from "node:fs";
+    if ((process.env.ASSAY_TEST_PATIENCE > 1) === (${JSON.stringify(mine)} === "other"))
+      test("${mine} meets ${other}", { timeout: 30_000 }, async () => {
+        const place = process.env.ASSAY_TEST_DATA;
+        writeFileSync(place + "/${mine}", "");
+        while (!existsSync(place + "/${other}")) await new Promise((next) => setTimeout(next, 20));
+      });`;
+  using fake = withKernel(
+    checkoutWith({ "matrix/here": meets("own", "other"), "matrix/there": meets("other", "own") }),
+  );
+  const { code, stdout } = await fake.run("test");
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /own meets other[\s\S]*other meets own/, "the words of the other stand behind the summary");
+});
+
+test("a run fails when a test fails on the other kernel, when it runs none, and when it ends without a result", async () => {
+  using fake = withKernel(
+    checkoutWith({
+      "matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
+    }),
+  );
+  assert.equal((await fake.run("test")).code, 1);
+  assert.equal((await fake.run("test", "full", "matrix/bad")).code, 1);
+  fake.write("test/matrix/bad.test.ts", "");
+  fake.write(
+    "test/matrix/none.test.ts",
+    'import { test } from "node:test";\nif (process.env.ASSAY_TEST_PATIENCE == 1) test("cell", () => {});',
+  );
+  fake.write("test/pears.test.ts", 'import { test } from "node:test";\ntest("sour", () => {});');
+  for (const [words, none] of [
+    ["full pears", "in none of test/matrix/"],
+    ["full matrix/none", "no test was run as the variant uml"],
+    ["on uml matrix/none", "no test was run as the variant uml"],
+  ] as const) {
+    const ended = await fake.run("test", ...words.split(" "));
+    assert.equal(ended.code, 1, words);
+    assert.ok(ended.stderr.includes(none), ended.stderr);
+  }
+  withKernel(fake, "#!/bin/sh\nexit 1");
   assert.equal((await fake.run("test", "full", "matrix/none")).code, 1);
+  withKernel(fake, "#!/bin/sh\nexit 0");
+  assert.equal((await fake.run("test", "on", "uml", "matrix/none")).code, 1);
 });
 
-test("what fails on the machine's own kernel is not tried on another", async () => {
-  using fake = checkoutWith({ "matrix/bad": 'throw new Error("bad");' });
-  fake.write("test/kernel/uml", "#!/bin/sh\necho booted", 0o755);
-  const { code, stdout } = await fake.run("test", "full");
-  assert.equal(code, 1);
-  assert.doesNotMatch(stdout, /booted/);
+test("of what fails on this machine no further variant is tried, but the one beside it is heard", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": `${TELLS}\nif (!(patience > 1)) throw new Error("bad");` }));
+  for (const [words, expected] of [
+    [[], ["as ever", "patient"]],
+    [["full"], ["as ever"]],
+  ] as const) {
+    const { code, stdout } = await fake.run("test", ...words);
+    assert.equal(code, 1);
+    assert.match(stdout, /✖ test.matrix.cells/);
+    assert.deepEqual(told(stdout), expected);
+  }
 });
 
-test("an interrupt ends the other kernel, too", async () => {
-  using fake = checkoutWith({ "matrix/cells": 'test("cell", () => {});' });
-  fake.write("test/kernel/patient-languages.ts", "");
-  fake.write("test/kernel/uml", "#!/bin/sh\necho booted as $$\nexec sleep 600", 0o755);
-  const full = fake.start("test", "full");
-  const ended = full.end();
-  await full.says(/booted as \d+/);
-  full.child.kill("SIGTERM");
-  const { code, stdout } = await ended;
-  assert.equal(code, 1);
-  assert.ok(!existsSync(`/proc/${/booted as (\d+)/.exec(stdout)?.[1]}`));
+test("where the other kernel does not exist, this is said, and full fails", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS }));
+  const variants = readFileSync(join(fake.checkout, "setup/test-variants.sh"), "utf8");
+  fake.write("setup/test-variants.sh", variants.replace("uname -m", "echo riscv64"));
+  const plain = await fake.run("test");
+  assert.deepEqual([plain.code, told(plain.stdout)], [0, ["as ever"]]);
+  assert.match(plain.stderr, /not tried: cgroup v2 alone, in user-mode Linux, because .*x86-64.*\n$/);
+  for (const words of ["full", "on uml"]) {
+    const { code, stderr } = await fake.run("test", ...words.split(" "));
+    assert.equal(code, 1);
+    assert.match(stderr, /cannot have the variant uml: .*x86-64/);
+  }
 });
+
+for (const [mode, ms] of [
+  ["plain", 40_000],
+  ["full", 0],
+] as const) {
+  test(`an interrupt ends the other kernel, too (${mode})`, async () => {
+    using fake = checkoutWith({
+      "matrix/cells": `test("cell", () => new Promise((end) => setTimeout(end, ${ms})));`,
+    });
+    const booted = join(fake.root, "booted");
+    withKernel(fake, `#!/bin/sh\necho $$ >${booted}.new && mv ${booted}.new ${booted}\nexec sleep 600`);
+    const run = fake.start("test", ...(mode === "full" ? ["full"] : []));
+    const ended = run.end();
+    while (!existsSync(booted) && run.child.exitCode === null) await sleep(20);
+    run.child.kill("SIGTERM");
+    const { code, stdout } = await ended;
+    assert.notEqual(code, 0, stdout);
+    assert.ok(!existsSync(`/proc/${Number(readFileSync(booted, "utf8"))}`));
+    assert.deepEqual(fake.list("run"), []);
+  });
+}
 
 test("the tests are told where everything is, in a directory that is removed after them", async () => {
   using fake = checkoutWith({ told: 'test("told", () => console.log(JSON.stringify(process.env)));' });
@@ -119,6 +200,20 @@ test("the tests are told where everything is, in a directory that is removed aft
   assert.ok(!existsSync(told.ASSAY_TEST_DATA));
   assert.match(told.ASSAY_TEST_UID_BASE, /^19\d{8}$/);
   assert.match(told.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
+});
+
+test("every launcher that the tests use is noted, so that no other set-up takes it for an old version", async () => {
+  using fake = checkoutWith({
+    told: `import { readFileSync } from "node:fs";
+      import { dirname } from "node:path";
+      const { ASSAY_TEST_DATA, ...rest } = process.env;
+      const uses = readFileSync(dirname(ASSAY_TEST_DATA) + "/uses", "utf8").split("\\n");
+      for (const kind of ["", "_ASAN", "_FAULTS"])
+        test("noted" + kind, (t) => t.assert.ok(uses.includes(dirname(rest["ASSAY_TEST_LAUNCHER" + kind]))));`,
+  });
+  const { code, stdout } = await fake.run("test");
+  assert.equal(code, 0, stdout);
+  assert.equal(stdout.match(/✔ noted/g)?.length, 3);
 });
 
 test("a process that the tests leave behind fails the run", async () => {

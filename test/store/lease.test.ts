@@ -96,6 +96,37 @@ onEachEngine((temporaryStore) => {
     assert.equal((await read())?.status, "error");
   });
 
+  test("a run that the platform failed is repeated, and counts: the third is the last", async (t) => {
+    const { store, claim, read } = await running(t);
+    let { lease } = claim;
+    for (const attempt of [1, 2]) {
+      assert.equal(lease.attempt, attempt);
+      assert.equal(await store.submissions.repeat(lease), true);
+      const submission = await read();
+      assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
+      assert.equal(await store.submissions.repeat(lease), false, "it is ours no more");
+      assert.equal(await store.submissions.finish(lease, DONE), false);
+      ({ lease } = await claimOne(store));
+    }
+    assert.equal(await store.submissions.repeat(lease), false);
+    assert.equal((await read())?.status, "running");
+    assert.equal(await store.submissions.finish(lease, internalError("the third")), true);
+  });
+
+  test("an agent run that the platform failed is not repeated", async (t) => {
+    const { store, claim, read } = await running(t, "agent");
+    assert.equal(await store.submissions.repeat(claim.lease), false);
+    assert.equal((await read())?.status, "running");
+  });
+
+  test("who knows that no holder lives takes back all, also what has not expired", async (t) => {
+    const { store, claim, read } = await running(t);
+    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
+    assert.deepEqual(await store.submissions.sweep("all"), { requeued: [claim.submission.id], failed: [] });
+    assert.equal((await read())?.status, "pending");
+    assert.equal(await store.submissions.finish(claim.lease, DONE), false);
+  });
+
   test("work given back is pending again and the attempt is not counted", async (t) => {
     const { store, claim, read } = await running(t);
     for (let i = 0; i < 5; i++) {

@@ -34,6 +34,7 @@ type Operation = { readonly by: number } & (
   | { kind: "claim"; worker: number; max: number }
   | { kind: "finish" | "renew" | "stale"; pick: number }
   | { kind: "release"; pick: number; begun: boolean }
+  | { kind: "repeat"; pick: number }
   | { kind: "sweep" }
   | { kind: "clock"; stepMs: number }
   | { kind: "forget"; worker: number }
@@ -59,6 +60,7 @@ const operations: fc.WeightedArbitrary<object>[] = [
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("finish", "renew", "stale"), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("release"), pick: fc.nat(), begun: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("repeat"), pick: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("sweep") }) },
   // A wall clock may also step back.
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
@@ -207,6 +209,10 @@ class Model {
       const over = op.begun && expected.profile === "agent";
       if (!over) expected.attempts--;
       this.#end(expected, over ? "error" : "pending");
+    } else if (op.kind === "repeat") {
+      const again = expected.profile === "judge" && expected.attempts < MAX_ATTEMPTS;
+      assert.equal(await this.#store.submissions.repeat(expected.lease), again);
+      if (again) this.#end(expected, "pending");
     }
   }
 
@@ -216,6 +222,7 @@ class Model {
     assert.equal(await this.#store.submissions.finish(lease, internalError("stale")), false);
     assert.equal(await this.#store.submissions.renew(lease, LEASE_MS), false);
     assert.equal(await this.#store.submissions.release(lease, true), false);
+    assert.equal(await this.#store.submissions.repeat(lease), false);
   }
 
   #end(expected: Expected, status: Status): void {

@@ -124,6 +124,37 @@ test("a proof holds for five seconds, and then another is made", LIMIT, async (t
   assert.equal(runs(), 3);
 });
 
+test("a clock that is set back makes no old proof new", LIMIT, async (t) => {
+  const { prover: ours, runs } = prover(t, someLanguages(["python"]));
+  await ours.proveAll();
+  const pass = movableClock(t);
+  const first = await ours.readiness();
+  pass(-3 * 3_600_000);
+  assert.notEqual(await ours.readiness(), first);
+  assert.equal(runs(), 3);
+});
+
+test("what a lost slot kept from being proven can be proven later, beside proofs of readiness", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"]);
+  let kill = true;
+  const { prover: ours } = prover(t, {
+    ...languages,
+    limitsFor(language, profile) {
+      if (kill && language.name === "c") for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      return languages.limitsFor(language, profile);
+    },
+  });
+  await ours.proveAll();
+  assert.deepEqual([ours.working(), ours.interrupted], [["python"], true]);
+  kill = false;
+  const [checks, readiness] = await Promise.all([ours.proveRest(), ours.readiness()]);
+  assert.deepEqual(
+    checks.map(({ name, ok }) => [name, ok]),
+    [["c", true]],
+  );
+  assert.deepEqual([readiness.ready, ours.working(), ours.interrupted], [true, ["c", "python"], false]);
+});
+
 test("many who ask at once share one run", LIMIT, async (t) => {
   const { prover: ours, runs } = prover(t, someLanguages(["python"]));
   await ours.proveAll();

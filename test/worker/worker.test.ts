@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
@@ -110,6 +110,14 @@ function slotOf(pid: number): number {
       .split(" ")[1],
   );
   return parent === launcher.pid ? pid : slotOf(parent);
+}
+
+/** The box's pid 1: the program's neighbour in its pid namespace that is the launcher's own code. */
+function initOf(pid: number): number {
+  const namespace = (of: number) => readlinkSync(`/proc/${of}/ns/pid`);
+  const init = childrenOf(slotOf(pid)).find((child) => child !== pid && namespace(child) === namespace(pid));
+  assert.ok(init, `the box of ${pid} has no init`);
+  return init;
 }
 
 test("everything that is submitted ends, each with its own output", LIMIT, async (t) => {
@@ -258,26 +266,61 @@ test("a wake-up is never lost, however it falls between two looks at the queue",
 });
 
 test(
-  "a slot that is killed costs its own run at worst; its neighbour and the next ones do not notice",
+  "a slot that is killed costs its own run some time; its neighbour and the next ones do not notice",
   LIMIT,
   async (t) => {
     const { worker, submit, end } = await working(t);
-    const victim = await submit(SLEEP);
+    const victim = await submit("import time; time.sleep(0.5); print('after all')");
     await programRuns();
     const [program] = programs();
     assert.ok(program);
     const neighbour = await submit("import time; time.sleep(0.3); print('here')");
     await programRuns(2);
     process.kill(slotOf(program), "SIGKILL");
-    const { status, outcome } = await end(victim);
-    assert.equal(status, "error");
-    assert.deepEqual(outcome, internalError("the sandbox was lost before the run ended"));
     assert.equal(stdoutOf(await end(neighbour)), "here\n");
+    const ended = await end(victim);
+    assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
     const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
     for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
     await eventually("the second slot", () => worker.workers() === 2);
   },
 );
+
+/** Kills something of the run of the only program, `times` times: each time that it runs. */
+async function killRunning(times: number, choose: (program: number) => number): Promise<void> {
+  for (let killed: number | undefined; times > 0; times--) {
+    await eventually("the next run", () => programs().some((pid) => pid !== killed));
+    killed = programs().find((pid) => pid !== killed);
+    assert.ok(killed);
+    process.kill(choose(killed), "SIGKILL");
+    await eventually("its end", () => !programs().includes(killed as number));
+  }
+}
+
+for (const [what, choose, words] of [
+  ["slot is killed", slotOf, "the sandbox was lost before the run ended"],
+  ["init is killed", initOf, "the sandbox could not be set up"],
+] as const) {
+  test(`a run whose ${what} is run again, and is an internal error at the third time`, LIMIT, async (t) => {
+    const { submit, end } = await working(t);
+    const patient = await submit("import time; time.sleep(0.5); print('right')");
+    await killRunning(2, choose);
+    const right = await end(patient);
+    assert.deepEqual([stdoutOf(right), verdictOf(right), right.attempts], ["right\n", "AC", 3]);
+    const hopeless = await submit(SLEEP);
+    await killRunning(3, choose);
+    const { status, outcome, attempts } = await end(hopeless);
+    assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(words).judgement, 3]);
+  });
+}
+
+test("an agent run whose slot is killed is an error at once: it may have had effects", LIMIT, async (t) => {
+  const { submit, end } = await working(t);
+  const id = await submit(SLEEP, { profile: "agent" });
+  await killRunning(1, slotOf);
+  const { status, attempts } = await end(id);
+  assert.deepEqual([status, attempts], ["error", 1]);
+});
 
 test("slots that are killed while nothing runs are replaced before they are needed", LIMIT, async (t) => {
   const { worker, submit, end } = await working(t);
@@ -421,6 +464,20 @@ test("what a worker left that died before the start is run at once, not a lease 
       id = enqueued.submission.id;
       assert.equal((await store.submissions.claim("dead", 1_000)).length, 1);
       clock.nowMs += 1_000;
+    },
+  });
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
+});
+
+test("a worker that has the database for itself waits for no lease of the one before", LIMIT, async (t) => {
+  let id = "";
+  const { end } = await working(t, {
+    earlier: async ({ store }, key) => {
+      const enqueued = await enqueue(store, key, { code: "print('left')" });
+      assert.ok(enqueued.kind === "enqueued");
+      id = enqueued.submission.id;
+      assert.equal((await store.submissions.claim("dead", 3_600_000)).length, 1);
     },
   });
   const ended = await end(id);

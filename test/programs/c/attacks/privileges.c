@@ -156,6 +156,9 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof name, "more %s", limits[i].name);
 		say(name, setrlimit(limits[i].resource, &limit));
 	}
+	/* Above 0 a handler of core dumps, which is the host's root, is not started; at 0 it is. */
+	say("no core", setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
+	say("no core by prlimit", prlimit(0, RLIMIT_CORE, &(struct rlimit){0, 0}, NULL));
 	say("higher priority", setpriority(PRIO_PROCESS, 0, -1));
 	say("real-time scheduling", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
 	say("real-time disk priority", syscall(SYS_ioprio_set, 1, 0, 1 << 13));

@@ -1,5 +1,6 @@
 /* A grandchild and a thread go on writing when main has returned. */
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void *write_on(void *text)
@@ -24,6 +25,7 @@ int main(void)
 		write_on("g");
 	}
 	read(ready[0], &byte, 1);
+	wait(NULL); /* for the one in between: the grandchild alone is left */
 	pthread_create(&thread, NULL, write_on, "t");
 	return 0;
 }

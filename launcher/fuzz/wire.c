@@ -1,7 +1,7 @@
 /*
- * What is tried on every input, by driver.c or by libFuzzer: that the bytes of a
- * client can do nothing but be a correct STEP or be refused, and that what the
- * launcher writes is read back as it was meant. A broken promise aborts.
+ * What the service sends and what it is sent: that the bytes of a client can do
+ * nothing but be a correct STEP or be refused, and that what the launcher writes is
+ * read back as it was meant.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,7 @@
 #include <sys/socket.h>
 
 #include "../wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define PROMISE(held) \
-	do { \
-		if (!(held)) { \
-			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #held); \
-			abort(); \
-		} \
-	} while (0)
+#include "target.h"
 
 enum type { INT, BYTES };
 enum count { ONE, OPT, MANY };

@@ -1,0 +1,79 @@
+/*
+ * The mount list of a slot after a box: every line that an idle slot does not have is
+ * a mount left behind, whatever the others look like.
+ *
+ * Input: the mountinfo of an idle slot, a NUL, and the one after the box.
+ */
+#include "../box.c"
+#include "files.h"
+
+static int mountinfo;
+static struct launcher launcher;
+static struct slot slot;
+
+/* The fifth word of a line, as far as it is kept. */
+static void mount_point(const char *line, char *at, size_t size)
+{
+	static const char blanks[] = " \t\v\f\r";
+	for (int word = 0; word < 4; word++) {
+		line += strspn(line, blanks);
+		line += strcspn(line, blanks);
+	}
+	line += strspn(line, blanks);
+	snprintf(at, size, "%.*s", (int)strcspn(line, blanks), line);
+}
+
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n')
+		if (strcspn(p, "\n") == length && !memcmp(p, line, length))
+			return true;
+	return false;
+}
+
+/* The same, read a second time: whose lines are new, in their order. */
+static unsigned count_left(const char *before, const char *after, bool work_mounted, char first[256])
+{
+	unsigned left = 0;
+	char line[16384], at[256];
+	for (const char *p = after; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		size_t length = strcspn(p, "\n");
+		memcpy(line, p, length);
+		line[length] = 0;
+		mount_point(line, at, sizeof at);
+		if (!length || has_line(before, p, length) || (work_mounted && !strcmp(at, "/box")))
+			continue;
+		if (!left++)
+			memcpy(first, at, sizeof at);
+	}
+	return left;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct teardown t = {0};
+	if (!slot.launcher) {
+		launcher.proc = files_directory();
+		mkdirat(launcher.proc, "self", 0700);
+		mountinfo = files_add(launcher.proc, "self/mountinfo");
+		slot.launcher = &launcher;
+	}
+	slot.work_mounted = size && data[0] & 1;
+	char *before = files_next(&data, &size), *after = files_next(&data, &size);
+	files_set(mountinfo, before, strlen(before));
+	PROMISE(read_mounts(&slot, slot.mounts, sizeof slot.mounts) == 0);
+	PROMISE(!strncmp(slot.mounts, before, sizeof slot.mounts - 1));
+	files_set(mountinfo, after, strlen(after));
+	list_mounts(&slot, &t);
+
+	if (strlen(after) < sizeof slot.mounts) {
+		char first[256] = "";
+		unsigned left = count_left(slot.mounts, after, slot.work_mounted, first);
+		PROMISE(t.mounts == (left < 8 ? left : 8));
+		PROMISE(!left || !strcmp(t.mount[0], first));
+	}
+	PROMISE(t.mounts <= 8 && t.errors == 0);
+	free(before);
+	free(after);
+	return 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * Frames as they come out of a socket: each is served, or refused with a reason and
+ * nothing after it is read.
+ *
+ * Input: what a client sends before it closes.
+ */
+#include "../slot.c"
+#include "target.h"
+
+enum { SENT_MOST = 64 * 1024 };
+
+/* How many requests come before the first thing that is none. */
+static unsigned served(const uint8_t *data, size_t size)
+{
+	static struct request r;
+	struct refusal why;
+	unsigned count = 0;
+	for (size_t at = 0; size - at >= FRAME_HEADER; count++) {
+		const uint8_t *h = data + at;
+		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+		at += FRAME_HEADER;
+		if (h[4] != FRAME_STEP || length > size - at || request_parse(data + at, length, &r, &why) < 0)
+			break;
+		at += length;
+	}
+	return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct service v;
+	static struct request r;
+	uint8_t answer[512];
+	int ends[2];
+	if (size > SENT_MOST)
+		size = SENT_MOST;
+	PROMISE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+	PROMISE(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
+	v.connection = ends[0];
+	unsigned requests = 0;
+	int next;
+	do {
+		next = next_request(&v, &r);
+		free(v.body);
+		v.body = NULL;
+		requests += next == 0;
+	} while (next == 0);
+	PROMISE(requests == served(data, size));
+	ssize_t n = recv(ends[1], answer, sizeof answer, MSG_DONTWAIT);
+	PROMISE(n < 0 || (n > FRAME_HEADER && answer[4] == FRAME_REFUSED && answer[FRAME_HEADER] == KEY_REASON));
+	queue_free(&v.out);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}

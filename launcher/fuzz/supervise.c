@@ -1,0 +1,189 @@
+/*
+ * What a running program leaves for its slot: its output, the memory that it shared
+ * until its exec, the files it made. And the strings of a request, on their way into
+ * that memory.
+ *
+ * Input: one byte that chooses, then what the choice says.
+ */
+#include "../supervise.c"
+#include "files.h"
+
+static struct outcome outcome;
+static struct request request;
+static struct queue out;
+static struct box box;
+static struct lane lane;
+static struct watch watch = {.o = &outcome, .request = &request, .out = &out, .box = &box};
+
+/* ---- output: the limit of each stream, then writes of so many bytes of the rest ---- */
+
+static void check_output(int stream, const uint8_t *sent, size_t total)
+{
+	size_t kept = 0, limit = request.number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	for (size_t at = 0; at < out.size;) {
+		const uint8_t *h = out.data + at;
+		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+		PROMISE(h[4] == (stream == 0 ? FRAME_STDOUT : FRAME_STDERR) && length > 0 && length <= READ_AT_ONCE);
+		PROMISE(length <= out.size - at - FRAME_HEADER && kept + length <= total);
+		PROMISE(!memcmp(h + FRAME_HEADER, sent + kept, length));
+		kept += length;
+		at += FRAME_HEADER + length;
+	}
+	PROMISE(outcome.seen[stream] == total && kept == (total < limit ? total : limit));
+}
+
+static void try_output(const uint8_t *data, size_t size)
+{
+	int ends[2], stream = data[0] & 1;
+	size_t sent = 0;
+	PROMISE(pipe2(ends, O_NONBLOCK | O_CLOEXEC | (data[0] & 2 ? O_DIRECT : 0)) == 0);
+	request.number[KEY_STDOUT_BYTES] = request.number[KEY_STDERR_BYTES] = (uint64_t)data[1] << (data[0] & 7);
+	const uint8_t *text = data + 2;
+	for (size -= 2; sent < size;) {
+		size_t length = 1 + text[sent] % 64;
+		if (length > size - sent)
+			length = size - sent;
+		ssize_t n = write(ends[1], text + sent, length);
+		PROMISE(n > 0 || errno == EAGAIN);
+		sent += n > 0 ? (size_t)n : 0;
+		if (n < 0 || length % 8 == 0)
+			PROMISE(forward(&watch, &ends[0], stream, 1 + (int)length % 3));
+	}
+	close(ends[1]);
+	while (forward(&watch, &ends[0], stream, 1))
+		continue;
+	PROMISE(ends[0] == -1 && !outcome.write_error);
+	check_output(stream, text, size);
+}
+
+/* ---- the memory that was shared until the exec ---- */
+
+static void try_hand(const uint8_t *data, size_t size)
+{
+	static const uint8_t name[] = {'.', '/', 'm'};
+	struct hand *hand = lane.hand;
+	memcpy(hand, data, size < sizeof *hand ? size : sizeof *hand);
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		uint8_t set;
+		memcpy(&set, &hand->set[i], 1);
+		hand->set[i] = set & 1; /* what the slot wrote itself */
+	}
+	request.arg[0] = (struct bytes){name, sizeof name};
+	watch.start_ns = 1000;
+	outcome.ended_ns = 2000;
+	wall_is_over(&watch, 1500);
+	read_hand(&watch);
+	PROMISE(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
+	PROMISE(outcome.failure.step || (hand->exec_ns && !hand->fail_step[0]));
+	PROMISE(box.controls + box.missings == 1 && outcome.wall_ns <= 2000);
+	outcome_report(&outcome, &box, &out);
+}
+
+/* ---- files: a tree, four bytes for each node ---- */
+
+enum { NODES_MOST = 24, DEPTH_MOST = 4, BUDGET = 64 };
+
+static void remove_tree(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlinkat(fd, entry->d_name, 0) < 0)
+			remove_tree(fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void try_files(const uint8_t *data, size_t size)
+{
+	static int files;
+	int above[DEPTH_MOST + 1], depth = 0, budget = BUDGET, walk = data[0] % (DEPTH_MOST + 1);
+	uint64_t limit = data[1];
+	bool expected = false;
+	if (!files)
+		files = files_directory();
+	remove_tree(files, "tree");
+	PROMISE(mkdirat(files, "tree", 0700) == 0);
+	above[0] = openat(files, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 2, nodes = 0; i + 3 < size && nodes < NODES_MOST; i += 4, nodes++) {
+		char name[3] = {(char)data[i + 1], (char)data[i + 2], 0};
+		if (!name[0] || strchr(name, '/'))
+			continue;
+		int fd;
+		switch (data[i] % 5) {
+		case 0: /* a file, sparse */
+			fd = openat(above[depth], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+			if (fd >= 0 && ftruncate(fd, data[i + 3]) == 0)
+				expected = expected || (depth <= walk && data[i + 3] >= limit);
+			if (fd >= 0)
+				close(fd);
+			break;
+		case 1: /* a directory, and into it */
+			if (depth < DEPTH_MOST && mkdirat(above[depth], name, 0700) == 0) {
+				above[depth + 1] = openat(above[depth], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+				depth++;
+			}
+			break;
+		case 2: /* up again */
+			if (depth > 0)
+				close(above[depth--]);
+			break;
+		case 3: /* a way round in circles, or to a file of ours that is large enough */
+			symlinkat(data[i + 3] & 1 ? ".." : "/proc/self/exe", above[depth], name);
+			break;
+		default:
+			mkfifoat(above[depth], name, 0600);
+		}
+	}
+	while (depth > 0)
+		close(above[depth--]);
+	PROMISE(walk_for_file(above[0], limit, walk, &budget) == expected && budget >= -1 - DEPTH_MOST);
+}
+
+/* ---- the strings of a request ---- */
+
+static void try_strings(const uint8_t *data, size_t size)
+{
+	struct failure f = {0};
+	struct refusal why;
+	struct hand *hand = lane.hand;
+	size_t total = 0, space = HAND_SPACE - offsetof(struct hand, strings), nearly = space - data[0];
+	struct bytes all = {data, size};
+	PROMISE(!copy_string(hand, &nearly, all) == (size + 1 > data[0]));
+	if (request_parse(data, size, &request, &why) < 0)
+		return;
+	for (unsigned i = 0; i < request.args; i++)
+		total += request.arg[i].size + 1;
+	for (unsigned i = 0; i < request.envs; i++)
+		total += request.env[i].size + 1;
+	bool filled = fill_hand(hand, &request, &f) == 0;
+	PROMISE(filled == (total <= space));
+	for (unsigned i = 0; filled && i < request.args; i++)
+		PROMISE(strlen(hand->argv[i]) == request.arg[i].size && !memcmp(hand->argv[i], request.arg[i].data, request.arg[i].size));
+	for (unsigned i = 0; filled && i < request.envs; i++)
+		PROMISE(strlen(hand->envp[i]) == request.env[i].size && !memcmp(hand->envp[i], request.env[i].data, request.env[i].size));
+	PROMISE(!hand->argv[request.args] && !hand->envp[request.envs]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 3)
+		return 0;
+	/* Of exactly the size that a lane has, so that the sanitizer sees the first byte too many; and used again as a lane is. */
+	if (!lane.hand)
+		lane.hand = malloc(HAND_SPACE);
+	PROMISE(lane.hand);
+	memset(lane.hand, 0, sizeof *lane.hand);
+	memset(&outcome, 0, sizeof outcome);
+	memset(&request, 0, sizeof request);
+	box = (struct box){.lane = &lane};
+	switch (data[0] % 4) {
+	case 0: try_output(data + 1, size - 1); break;
+	case 1: try_hand(data + 1, size - 1); break;
+	case 2: try_files(data + 1, size - 1); break;
+	default: try_strings(data + 1, size - 1);
+	}
+	queue_free(&out);
+	return 0;
+}

@@ -1,0 +1,137 @@
+# Runs the tests that are chosen, on the machine as it is and as the variants of test-variants.sh, for command-test.sh.
+
+# A test that has not ended by then hangs: this run should say so, and go on, rather than wait for ever.
+test_seconds=900
+
+choose_tests() {
+  find test -name '*.test.ts' | sort >"$instance_dir/chosen"
+  pattern=
+  [ -n "$word" ] || return 0
+  cp "$instance_dir/chosen" "$instance_dir/all"
+  grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen" && return
+  # As plain characters, in the regular expression that Node wants. Files that don't hold the word need not be loaded,
+  # unless none does: titles can be composed.
+  pattern=$(printf '%s' "$word" | sed 's/[][\.*^$+?(){}|/]/\\&/g')
+  xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
+}
+
+# node_test RUNNER CHOSEN TAP: the tests of the files that CHOSEN lists, and what became of them in TAP.
+node_test() {
+  test_runner=$1 tap=$3
+  # File names of the checkout: no blanks in them.
+  # shellcheck disable=SC2046
+  set -- $(cat "$2")
+  [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
+  # Of this run alone: another command's set-up sweeps the data directory's own. What Node compiles for one test file, the
+  # hundreds of processes after it need not: a tenth of the time. Nobody but root may write there.
+  clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
+    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/ends.ts \
+    --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
+    --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination="$tap" "$@"
+}
+
+# some_test TAP: Node counts a file in which no name matched as a test that passed.
+some_test() {
+  grep -sE '^ *ok [0-9]+ - ' "$1" | grep -qvE -e ' - test/.*\.test\.ts$| # SKIP'
+}
+
+# of NAME VARIABLE: what the variant sets.
+of() (
+  use_machine
+  "use_$1"
+  eval "printf '%s' \"\$$2\""
+)
+
+# choose_for NAME: the chosen files of its suites, in a file of their own; fails if there are none.
+choose_for() {
+  for suite in $(of "$1" suites); do grep "^$suite" "$instance_dir/chosen" || true; done >"$instance_dir/chosen-$1"
+  [ -s "$instance_dir/chosen-$1" ]
+}
+
+# become_variant NAME: for a process of its own, which becomes what runs the tests.
+become_variant() {
+  use_machine
+  "use_$1"
+  variant_dir=$instance_dir/$1
+  mkdir "$variant_dir"
+  ASSAY_TEST_PATIENCE=$patience
+  [ -n "$kernel" ] || node_test exec "$instance_dir/chosen-$1" "$variant_dir/tap"
+  "$node" test/kernel/patient-languages.ts languages "$variant_dir/languages" "$patience" || exit
+  # Its console is a terminal, whatever ours is.
+  [ -t 1 ] || NO_COLOR=1
+  (node_test write_command "$instance_dir/chosen-$1" "$variant_dir/tap") || exit
+  exec setpriv --pdeathsig TERM "$kernel" "$machine" "$variant_dir" "$app" "$seconds"
+}
+
+# With its environment, as env takes it.
+write_command() { { env -0 && printf '%s\0' "$@"; } >"$variant_dir/command"; }
+
+wait_for() {
+  # We hear no signal between two of these; what is started must hear them.
+  (trap - TERM HUP INT && "$@") </dev/null &
+  node_pid=$!
+  finish_node
+}
+
+# run_machine: every chosen file, here.
+run_machine() {
+  wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
+  judge "$instance_dir/tap" "${word:+: none has $word in its file or name}"
+}
+
+# run_variant NAME
+run_variant() {
+  say "once more: $(of "$1" about)"
+  wait_for become_variant "$1"
+  judge "$instance_dir/$1/tap" " as the variant $1"
+}
+
+# long_checks: of the launcher, with a compiler that only `full` installs.
+long_checks() {
+  for long in "launcher/analyse clang" "launcher/fuzz/run 60"; do
+    say "once more: $long"
+    # shellcheck disable=SC2086 # a command and its words
+    wait_for $long
+    [ "$node_status" -eq 0 ] || status=1
+  done
+}
+
+# start_beside NAME: in the background, with its words in a file. It does not give way (nice): user-mode Linux counts the time
+# that its host takes from it as its programs' own.
+start_beside() {
+  say "beside the tests: $(of "$1" about)"
+  (trap - TERM HUP INT && become_variant "$1") </dev/null >"$instance_dir/$1.words" 2>&1 &
+  beside_pid=$!
+}
+
+# finish_beside NAME
+finish_beside() {
+  say "now the end of what ran beside the tests: $(of "$1" about)"
+  node_pid=$beside_pid beside_pid=
+  finish_node
+  cat "$instance_dir/$1.words"
+  judge "$instance_dir/$1/tap" " as the variant $1"
+}
+
+# judge TAP WORDS: of the run that ended with $node_status; sets $status if it was not good.
+judge() {
+  taps="$taps $1"
+  if [ "$node_status" -eq 0 ] && ! some_test "$1"; then
+    say "no test was run$2"
+    node_status=1
+  fi
+  case $node_status in
+  0) ;;
+  130 | 143) status=$node_status ;;
+  *) status=1 ;;
+  esac
+}
+
+# total TAP...: their summaries as one. What took how long together, clocks tell.
+total() {
+  clock
+  for tap in "$@"; do tail -n 8 "$tap" || true; done | awk -v ms=$(((now - tests_start) * 10)) '
+    $1 == "#" && NF == 3 { if (!($2 in sum)) names[++count] = $2; sum[$2] += $3 }
+    END { sum["duration_ms"] = ms; for (i = 1; i <= count; i++) print "\342\204\271 " names[i] " " sum[names[i]] }'
+}

@@ -1,0 +1,21 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+
+const SOURCES = new URL("../../launcher/", import.meta.url);
+const SUFFIXES = [".c", ".h", ".def"];
+
+let ours: string | undefined;
+
+/** The name of the launcher that launcher/build makes of the sources beside this program: of them all, in its order. */
+export function ourBuild(): string {
+  ours ??= hash();
+  return ours;
+}
+
+function hash(): string {
+  const files = readdirSync(SOURCES).sort();
+  const sources = SUFFIXES.flatMap((suffix) => files.filter((file) => file.endsWith(suffix)));
+  const all = createHash("sha256");
+  for (const file of ["build", ...sources]) all.update(readFileSync(new URL(file, SOURCES)));
+  return all.digest("hex").slice(0, 16);
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const root = join(import.meta.dirname, "../..");
+const here = readdirSync(import.meta.dirname).filter(
+  (name) => name.endsWith(".test.ts") && !name.startsWith("documents"),
+);
+
+/** Titles of tests, and the rows of those that have a table. */
+function titles(path: string): string[] {
+  const text = readFileSync(join(root, path), "utf8");
+  return [...text.matchAll(/^test\("([^"]+)"|^ {2}"([^"]+)": \{$/gm)].map(([, title, row]) => title ?? row ?? "");
+}
+
+function documented(): string[] {
+  const section =
+    /^### Less capable hosts\n(.*?)^## /ms.exec(readFileSync(join(root, "SECURITY.md"), "utf8"))?.[1] ?? "";
+  return [...section.matchAll(/^\| ([^|]+?) \|/gm)].map(([, first = ""]) => first).filter((first) => first !== "host");
+}
+
+test("each less capable host in SECURITY.md is tried, and each that is tried stands there", () => {
+  const tried = here.flatMap((name) => titles(`test/hosts/${name}`));
+  const rows = documented();
+  assert.ok(rows.length > 20 && tried.length > 20, `${rows.length} rows, ${tried.length} tests`);
+  for (const title of tried)
+    assert.ok(
+      rows.some((row) => title.startsWith(row)),
+      `"${title}" has no row`,
+    );
+  const all = [...tried, ...titles("test/setup/arguments.test.ts")];
+  for (const row of rows)
+    assert.ok(
+      all.some((title) => title.startsWith(row)),
+      `"${row}" is not tried`,
+    );
+});

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { Slot } from "../../src/sandbox/slot.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { source } from "../engine/engine.ts";
+import { exists } from "../launcher/machine.ts";
+import { shell } from "../sandbox/steps.ts";
+import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
+
+/**
+ * Machines that lack what has a documented fallback: boxes are as strict there as anywhere, and what is lost is said. Each is
+ * made for real, as in refused.test.ts.
+ */
+interface Row {
+  readonly host: (t: TestContext) => Host;
+  /** Why it cannot be made here, if it cannot. */
+  readonly skip?: string | false;
+  /** What the doctor misses, none of it needed. */
+  readonly without: readonly string[];
+  readonly fileSizeEvidence: RegExp;
+  readonly pressureEvidence: RegExp;
+  readonly backend?: string;
+}
+
+const LIMIT = { timeout: 180_000 };
+const TRACEPOINT = /^kernel tracepoint$/;
+const THE_SIGNAL = /^fallback: the signal and a file at the limit$/;
+const PRESSURE = /^pressure of the box itself$/;
+const NONE = /^none: host interference is not recognised$/;
+
+const unified = v2Mount();
+const hybrid = unified !== undefined && v1Mount("memory") !== undefined;
+const cpuacct = v1Mount("cpuacct") !== undefined;
+/** Switched off for the group that the launcher asks: the kernel takes the file away, as one without PSI has none. */
+const NO_PRESSURE = `at=${unified}$(sed -n 's/^0:://p' /proc/self/cgroup)/assay-$INSTANCE
+mkdir -p "$at"; echo 0 >"$at/cgroup.pressure"`;
+
+const ROWS: Readonly<Record<string, Row>> = {
+  "no BPF": {
+    host: (t) => ({ under: refusing(t, "bpf", "EPERM") }),
+    skip: !hybrid && "needs cgroup v1 with v2 beside it",
+    without: ["bpf"],
+    fileSizeEvidence: THE_SIGNAL,
+    pressureEvidence: PRESSURE,
+  },
+  "no PSI": {
+    host: () => ({ prepare: NO_PRESSURE }),
+    skip:
+      !(hybrid && exists(join(unified, "cgroup.pressure"))) &&
+      "the kernel cannot switch it off by group, or systemd minds the groups",
+    without: ["pressure"],
+    fileSizeEvidence: TRACEPOINT,
+    pressureEvidence: NONE,
+  },
+  "cgroup v1 alone": {
+    host: () => ({ prepare: `umount ${unified}` }),
+    skip: !(hybrid && cpuacct) && "needs cgroup v1 with v2 beside it",
+    without: ["pressure", "bpf"],
+    fileSizeEvidence: THE_SIGNAL,
+    pressureEvidence: NONE,
+    backend: "cgroup_v1",
+  },
+  "a kernel with an old name and every call": {
+    host: () => ({ under: ["setarch", "--uname-2.6"] }),
+    without: [],
+    fileSizeEvidence: hybrid ? TRACEPOINT : /./,
+    pressureEvidence: hybrid ? PRESSURE : /./,
+  },
+};
+
+for (const [what, row] of Object.entries(ROWS)) {
+  test(`${what}: full enforcement, and what is lost is said`, { ...LIMIT, skip: row.skip ?? false }, async (t) => {
+    const machine = await Machine.with(t, row.host(t));
+
+    const { ok, checks, missing } = await machine.doctor();
+    assert.deepEqual([ok, missing], [true, row.without]);
+    for (const name of row.without) assert.equal(checks.find((check) => check.name === name)?.needed, false);
+
+    const launcher = await machine.launcher();
+    if (typeof launcher === "string") throw new Error(launcher);
+    const service = await machine.service();
+    const { status, json, checks: told } = await ready(service);
+    assert.deepEqual([status, json.status, json.enforcement_mode], [200, "ready", "strict"]);
+    if (row.backend) assert.equal(json.cgroup_backend, row.backend);
+    const detail = (name: string) => told.find((check) => check.name === name)?.detail ?? "";
+    assert.match(detail("file_size_evidence"), row.fileSizeEvidence);
+    assert.match(detail("pressure_evidence"), row.pressureEvidence);
+
+    await assertEnforced(service);
+    assert.equal(await launcher.stop(), 0, launcher.stderr());
+    assert.deepEqual(await machine.tracesLeft(), []);
+  });
+}
+
+test("swap on: a program gets no memory out of it, whether it was on before or not", LIMIT, async (t) => {
+  const machine = await Machine.with(t);
+  const launcher = await machine.launcher();
+  if (typeof launcher === "string") throw new Error(launcher);
+  const slot = await Slot.open(launcher.socket);
+  t.after(() => slot.close());
+  // More than the 128 MiB of its limit, and less than that with the swap that comes while it waits.
+  const eats = "head -c 160000000 /dev/zero | tail >/dev/null";
+  const running = slot.run(shell(`sleep 2; ${eats}`));
+  const swap = await swapOn(t);
+  if (swap === null) return t.skip("this machine lets nobody switch swap on");
+  const { judgement, evidence } = conclude({ execute: await running });
+  assert.deepEqual([judgement.verdict, evidence?.isolation.mode], ["MLE", "strict"]);
+
+  const { ok, checks, missing } = await (await Machine.with(t)).doctor();
+  assert.deepEqual([ok, missing], [true, ["swap"]]);
+  assert.match(checks.find(({ name }) => name === "swap")?.means ?? "", /kept from swapping/);
+  const { status, json } = await ready(await machine.service());
+  assert.deepEqual([status, json.enforcement_mode], [200, "strict"]);
+  const after = conclude({ execute: await slot.run(shell(eats)) });
+  assert.equal(after.judgement.verdict, "MLE");
+  swap.stdin?.end();
+  await once(swap, "exit");
+  slot.close();
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+});
+
+test("in a container that filters calls itself, our own filter is still told from none", LIMIT, async (t) => {
+  const under = refusing(t, "kexec_load", "EPERM");
+  for (const [fault, missing] of [
+    [undefined, []],
+    ["seccomp_filter", ["seccomp_filter: is not set"]],
+  ] as const) {
+    const machine = await Machine.with(t, { under, ...(fault && { fault }) });
+    const launcher = await machine.launcher();
+    if (typeof launcher === "string") throw new Error(launcher);
+    const slot = await Slot.open(launcher.socket);
+    const { controlsMissing } = await slot.run(shell("true"));
+    assert.deepEqual(controlsMissing, missing);
+    slot.close();
+    assert.equal(await launcher.stop(), 0, launcher.stderr());
+  }
+});
+
+/** A process that switches a small swap file off again when its standard input ends, also when that is because we died. */
+async function swapOn(t: TestContext): Promise<ChildProcess | null> {
+  const place = mkdtempSync(join(tmpdir(), "assay-swap-"));
+  const file = join(place, "swap");
+  // Before the file can be removed, and whatever became of the test.
+  t.after(() => {
+    if (readFileSync("/proc/swaps", "utf8").includes(file)) execFileSync("swapoff", [file]);
+    rmSync(place, { recursive: true });
+  });
+  execFileSync("sh", ["-c", `umask 077; dd if=/dev/zero of=${file} bs=1M count=64 2>/dev/null && mkswap ${file}`]);
+  const child = spawn("sh", ["-c", `swapon ${file} && echo on && cat; swapoff ${file}`], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const on = await Promise.race([once(child.stdout, "data").then(() => true), once(child, "exit").then(() => false)]);
+  return on ? child : null;
+}
+
+type Service = Awaited<ReturnType<Machine["service"]>>;
+
+async function ready(service: Service) {
+  for (let tries = 0; ; tries++) {
+    const told = await readiness(service);
+    if (told.status === 200 || tries > 100) return told;
+  }
+}
+
+/** The three limits, by programs of the matrix, over HTTPS as any client's. */
+async function assertEnforced({ ask }: Service): Promise<void> {
+  for (const [program, verdict, cause] of [
+    ["eats-memory", "MLE", "oom_kill"],
+    ["starts-processes-without-end", "PLE", "pids_limit"],
+    ["writes-a-big-file", "FSE", "file_size_limit"],
+  ] as const) {
+    const body = { language: "c", code: source("c", program) };
+    const { status, json } = await ask({ method: "POST", path: "/api/submit?wait=true", body });
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.deepEqual([json.result.verdict, json.result.cause], [verdict, cause], JSON.stringify(json.result));
+    assert.equal(json.evidence.isolation.mode, "strict");
+    assert.equal(json.evidence.teardown.cleanup_verified, true);
+  }
+}

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { Worker } from "../../src/worker/worker.ts";
+import { assayWithin } from "../cli/processes.ts";
+import { type Running, startHttp } from "../http/running.ts";
+import { LANGUAGES } from "../languages/directory.ts";
+import { environment, type Launcher, type LauncherOptions, startLauncher } from "../launcher/launcher.ts";
+import { tracesLeft } from "../launcher/machine.ts";
+import { someLanguages } from "../worker/some-languages.ts";
+
+/** A machine that can do less than ours, for whatever is started on it. Ours stays as it is. */
+export interface Host extends Pick<LauncherOptions, "program" | "image" | "fault"> {
+  /** Shell, in a mount namespace of its own; INSTANCE is the launcher's. */
+  readonly prepare?: string;
+  /** What becomes the command that follows. */
+  readonly under?: readonly string[];
+}
+
+export interface Finding {
+  readonly name: string;
+  readonly works: boolean;
+  readonly needed: boolean;
+  readonly detail: string;
+  readonly means?: string;
+  readonly remedy?: string;
+}
+
+/** One language of each kind is enough here, and the doctor tries all that it finds. */
+const TWO = ["c", "python"];
+
+/** For a test's duration. */
+export function directory(t: TestContext): string {
+  const made = mkdtempSync(join(tmpdir(), "assay-host-"));
+  t.after(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** `under` for a kernel that refuses a system call. */
+export function refusing(t: TestContext, call: string, errno: keyof typeof constants.errno): string[] {
+  const program = join(directory(t), "refuse");
+  execFileSync("gcc", ["-Wall", "-Wextra", "-Werror", "-o", program, join(import.meta.dirname, "refuse.c")]);
+  return [program, String(constants.errno[errno]), call];
+}
+
+/** Launcher, doctor and service on that machine; the service is stopped with the test, the launcher by the test. */
+export class Machine {
+  readonly #t: TestContext;
+  readonly #host: Host;
+  readonly #place: Launcher;
+
+  private constructor(t: TestContext, host: Host, place: Launcher) {
+    this.#t = t;
+    this.#host = host;
+    this.#place = place;
+  }
+
+  static async with(t: TestContext, host: Host = {}): Promise<Machine> {
+    const place = await startLauncher();
+    assert.equal(await place.stop(), 0);
+    return new Machine(t, host, place);
+  }
+
+  /** Up, or in its words why not: it can be connected to before it has tried what may fail. */
+  async launcher(changes: Host = {}): Promise<Launcher | string> {
+    const { prepare, under, ...options } = { ...this.#host, ...changes };
+    const within = this.#within({ ...this.#host, ...changes });
+    try {
+      const launcher = await startLauncher({ ...options, slots: 3, after: this.#place, within });
+      if (await answers(launcher.socket)) return launcher;
+      assert.equal(await launcher.stop(), 1);
+      return launcher.stderr();
+    } catch (error) {
+      return (error as Error).message.replace(/^the launcher ended with 1 at its start: /, "");
+    }
+  }
+
+  async doctor() {
+    const { program, image } = this.#host;
+    const { instance, uidBase } = this.#place;
+    const launcher = program ?? `${environment("ASSAY_TEST_LAUNCHER")}.delegated`;
+    const where = ["--launcher", launcher, "--image", image ?? environment("ASSAY_TEST_IMAGE")];
+    const who = ["--instance", instance, "--uid-base", String(uidBase), "--json"];
+    const { code, stdout, stderr } = await assayWithin(this.#within(this.#host), "", "doctor", ...where, ...who);
+    assert.notEqual(stdout, "", stderr);
+    const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
+    assert.equal(code, ok ? 0 : 1, stderr);
+    for (const check of checks) assert.equal(Boolean(check.means && check.remedy), !check.works, check.name);
+    return { ok, checks, missing: checks.filter(({ works }) => !works).map(({ name }) => name) };
+  }
+
+  /** The real server over the real worker of this launcher's socket, and what it wrote into its log. */
+  async service(): Promise<Running & { readonly words: () => string }> {
+    let worker: Worker | undefined;
+    this.#t.after(() => worker?.stop());
+    const words: string[] = [];
+    const log = pino({}, { write: (line: string) => words.push(line) });
+    const running = await startHttp(this.#t, {
+      engineOver: (store) => {
+        const timing = { leaseMs: 30_000, drainMs: 1_000 };
+        const languages = someLanguages(TWO);
+        worker = Worker.start({ ...timing, store, languages, log, launcherSocket: this.#place.socket, workers: 1 });
+        return worker;
+      },
+    });
+    return { ...running, words: () => words.join("") };
+  }
+
+  tracesLeft(): Promise<string[]> {
+    return tracesLeft(this.#place);
+  }
+
+  #within({ prepare = "", under = [] }: Host): string[] {
+    const languages = join(directory(this.#t), "languages");
+    mkdirSync(languages);
+    for (const name of [...TWO, "profiles"])
+      copyFileSync(join(LANGUAGES, `${name}.json`), join(languages, `${name}.json`));
+    const script = `INSTANCE=${this.#place.instance}; mount --bind ${languages} ${LANGUAGES}; ${prepare}\nexec "$@"`;
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-euc", script, "sh", ...under];
+  }
+}
+
+/** Whether a slot says anything at all, be it that it has no box. */
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath, () => socket.once("data", () => socket.destroy() && resolve(true)));
+    socket.on("error", () => resolve(false)).on("close", () => resolve(false));
+  });
+}
+
+/** What readiness says as soon as the languages were tried. */
+export async function readiness({ ask }: Pick<Running, "ask">) {
+  for (;;) {
+    const { status, json } = await ask({ path: "/api/health/ready" });
+    const checks = json.checks as { name: string; ok: boolean; detail: string }[];
+    if (!checks.some(({ detail }) => detail === "the languages are still being tried")) return { status, json, checks };
+    await sleep(50);
+  }
+}
+
+/** Where a cgroup v1 controller is mounted here. */
+export function v1Mount(controller: string): string | undefined {
+  const lines = readFileSync("/proc/self/mounts", "utf8").split("\n");
+  const found = lines
+    .map((line) => line.split(" "))
+    .find(([, , type, options]) => {
+      return type === "cgroup" && options?.split(",").includes(controller);
+    });
+  return found?.[1];
+}
+
+/** Where cgroup v2 is mounted here. */
+export function v2Mount(): string | undefined {
+  const lines = readFileSync("/proc/self/mounts", "utf8").split("\n");
+  return lines.map((line) => line.split(" ")).find(([, , type]) => type === "cgroup2")?.[1];
+}
+
+/** `prepare` for a machine without a controller, whichever way this one has it. */
+export function without(t: TestContext, controller: string): string {
+  const [v1, v2] = [v1Mount(controller), v2Mount()];
+  const list = v2 ? join(v2, "cgroup.controllers") : "";
+  const shorter = join(directory(t), "cgroup.controllers");
+  if (v2) writeFileSync(shorter, readFileSync(list, "utf8").replace(new RegExp(`\\b${controller}\\b`), ""));
+  return `${v1 ? `umount ${v1}` : ""}\n${v2 ? `mount --bind ${shorter} ${list}` : ""}`;
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { environment, type Launcher } from "../launcher/launcher.ts";
+import { groupsOf } from "../launcher/machine.ts";
+import { anotherBuild } from "./another-build.ts";
+import { directory, type Host, Machine, readiness, v2Mount } from "./host.ts";
+
+/** What a machine loses while the service runs, and gets back: readiness goes to 503, says why in the log, and returns. */
+const LIMIT = { timeout: 180_000 };
+const PROOF_HOLDS_MS = 5_000;
+
+type Service = Awaited<ReturnType<Machine["service"]>>;
+
+async function running(t: TestContext, host: Host = {}) {
+  const machine = await Machine.with(t, host);
+  const launcher = await up(machine);
+  const service = await machine.service();
+  // A proof is kept for some seconds: we move the clock, not ourselves.
+  let nowMs = Date.now();
+  t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+  const becomes = async (expected: 200 | 503) => {
+    for (let tries = 0; ; tries++) {
+      nowMs += PROOF_HOLDS_MS;
+      t.mock.timers.setTime(nowMs);
+      const { status, json } = await readiness(service);
+      if (status === expected) return json;
+      assert.ok(tries < 200, `readiness stays ${status}: ${JSON.stringify(json)}`);
+    }
+  };
+  assert.equal((await becomes(200)).enforcement_mode, "strict");
+  return { machine, launcher, service, becomes };
+}
+
+async function up(machine: Machine, host: Host = {}): Promise<Launcher> {
+  const launcher = await machine.launcher(host);
+  if (typeof launcher === "string") throw new Error(launcher);
+  return launcher;
+}
+
+test("a launcher that is replaced by one of another build is not used, and ours is again", LIMIT, async (t) => {
+  const { machine, launcher, service, becomes } = await running(t);
+  assert.equal(await launcher.stop(), 0);
+  const other = await up(machine, { program: anotherBuild(directory(t)) });
+  assert.equal((await becomes(503)).status, "not_ready");
+  assert.match(service.words(), /the launcher is of another build \(0123456789abcdef\)/);
+  assert.equal(await other.stop(), 0);
+  const again = await up(machine);
+  await becomes(200);
+  await assertRuns(service);
+  assert.equal(await again.stop(), 0);
+});
+
+test("an image that is damaged is not ready, and is when it is mended", LIMIT, async (t) => {
+  const image = mkdtempSync(join(tmpdir(), "assay-image-"));
+  for (const name of ["upper", "work", "rootfs"]) mkdirSync(join(image, name), { recursive: true });
+  const layers = `lowerdir=${environment("ASSAY_TEST_IMAGE")}/rootfs,upperdir=upper,workdir=work`;
+  execFileSync("mount", ["-t", "overlay", "overlay", "-o", layers, "rootfs"], { cwd: image });
+  t.after(() => {
+    execFileSync("umount", ["-l", join(image, "rootfs")]);
+    rmSync(image, { recursive: true });
+  });
+  const python = execFileSync("chroot", [join(image, "rootfs"), "readlink", "-f", "/usr/bin/python3"], {
+    encoding: "utf8",
+  });
+  const interpreter = join(image, "rootfs", python.trim());
+  const whole = readFileSync(interpreter);
+
+  const { launcher, service, becomes } = await running(t, { image });
+  truncateSync(interpreter, 4096);
+  const { checks } = await becomes(503);
+  assert.deepEqual([checks[0].name, checks[0].ok], ["sandbox", false]);
+  writeFileSync(interpreter, whole);
+  await becomes(200);
+  await assertRuns(service);
+  assert.equal(await launcher.stop(), 0);
+});
+
+test("control groups that can be made no more are not ready, and are when they can again", {
+  ...LIMIT,
+  skip: v2Mount() === undefined && "cgroup v1 has no way to forbid them",
+}, async (t) => {
+  const { launcher, service, becomes } = await running(t);
+  const home = groupsOf(launcher).find(
+    (path) => path.startsWith(v2Mount() ?? "/dev") && path.endsWith(`/assay-${launcher.instance}`),
+  );
+  assert.ok(home);
+  writeFileSync(join(home, "cgroup.max.descendants"), "0");
+  const { checks } = await becomes(503);
+  assert.deepEqual([checks[0].name, checks[0].ok], ["sandbox", false]);
+  // The slot that lost its box says nothing any more; each that comes after it says why.
+  await becomes(503);
+  assert.match(service.words(), /no box: cgroup make [^"]* in unified \(errno 11\)/);
+  writeFileSync(join(home, "cgroup.max.descendants"), "max");
+  await becomes(200);
+  await assertRuns(service);
+  assert.equal(await launcher.stop(), 0);
+});
+
+async function assertRuns({ ask }: Service): Promise<void> {
+  const body = { language: "python", code: "print(6 * 7)" };
+  for (let tries = 0; ; tries++) {
+    const { status, json } = await ask({ method: "POST", path: "/api/submit?wait=true", body });
+    if (status === 200 && json.result.verdict === "AC") return assert.equal(json.output.stdout, "42\n");
+    assert.ok(tries < 5, `${status}: ${JSON.stringify(json)}`);
+  }
+}

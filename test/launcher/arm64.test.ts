@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { arch, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { CORPUS_DIRECTORY } from "./corpus.ts";
+import { environment, startLauncher } from "./launcher.ts";
+import { tracesLeft } from "./machine.ts";
+
+/**
+ * The launcher of arm64, built by Debian's cross compiler and run by an emulator of its processor. What that lacks is the
+ * kernel: it passes calls on and has none of clone3, seccomp and bpf. So no box is built there.
+ */
+const LIMIT = { timeout: 120_000 };
+const launcherDirectory = join(import.meta.dirname, "../../launcher");
+const arm64 = environment("ASSAY_TEST_ARM64");
+const compiler = join(arm64, "gcc");
+const directory = mkdtempSync(join(tmpdir(), "assay-arm64-"));
+after(() => rmSync(directory, { recursive: true }));
+
+const build = (script: string, CC: string, ...options: string[]) =>
+  spawnSync("sh", [join(launcherDirectory, script), ...options, directory], {
+    encoding: "utf8",
+    env: { PATH: process.env.PATH, CC },
+  });
+const run = (program: string, args: readonly string[], env: Record<string, string> = {}) =>
+  spawnSync(join(arm64, "run"), [join(directory, program), ...args], {
+    cwd: directory,
+    encoding: "utf8",
+    env: { PATH: process.env.PATH, ...env },
+  });
+
+before(() => {
+  const { status, stderr } = build("build", compiler);
+  assert.deepEqual([status, stderr], [0, ""]);
+});
+
+test("it is built with every warning as an error, the faults of the tests, too", LIMIT, () => {
+  assert.deepEqual(
+    [build("build", compiler, "--faults").status, existsSync(join(directory, "assay-launcher.faults"))],
+    [0, true],
+  );
+  const headers = execFileSync(
+    "readelf",
+    ["--wide", "--file-header", "--program-headers", "--dynamic", join(directory, "assay-launcher")],
+    {
+      encoding: "utf8",
+    },
+  );
+  for (const expected of [
+    /Machine: +AArch64/,
+    /Type: +DYN /,
+    /GNU_RELRO/,
+    /GNU_STACK .* RW +0x/,
+    /BIND_NOW|FLAGS_1.*NOW/,
+  ])
+    assert.match(headers, expected);
+  assert.doesNotMatch(headers, /\bINTERP\b|\(NEEDED\)/);
+});
+
+test("it describes the same protocol and the same build as this machine's own", LIMIT, () => {
+  const ours = execFileSync(environment("ASSAY_TEST_LAUNCHER"), ["--describe"], { encoding: "utf8" });
+  assert.equal(run("assay-launcher", ["--describe"]).stdout, ours);
+});
+
+test("its reader of the protocol takes the kept corpus and what comes from it", LIMIT, () => {
+  const { status, stderr } = build("fuzz/build", compiler);
+  assert.deepEqual([status, stderr], [0, ""]);
+  // It looks for leaks with ptrace, which is not emulated.
+  const sanitizer = { ASAN_OPTIONS: "detect_leaks=0" };
+  const fuzzed = run("fuzz", ["3", CORPUS_DIRECTORY.pathname], sanitizer);
+  assert.equal(fuzzed.status, 0, fuzzed.stderr);
+  const { corpus, executions, edges } = JSON.parse(fuzzed.stdout);
+  assert.equal(corpus, readdirSync(CORPUS_DIRECTORY).length);
+  assert.ok(executions >= 100 && edges > 100, fuzzed.stdout);
+});
+
+test("it tells what its kernel lacks, builds no box without it, and leaves nothing behind", {
+  ...LIMIT,
+  skip: arch() === "arm64" && "this machine's kernel lacks nothing",
+}, async () => {
+  const place = await startLauncher();
+  assert.equal(await place.stop(), 0);
+  const where = ["--instance", place.instance, "--uid-base", String(place.uidBase)];
+  const image = ["--image", join(environment("ASSAY_TEST_IMAGE"), "rootfs")];
+  const { status, stdout } = run("assay-launcher", ["--check", ...image, ...where]);
+  const failed = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+    .filter(({ works }) => !works);
+  const ofKernel = failed.filter(({ check }) => ["kernel", "seccomp", "box"].includes(check));
+  assert.deepEqual([status, ofKernel.map(({ check }) => check)], [1, ["kernel", "seccomp", "box"]], stdout);
+  assert.match(ofKernel[0].detail, / aarch64: clone3: Function not implemented$/);
+  assert.deepEqual(await tracesLeft(place), []);
+});
+
+for (const [what, cc, reason] of [
+  [
+    "a processor without a table of system calls",
+    arch() === "arm64" ? null : "gcc -m32",
+    "no syscall table for this architecture",
+  ],
+  ["the other order of bytes", `${compiler} -mbig-endian`, "the filter reads the lower half of an argument first"],
+] as const) {
+  test(`for ${what} it is not built, and says why`, {
+    ...LIMIT,
+    skip: cc === null && "its compiler makes no other",
+  }, () => {
+    const { status, stderr } = build("build", cc ?? "");
+    assert.notEqual(status, 0);
+    assert.ok(stderr.includes(`error: #error "${reason}"`), stderr);
+  });
+}

@@ -1,0 +1,77 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+
+/** The launcher's seccomp filter of one architecture, out of test/launcher/filter.c. */
+export interface Filter {
+  /** AUDIT_ARCH_* of the architecture. */
+  readonly arch: number;
+  /** The first number that no row was written for. */
+  readonly known: number;
+  /** What the launcher's own process gives with a limit that no program may set. */
+  readonly key: string;
+  readonly denied: readonly (readonly [name: string, number: number, errno: number])[];
+  /** Numbers of the calls that are judged by their arguments. */
+  readonly judged: Readonly<Record<string, number>>;
+  readonly program: readonly (readonly [code: number, jt: number, jf: number, k: number])[];
+}
+
+export interface Toolchain {
+  readonly compiler: string;
+  /** What runs a program of that compiler. */
+  readonly run: readonly string[];
+}
+
+/** Compiles and runs filter.c. */
+export function filterOf({ compiler, run }: Toolchain, directory: string): Filter {
+  const here = import.meta.dirname;
+  const built = join(directory, "filter");
+  const sources = [join(here, "filter.c"), join(here, "../../launcher/failure.c")];
+  execFileSync(compiler, ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", ...sources, "-o", built]);
+  const [first = built, ...more] = [...run, built];
+  return JSON.parse(execFileSync(first, more, { encoding: "utf8" })) as Filter;
+}
+
+/** Every call that the kernel's headers of an architecture name. */
+export function callsInHeaders({ compiler }: Toolchain): ReadonlyMap<string, number> {
+  const macros = new Map<string, string>();
+  const text = execFileSync(compiler, ["-E", "-dM", "-"], { input: "#include <asm/unistd.h>\n", encoding: "utf8" });
+  for (const [, name = "", value = ""] of text.matchAll(/^#define (__NR\w+) (.+)$/gm)) macros.set(name, value);
+  const numberOf = (text: string): number => (macros.has(text) ? numberOf(macros.get(text) as string) : Number(text));
+  const calls = [...macros.keys()].filter((name) => name.startsWith("__NR_") && name !== "__NR_syscalls");
+  return new Map(calls.map((name) => [name.slice("__NR_".length), numberOf(name)]));
+}
+
+export interface Call {
+  readonly arch: number;
+  readonly number: number;
+  readonly args?: readonly (number | bigint)[];
+}
+
+const ALLOW = 0x7fff_0000;
+const ERRNO = 0x0005_0000;
+
+/**
+ * What the filter answers to a call: 0 for "allowed", else the errno. A machine for just the instructions that classic BPF
+ * has for a filter like this.
+ * @throws when the program uses another one, leaves itself or answers something else.
+ */
+export function answer({ program }: Filter, { arch, number, args = [] }: Call): number {
+  const data = Buffer.alloc(64);
+  data.writeUInt32LE(number >>> 0, 0);
+  data.writeUInt32LE(arch, 4);
+  for (const [i, arg] of args.entries()) data.writeBigUInt64LE(BigInt.asUintN(64, BigInt(arg)), 16 + 8 * i);
+  let loaded = 0;
+  for (let at = 0; ; at++) {
+    const instruction = program[at];
+    if (!instruction) throw new Error(`the filter has no instruction ${at}`);
+    const [code, jt, jf, k] = instruction;
+    if (code === 0x20) loaded = data.readUInt32LE(k);
+    else if (code === 0x05) at += k;
+    else if (code === 0x15) at += loaded === k ? jt : jf;
+    else if (code === 0x35) at += loaded >= k ? jt : jf;
+    else if (code === 0x45) at += (loaded & k) !== 0 ? jt : jf;
+    else if (code === 0x06 && k === ALLOW) return 0;
+    else if (code === 0x06 && (k & 0xffff_0000) === ERRNO && (k & 0xffff) !== 0) return k & 0xffff;
+    else throw new Error(`instruction ${at} is ${code} ${k}`);
+  }
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { internalError } from "../../src/domain/outcome.ts";
+import { StoreUnavailable } from "../../src/store/errors.ts";
+import { openStore } from "../../src/store/open.ts";
+import { addKey, enqueue } from "./temporary.ts";
+
+const MIB = 1 << 20;
+
+/** A file system of a few megabytes. @returns its directory, and what fills it and makes room again. */
+function smallDisk() {
+  const directory = mkdtempSync(join(tmpdir(), "assay-disk-"));
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${3 * MIB}`, "assay-test", directory]);
+  const filler = join(directory, "filler");
+  return {
+    directory,
+    fill: () => assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * MIB)), { code: "ENOSPC" }),
+    makeRoom: () => rmSync(filler),
+    remove: () => {
+      execFileSync("umount", [directory]);
+      rmdirSync(directory);
+    },
+  };
+}
+
+test("a full disk is the store's absence and not the request's fault; with room again, all goes on", async (t) => {
+  const { directory, fill, makeRoom, remove } = smallDisk();
+  const store = await openStore({ database: { kind: "sqlite", path: join(directory, "assay.sqlite") } });
+  t.after(() => store.close().finally(remove));
+  const key = await addKey(store, "key");
+  await enqueue(store, key, { idempotencyKey: "one" });
+  const [claim] = await store.submissions.claim("w", 60_000);
+  assert.ok(claim);
+  const read = () => store.submissions.get(claim.submission.id, key.accountId);
+  const before = await read();
+  const large = { code: `#${"x".repeat(60_000)}` };
+  fill();
+  const refused = (error: unknown) => error instanceof StoreUnavailable && /disk is full/.test(error.message);
+  // All in one group, which shares a commit: each of them hears why.
+  const calls = [
+    () => enqueue(store, key, large),
+    () => store.submissions.finish(claim.lease, internalError("x".repeat(60_000))),
+    () => store.quota.take(key.keyId, 100),
+  ];
+  for (let round = 0; round < 3; round++)
+    for (const settled of await Promise.allSettled(calls.map((call) => call())))
+      assert.ok(settled.status === "rejected" && refused(settled.reason), JSON.stringify(settled));
+  assert.deepEqual(await read(), before, "nothing half written, and what was there can be read");
+  makeRoom();
+  assert.equal((await enqueue(store, key, large)).kind, "enqueued");
+  assert.equal((await enqueue(store, key, { idempotencyKey: "one" })).kind, "duplicate");
+  assert.equal(await store.submissions.finish(claim.lease, internalError("late")), true);
+  assert.equal((await read())?.status, "error");
+});
