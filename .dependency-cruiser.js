@@ -13,6 +13,7 @@ const ROOMS = {
   sandbox: ["domain"],
   admin: ["domain", "store"],
   webhooks: ["domain", "store"],
+  retention: ["domain", "store"],
   http: ["domain", "languages", "store", "admin"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
 };

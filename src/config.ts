@@ -27,6 +27,8 @@ export interface Config {
   readonly leaseMs: number;
   /** How long running submissions may go on after SIGTERM before they are given back. */
   readonly drainMs: number;
+  /** How long a record is kept after its end; null: for ever. */
+  readonly retentionMs: number | null;
   /** What webhook secrets are sealed with. It is made when it is missing, unless somebody named it. */
   readonly secretKey: { readonly path: string; readonly make: boolean };
   readonly webhooks: {
@@ -39,6 +41,8 @@ export interface Config {
   /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
   readonly unknownSettings: readonly string[];
 }
+
+const DAY_MS = 86_400_000;
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -119,6 +123,7 @@ const settingsSchema = z.object({
   ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("1000"),
   ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
   ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
+  ASSAY_RETENTION_DAYS: wholeNumber(0, 36_500).prefault("30"),
   ASSAY_SECRET_KEY_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_WEBHOOK_ALLOW: receivers.prefault(""),
   ASSAY_WEBHOOK_CA: z.string().startsWith("/", "must be an absolute path").optional(),
@@ -147,6 +152,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     maxPending: settings.ASSAY_MAX_PENDING,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
+    retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,
     secretKey: {
       path: settings.ASSAY_SECRET_KEY_FILE ?? join(dataDir, "keys", "webhook.key"),
       make: settings.ASSAY_SECRET_KEY_FILE === undefined,

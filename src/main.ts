@@ -2,10 +2,12 @@ import { Command } from "commander";
 import { AdminError } from "./admin/error.ts";
 import { accountsCommand } from "./cli/accounts.ts";
 import { auditCommand } from "./cli/audit.ts";
+import { backupCommand } from "./cli/backup.ts";
 import { benchCommand } from "./cli/bench.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { keysCommand } from "./cli/keys.ts";
 import { projectsCommand } from "./cli/projects.ts";
+import { restoreCommand } from "./cli/restore.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { tiersCommand } from "./cli/tiers.ts";
@@ -44,6 +46,8 @@ const program = new Command("assay")
   .addCommand(webhooksCommand())
   .addCommand(tiersCommand())
   .addCommand(auditCommand())
+  .addCommand(backupCommand())
+  .addCommand(restoreCommand())
   .addCommand(runCommand())
   .addCommand(doctorCommand())
   .addCommand(benchCommand());

@@ -45,6 +45,29 @@ export async function setAccountTier(store: Store, which: string, tier: string, 
   return view(await findAccount(store, id));
 }
 
+/** Records that are removed in one transaction: few enough that a service on the same database does not notice. */
+const ERASED_AT_ONCE = 16;
+
+/**
+ * Removes everything that an account's submissions left: programs, input, output, records, deliveries. The account,
+ * its projects and its keys stay.
+ * @returns how many records went, and how many submissions stay because they have not ended.
+ * @throws AdminError when there is no such account.
+ */
+export async function eraseRecords(
+  store: Store,
+  which: string,
+  actor: string,
+): Promise<{ readonly account: string; readonly erased: number; readonly notEnded: number }> {
+  const { id, name } = await findAccount(store, which);
+  const endedBeforeMs = await store.retention.beginErase(id, actor);
+  let erased = 0;
+  for (let gone = -1; gone !== 0; erased += gone) {
+    gone = await store.retention.erase(id, endedBeforeMs, ERASED_AT_ONCE);
+  }
+  return { account: name, erased, notEnded: await store.retention.unended(id) };
+}
+
 /**
  * The account that is named, or else the one of the thing's own name, made if there is none.
  * @param joined is told the account's name when nobody named it and it was there already: two customers

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type AccountView, createAccount, listAccounts, setAccountTier } from "../admin/accounts.ts";
+import { type AccountView, createAccount, eraseRecords, listAccounts, setAccountTier } from "../admin/accounts.ts";
 import { answer, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -31,6 +31,17 @@ export function accountsCommand(): Command {
       withStore(options, async (store) => {
         const account = await setAccountTier(store, which, tier, ACTOR);
         answer(options.json, account, () => `${account.name} has the tier ${account.tier}`);
+      }),
+    );
+
+  commandOnStore(accounts, "erase", "remove all records of its submissions that have ended, for good")
+    .argument("<account>", "its name or id")
+    .requiredOption("--yes", "there is no way back")
+    .action((which: string, options: StoreOptions) =>
+      withStore(options, async (store) => {
+        const done = await eraseRecords(store, which, ACTOR);
+        const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} that have not ended stay`;
+        answer(options.json, done, () => `${done.erased} records of ${done.account} are gone${stay}`);
       }),
     );
 

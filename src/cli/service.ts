@@ -3,6 +3,7 @@ import { type Config, ConfigError } from "../config.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
+import { Purger } from "../retention/purger.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
@@ -42,6 +43,8 @@ export async function startService(config: Config): Promise<Service> {
   const engine = fleet ?? worker?.engine;
   if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
   const deliverer = Deliverer.start({ ...sending, store, log, drainMs: config.drainMs });
+  const { retentionMs } = config;
+  const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log });
   const dependencies: Dependencies = {
     store,
     engine,
@@ -57,6 +60,7 @@ export async function startService(config: Config): Promise<Service> {
     await worker?.stop();
     await fleet?.stop();
     await deliverer.stop();
+    await purger?.stop();
     await http.close();
     await operator.close();
     await store.close();

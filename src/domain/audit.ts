@@ -2,6 +2,7 @@
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.set-tier",
+  "account.erase",
   "tier.set",
   "project.create",
   "project.rename",

@@ -22,6 +22,10 @@ export interface Abilities {
    * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
    */
   readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
+  /** Reads everything as it is at one moment, for as long as that takes, and keeps nobody from writing. */
+  readonly snapshot: <T>(work: (db: Kysely<Schema>) => Promise<T>) => Promise<T>;
+  /** Lets the statements of this transaction take as long as they need. */
+  readonly patient: (trx: Transaction<Schema>) => Promise<void>;
   /**
    * Makes other transactions that take the same lock wait until this one has ended, and lets
    * what follows in this one see all that they committed. Nothing where there is one writer.
@@ -40,6 +44,10 @@ export interface Abilities {
     readonly sequence: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
     readonly sequenceType: ColumnDataType;
   };
+  /** Stands between columns and values where an insert gives the numbers of a sequence itself. */
+  readonly givenNumbers: RawBuilder<unknown>;
+  /** After such inserts: the sequence goes on behind the highest number. */
+  readonly countOn: (trx: Transaction<Schema>, table: string, column: string) => Promise<void>;
 }
 
 export interface Notify {

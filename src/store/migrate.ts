@@ -3,15 +3,16 @@ import type { Abilities, Engine } from "./engine.ts";
 import { StoreError } from "./errors.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
+import { retention } from "./migrations/0003-retention.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
-const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks];
+const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks, retention];
 
-/** Waiting for another process that migrates may take longer than any statement of the service. */
-const PATIENCE = sql`set local statement_timeout = 0`;
+/** The version of the schema that this program works with. */
+export const NEWEST = MIGRATIONS.length;
 
 /**
  * Brings the schema up to date, all of it or nothing, so an interrupt is harmless and processes
@@ -20,25 +21,31 @@ const PATIENCE = sql`set local statement_timeout = 0`;
  */
 export async function migrate(engine: Engine): Promise<void> {
   const { db, abilities } = engine;
-  if ((await readVersion(db, abilities)) === MIGRATIONS.length) return;
+  if ((await readVersion(db, abilities)) === NEWEST) return;
   await db.transaction().execute(async (trx) => {
-    if (!abilities.oneWriter) await PATIENCE.execute(trx);
+    await abilities.patient(trx); // another process may be migrating
     await abilities.lock(trx, "migrate");
-    const version = await readVersion(trx, abilities);
-    if (version > MIGRATIONS.length) {
-      throw new StoreError(
-        `the database has schema version ${version}, but this program knows only ${MIGRATIONS.length}: run a newer release`,
-      );
-    }
-    if (version === 0) await sql`create table schema_version (version integer not null)`.execute(trx);
-    for (const migration of MIGRATIONS.slice(version)) await migration(trx, abilities);
-    await sql`delete from schema_version`.execute(trx);
-    await sql`insert into schema_version (version) values (${MIGRATIONS.length})`.execute(trx);
+    await migrateTo(trx, abilities, NEWEST);
   });
 }
 
+/** The steps from the version that is there to this one. @throws StoreError when it is newer than this program. */
+export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, target: number): Promise<void> {
+  const version = await readVersion(trx, abilities);
+  if (version > NEWEST) {
+    throw new StoreError(
+      `the database has schema version ${version}, but this program knows only ${NEWEST}: run a newer release`,
+    );
+  }
+  if (version >= target) return;
+  if (version === 0) await sql`create table schema_version (version integer not null)`.execute(trx);
+  for (const migration of MIGRATIONS.slice(version, target)) await migration(trx, abilities);
+  await sql`delete from schema_version`.execute(trx);
+  await sql`insert into schema_version (version) values (${target})`.execute(trx);
+}
+
 /** 0 for an empty database. */
-async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
+export async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
   if (!(await hasTable(db, "schema_version"))) return 0;
   const result = await sql<{ version: number }>`select version from schema_version`.execute(db);
   return result.rows[0]?.version ?? 0;

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../domain/database.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
+import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
@@ -10,7 +11,9 @@ import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { projectStore } from "./projects.ts";
+import { retentionStore } from "./purge.ts";
 import { quotaStore } from "./quota.ts";
+import { restore } from "./restore.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
@@ -30,7 +33,7 @@ export interface StoreOptions {
  * @throws when the database cannot be used, or its schema is newer than this program.
  */
 export async function openStore({ database, now = Date.now }: StoreOptions): Promise<Store> {
-  const engine = database.kind === "sqlite" ? openSqlite(database.path) : await openPostgres(database.url);
+  const engine = await openEngine(database);
   try {
     await migrate(engine);
   } catch (error) {
@@ -38,6 +41,24 @@ export async function openStore({ database, now = Date.now }: StoreOptions): Pro
     throw error;
   }
   return composeStore(engine, now);
+}
+
+/**
+ * Takes a backup into a database that has nothing in it yet.
+ * @returns the number of rows. @throws StoreError when it has, or the backup cannot be taken; nothing is changed then.
+ */
+export async function restoreStore({ database }: StoreOptions, lines: AsyncIterable<string>): Promise<number> {
+  const engine = await openEngine(database);
+  try {
+    return await restore(engine, lines);
+  } finally {
+    await engine.db.destroy();
+  }
+}
+
+/** The engine below a store, as it is found: no schema is looked for. @throws when it cannot be used. */
+export function openEngine(database: Database): Engine | Promise<Engine> {
+  return database.kind === "sqlite" ? openSqlite(database.path) : openPostgres(database.url);
 }
 
 function composeStore(engine: Engine, now: () => number): Store {
@@ -62,9 +83,11 @@ function composeStore(engine: Engine, now: () => number): Store {
     audit: auditStore(engine),
     quota: quotaStore(transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
+    retention: retentionStore(engine, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
+    backup: (write) => backup(engine, now, write),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },

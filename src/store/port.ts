@@ -23,6 +23,7 @@ export interface Store {
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
+  readonly retention: RetentionStore;
 
   /** Whether services and workers in other processes, on other machines too, may use the same database. */
   readonly manyProcesses: boolean;
@@ -42,6 +43,12 @@ export interface Store {
 
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
+
+  /**
+   * Everything in the database at one moment, line by line; what restoreStore (open.ts) takes back, on any engine.
+   * @param write is waited for before the next line. @returns the number of rows.
+   */
+  backup(write: (line: string) => Promise<void>): Promise<number>;
 
   /** Wakes every waiter, then closes the database. Nothing may be called afterwards. */
   close(): Promise<void>;
@@ -256,6 +263,25 @@ export interface QuotaStore {
 
   /** Removes what no window needs any more. To be called now and then. */
   forget(): Promise<void>;
+}
+
+/** How records come to an end; only terminal ones do. */
+export interface RetentionStore {
+  /**
+   * Removes up to `max` records that ended at that time or before, the oldest first, and as many test messages. One
+   * whose result is still to be delivered stays.
+   * @returns how many went: fewer than `max` means that nothing older is left.
+   */
+  purge(beforeMs: number, max: number): Promise<number>;
+
+  /** Notes in the audit trail that an account's records are erased. @returns the time from which on what ends stays. */
+  beginErase(accountId: string, actor: string): Promise<number>;
+
+  /** Removes up to `max` records of an account, undelivered ones too. @returns how many: 0 when nothing is left. */
+  erase(accountId: string, endedBeforeMs: number, max: number): Promise<number>;
+
+  /** How many submissions of an account have not ended. */
+  unended(accountId: string): Promise<number>;
 }
 
 /** What a worker says of itself to services that do not share its process. */

@@ -59,6 +59,20 @@ export async function openPostgres(url: string): Promise<Engine> {
             await sql`set local synchronous_commit = off`.execute(trx);
             return await work(trx);
           }),
+      snapshot: (work) =>
+        db
+          .transaction()
+          .setIsolationLevel("repeatable read")
+          .setAccessMode("read only")
+          .execute(async (trx) => {
+            // Whoever takes what is read may be slow.
+            await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+            return await work(trx);
+          }),
+      patient: async (trx) => {
+        await sql`set local statement_timeout = 0`.execute(trx);
+        await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+      },
       lock: async (trx, name) => {
         await sql`select pg_advisory_xact_lock(hashtextextended(${`assay ${name}`}, 0))`.execute(trx);
       },
@@ -74,6 +88,11 @@ export async function openPostgres(url: string): Promise<Engine> {
         bytes: "bytea",
         sequenceType: "bigint",
         sequence: (column) => column.primaryKey().generatedAlwaysAsIdentity(),
+      },
+      givenNumbers: sql`overriding system value`,
+      countOn: async (trx, table, column) => {
+        await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
+          from ${sql.table(table)}`.execute(trx);
       },
     },
   };

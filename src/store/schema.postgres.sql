@@ -78,6 +78,7 @@ CREATE INDEX deliveries_due ON deliveries USING btree (next_at) WHERE (state = '
 CREATE INDEX deliveries_endpoint ON deliveries USING btree (endpoint_id, seq);
 CREATE INDEX deliveries_leased ON deliveries USING btree (endpoint_id, lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
+CREATE INDEX deliveries_tests ON deliveries USING btree (ended_at) WHERE (submission_seq IS NULL);
 CREATE INDEX deliveries_waiting ON deliveries USING btree (endpoint_id, next_at, seq) WHERE (state = 'pending'::text);
 create table endpoints (
   id text not null,
@@ -154,6 +155,7 @@ create table submissions (
   constraint submissions_id_key UNIQUE (id),
   constraint submissions_idempotency UNIQUE (account_id, idempotency_key)
 );
+CREATE INDEX submissions_ended ON submissions USING btree (completed_at) WHERE (completed_at IS NOT NULL);
 CREATE INDEX submissions_pending ON submissions USING btree (key_id, seq) WHERE (status = 'pending'::text);
 CREATE INDEX submissions_running ON submissions USING btree (lease_until, key_id) WHERE (status = 'running'::text);
 create table tiers (

@@ -63,6 +63,7 @@ CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
 CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
 CREATE INDEX deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null;
 CREATE INDEX "deliveries_submission" on "deliveries" ("submission_seq");
+CREATE INDEX deliveries_tests on deliveries (ended_at) where submission_seq is null;
 CREATE INDEX deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending';
 CREATE TABLE "endpoints" (
   "id" text primary key,
@@ -124,6 +125,7 @@ CREATE TABLE "submissions" (
   "verdict" text,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
+CREATE INDEX submissions_ended on submissions (completed_at) where completed_at is not null;
 CREATE INDEX submissions_pending on submissions (key_id, seq) where status = 'pending';
 CREATE INDEX submissions_running on submissions (lease_until, key_id) where status = 'running';
 CREATE TABLE "tiers" (

@@ -36,6 +36,17 @@ export function openSqlite(path: string): Engine {
             database.pragma("synchronous = FULL");
           }
         }),
+      snapshot: (work) =>
+        db.connection().execute(async (connection) => {
+          // In WAL mode a reader sees what was there when it began, and nobody waits for it.
+          await sql`begin deferred`.execute(connection);
+          try {
+            return await work(connection);
+          } finally {
+            await sql`rollback`.execute(connection);
+          }
+        }),
+      patient: async () => {},
       lock: async () => {},
       lostToAnother: () => false,
       notify: null,
@@ -48,6 +59,8 @@ export function openSqlite(path: string): Engine {
         sequenceType: "integer",
         sequence: (column) => column.primaryKey().autoIncrement(),
       },
+      givenNumbers: sql``,
+      countOn: async () => {}, // it counts on from the highest by itself
     },
   };
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAccount, listAccounts, setAccountTier } from "../../src/admin/accounts.ts";
+import { createAccount, eraseRecords, listAccounts, setAccountTier } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/error.ts";
 import { listTiers, setTier } from "../../src/admin/tiers.ts";
 import { onEachEngine, START_MS } from "../store/temporary.ts";
+import { addProject, endOne, submit } from "../webhooks/project.ts";
 
 onEachEngine((temporaryStore) => {
   test("an account is made once, of the tier beta unless another is named", async (t) => {
@@ -41,6 +42,16 @@ onEachEngine((temporaryStore) => {
     assert.equal((await setAccountTier(store, id, "beta", "alice")).concurrency, 10);
     await assert.rejects(setAccountTier(store, "nobody", "beta", "alice"), /^AdminError: there is no account nobody$/);
     await assert.rejects(setAccountTier(store, "acme", "huge", "alice"), /^AdminError: there is no tier huge/);
+  });
+
+  test("an account's records are erased in many steps, and what has not ended is counted", async (t) => {
+    const { store } = await temporaryStore(t);
+    const project = await addProject(store, "acme");
+    for (let n = 0; n < 35; n++) await endOne(store, project);
+    await submit(store, project);
+    assert.deepEqual(await eraseRecords(store, "acme", "alice"), { account: "acme", erased: 35, notEnded: 1 });
+    assert.deepEqual(await eraseRecords(store, "acme", "alice"), { account: "acme", erased: 0, notEnded: 1 });
+    await assert.rejects(eraseRecords(store, "nobody", "alice"), /^AdminError: there is no account nobody$/);
   });
 
   test("a tier's limits are within their ranges", async (t) => {

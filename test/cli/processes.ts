@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
+export const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
 /** An id without privileges that exists everywhere: nobody. */
 export const NOBODY = 65_534;
 

@@ -58,6 +58,8 @@ test("a mistake is one sentence and not 0, and changes nothing", async (t) => {
     [["projects", "archive", "none"], /^assay: there is no project none\n$/],
     [["accounts", "create", "--name", "a", "--tier", "none"], /^assay: there is no tier none; there are beta\n$/],
     [["accounts", "set-tier", "none", "beta"], /^assay: there is no account none\n$/],
+    [["accounts", "erase", "none", "--yes"], /^assay: there is no account none\n$/],
+    [["accounts", "erase", "shop"], /--yes/],
     [["tiers", "set", "beta", "--rpm", "0", "--concurrency", "1"], /^assay: requests per minute must be/],
     [["tiers", "set", "beta", "--rpm", "1"], /required option '--concurrency <number>'/],
     [["audit", "list", "--limit", "0"], /^assay: from 1 to 10000 entries can be listed\n$/],

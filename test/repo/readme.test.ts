@@ -124,6 +124,7 @@ test("every setting is told, with its default", () => {
     ASSAY_MAX_PENDING: String(config.maxPending),
     ASSAY_LEASE_MS: String(config.leaseMs),
     ASSAY_DRAIN_MS: String(config.drainMs),
+    ASSAY_RETENTION_DAYS: String((config.retentionMs ?? 0) / 86_400_000),
     ASSAY_LOG_LEVEL: config.logLevel,
   };
   for (const [name, value] of Object.entries(defaults)) {

@@ -1,34 +1,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "node:test";
 import { sql } from "kysely";
 import type { Database } from "../../src/domain/database.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { StoreError } from "../../src/store/errors.ts";
-import { openStore } from "../../src/store/open.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openEngine, openStore } from "../../src/store/open.ts";
 import { schemaText } from "./schema-text.ts";
-import { postgresServer } from "./temporary.ts";
-
-/** A database without anything in it. */
-async function empty(t: TestContext, kind: Database["kind"]): Promise<Database> {
-  if (kind === "postgres") {
-    const server = await postgresServer();
-    return { kind, url: server.url(await server.createDatabase()) };
-  }
-  const directory = mkdtempSync(join(tmpdir(), "assay-migrate-"));
-  t.after(() => rmSync(directory, { recursive: true }));
-  return { kind, path: join(directory, "assay.sqlite") };
-}
+import { emptyDatabase } from "./temporary.ts";
 
 /** The engine below the store, to see and do what the store does not. */
 async function below(t: TestContext, database: Database): Promise<Engine> {
-  const engine = database.kind === "sqlite" ? openSqlite(database.path) : await openPostgres(database.url);
+  const engine = await openEngine(database);
   t.after(() => engine.db.destroy());
   return engine;
 }
@@ -36,7 +21,7 @@ async function below(t: TestContext, database: Database): Promise<Engine> {
 for (const kind of ["sqlite", "postgres"] as const) {
   describe(`on ${kind}`, () => {
     test("many who start at once make one schema, and each finds it whole", async (t) => {
-      const database = await empty(t, kind);
+      const database = await emptyDatabase(t, kind);
       const script = new URL("first-opener.ts", import.meta.url).pathname;
       const ended = Array.from({ length: 5 }, async (_, at) => {
         const args = [script, JSON.stringify(database), `key ${at}`];
@@ -49,7 +34,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     });
 
     test("a newer schema is refused with a sentence, and not touched", async (t) => {
-      const database = await empty(t, kind);
+      const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
       const engine = await below(t, database);
       await sql`update schema_version set version = 999`.execute(engine.db);
@@ -63,7 +48,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     });
 
     test("a migration that fails leaves nothing of itself", async (t) => {
-      const database = await empty(t, kind);
+      const database = await emptyDatabase(t, kind);
       const engine = await below(t, database);
       // In the way of the last table that migrations make.
       await sql`create table workers (x integer)`.execute(engine.db);
@@ -74,7 +59,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     });
 
     test(`the schema is the one in src/store/schema.${kind}.sql`, async (t) => {
-      const database = await empty(t, kind);
+      const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
       const seen = await schemaText(await below(t, database));
       const path = new URL(`../../src/store/schema.${kind}.sql`, import.meta.url);

@@ -42,6 +42,17 @@ export const temporaryPostgres: OpenTemporary = async (t) => {
   return temporary(t, { kind: "postgres", url: server.url(name) }, () => server.dropDatabase(name));
 };
 
+/** A database without anything in it, not even a schema; removed after the test. */
+export async function emptyDatabase(t: TestContext, kind: Database["kind"]): Promise<Database> {
+  if (kind === "postgres") {
+    const there = await postgresServer();
+    return { kind, url: there.url(await there.createDatabase()) };
+  }
+  const directory = await mkdtemp(join(tmpdir(), "assay-empty-"));
+  t.after(() => rm(directory, { recursive: true }));
+  return { kind, path: join(directory, "assay.sqlite") };
+}
+
 /** The PostgreSQL server of this test process, started by the first who needs it. */
 export function postgresServer(): Promise<PostgresServer> {
   server ??= PostgresServer.start();

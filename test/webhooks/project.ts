@@ -59,10 +59,12 @@ export async function submit(
   store: Store,
   project: Pick<Project, "key"> & { readonly id: string | null },
   profile: "judge" | "agent" = "judge",
+  idempotency: { readonly key: string; readonly requestHash: string } | null = null,
 ): Promise<string> {
   const request = { language: "python", profile, code: "print(42)", stdin: "" } as const;
   const limits = { requestsPerMinute: 60, concurrency: 10, profiles: [profile], defaultProfile: profile } as const;
   const submission = newSubmission(request, { ...project.key, projectId: project.id, ...limits }, Date.now());
-  await store.submissions.enqueue({ submission, program: programOf(request), idempotency: null, maxPending: 1000 });
-  return submission.id;
+  const enqueue = { submission, program: programOf(request), idempotency, maxPending: 1000 };
+  const answer = await store.submissions.enqueue(enqueue);
+  return "submission" in answer ? answer.submission.id : submission.id;
 }

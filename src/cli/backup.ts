@@ -1,0 +1,29 @@
+import { once } from "node:events";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { Command } from "commander";
+import { ConfigError } from "../config.ts";
+import { type StoreOptions, withStore } from "./with-store.ts";
+
+/** `assay backup > FILE`: everything that the database has, while the service runs and while it does not. */
+export function backupCommand(): Command {
+  return new Command("backup")
+    .description("write everything in the database to standard output, compressed; the service may run")
+    .option("--data <directory>", "data directory")
+    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
+    .action(backup);
+}
+
+async function backup(options: StoreOptions): Promise<void> {
+  if (process.stdout.isTTY) throw new ConfigError("a backup is for a file: sudo assay backup > FILE");
+  await withStore(options, async (store) => {
+    const compressed = createGzip();
+    const written = pipeline(compressed, process.stdout, { end: false });
+    const rows = await store.backup(async (line) => {
+      if (!compressed.write(line)) await Promise.race([once(compressed, "drain"), written]);
+    });
+    compressed.end();
+    await written;
+    process.stderr.write(`assay: ${rows} rows. Webhook secrets in it need their key file, which is not part of it\n`);
+  });
+}

@@ -1,0 +1,33 @@
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
+import { Command } from "commander";
+import { ConfigError, loadConfig } from "../config.ts";
+import { restoreStore } from "../store/open.ts";
+import { becomeOwner } from "./owner.ts";
+import type { StoreOptions } from "./with-store.ts";
+
+/** `assay restore < FILE`: a backup of either kind of database into a new one of either kind. */
+export function restoreCommand(): Command {
+  return new Command("restore")
+    .description("read a backup from standard input into an empty database, of either kind")
+    .option("--data <directory>", "data directory")
+    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
+    .action(restore);
+}
+
+async function restore(options: StoreOptions): Promise<void> {
+  if (process.stdin.isTTY) throw new ConfigError("a backup is read from a file: sudo assay restore < FILE");
+  const config = loadConfig(options);
+  becomeOwner(config.dataDir, config.secretKey);
+  const rows = await restoreStore(config, linesOf(process.stdin));
+  process.stderr.write(`assay: ${rows} rows. Webhook secrets need the key file they were sealed with\n`);
+}
+
+async function* linesOf(compressed: NodeJS.ReadableStream): AsyncGenerator<string> {
+  const text = compressed.pipe(createGunzip());
+  try {
+    yield* createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new ConfigError(`the backup cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { nextStep, Purger } from "../../src/retention/purger.ts";
+import { StoreUnavailable } from "../../src/store/errors.ts";
+import { onEachEngine } from "../store/temporary.ts";
+import { addProject, endOne } from "../webhooks/project.ts";
+
+const log = pino({ level: "silent" });
+const DAY_MS = 86_400_000;
+const PATIENCE_MS = 20_000;
+
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const deadline = performance.now() + PATIENCE_MS; !(await condition()); await sleep(10)) {
+    assert.ok(performance.now() < deadline, what);
+  }
+}
+
+onEachEngine((temporaryStore) => {
+  test("old records are removed in many steps, by two services at once; young ones stay", async (t) => {
+    const { store, clock, another } = await temporaryStore(t);
+    const project = await addProject(store);
+    const exists = async (id: string) => (await store.submissions.get(id, project.key.accountId)) !== undefined;
+    clock.nowMs = Date.now() - 31 * DAY_MS;
+    const old: string[] = [];
+    for (let n = 0; n < 50; n++) old.push(await endOne(store, project));
+    clock.nowMs = Date.now();
+    const young = await endOne(store, project);
+    const purgers = [store, await another()].map((one) => Purger.start({ store: one, retentionMs: 30 * DAY_MS, log }));
+    await until("they go", async () => !(await Promise.all(old.map(exists))).includes(true));
+    await Promise.all(purgers.map((purger) => purger.stop()));
+    assert.ok(await exists(young));
+  });
+});
+
+test("a database that does not answer is asked again later", async () => {
+  let asked = 0;
+  const purge = async () => {
+    asked++;
+    if (asked === 1) throw new StoreUnavailable("away");
+    return 0;
+  };
+  const purger = Purger.start({ store: { retention: { purge } as never }, retentionMs: 1, log, everyMs: 5 });
+  await until("it asks again", () => asked > 2);
+  await purger.stop();
+});
+
+test("it stops after the step that is under way, however much is left", async () => {
+  let steps = 0;
+  const purge = async (_: number, max: number) => {
+    steps++;
+    await sleep(20);
+    return max;
+  };
+  const purger = Purger.start({ store: { retention: { purge } as never }, retentionMs: 1, log });
+  await until("it has begun", () => steps > 0);
+  await purger.stop();
+  const then = steps;
+  await sleep(100);
+  assert.equal(steps, then);
+});
+
+test("steps grow while they are quick, shrink when they are slow, and stay within their bounds", () => {
+  assert.deepEqual([nextStep(16, 1), nextStep(16, 20), nextStep(16, 26)], [32, 16, 8]);
+  assert.deepEqual([nextStep(256, 1), nextStep(4, 1_000)], [256, 4]);
+});
