@@ -186,7 +186,8 @@ const cases: readonly Case[] = [
   },
   {
     title: "names that do not exist take the box's memory at most",
-    code: "import os\nfor i in range(60000): os.path.exists(f'/usr/lib/{i}')\nprint('done')\n",
+    // Where the image is read over a network, as many as two seconds have room for.
+    code: "import os, time\nfor i in range(60000):\n    os.path.exists(f'/usr/lib/{i}')\n    if time.process_time() > 2: break\nprint('done')\n",
     verdict: "AC",
     says: /done/,
   },
