@@ -38,8 +38,8 @@ export interface RealServe {
 }
 
 /**
- * Its data directory has the modules, the image and the launcher of this test run, so that nothing is downloaded or
- * built; it has two languages. Killed with all that it has started, should a test fail.
+ * Its data directory has the modules and the image of this test run, so that nothing is downloaded and only the launcher
+ * is built; it has two languages. Killed with all that it has started, should a test fail.
  */
 export async function realServe(t: TestContext, settings: Record<string, string> = {}): Promise<RealServe> {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
@@ -51,9 +51,6 @@ export async function realServe(t: TestContext, settings: Record<string, string>
   });
   for (const file of readdirSync(join(checkout, "languages")))
     if (file.endsWith(".json") && !LANGUAGES.includes(file)) rmSync(join(checkout, "languages", file));
-  writeFileSync(join(checkout, "launcher/build"), `#!/bin/sh\ncp ${environment("ASSAY_TEST_LAUNCHER")} "$1/"\n`, {
-    mode: 0o755,
-  });
   const modules = dirname(realpathSync(join(CHECKOUT, "node_modules")));
   const hash = execFileSync("sh", ["-c", `checkout=$1; . "$1/setup/software.sh"; modules_hash`, "sh", checkout]);
   for (const [kind, name, target] of [
