@@ -69,10 +69,11 @@ test("its reader of the protocol takes the kept corpus and what comes from it", 
   assert.deepEqual([status, stderr], [0, ""]);
   // It looks for leaks with ptrace, which is not emulated.
   const sanitizer = { ASAN_OPTIONS: "detect_leaks=0" };
-  const fuzzed = run("fuzz", ["3", CORPUS_DIRECTORY.pathname], sanitizer);
+  const kept = new URL("wire/", CORPUS_DIRECTORY);
+  const fuzzed = run("fuzz-wire", ["3", kept.pathname], sanitizer);
   assert.equal(fuzzed.status, 0, fuzzed.stderr);
   const { corpus, executions, edges } = JSON.parse(fuzzed.stdout);
-  assert.equal(corpus, readdirSync(CORPUS_DIRECTORY).length);
+  assert.equal(corpus, readdirSync(kept).length);
   assert.ok(executions >= 100 && edges > 100, fuzzed.stdout);
 });
 

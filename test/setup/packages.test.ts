@@ -7,9 +7,9 @@ import { test } from "node:test";
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 
 /** What set-up would see to for a command, by its own words. */
-function needed(command: string, full = "no"): string[] {
-  const script = `checkout=$1 command=$2 full=$3; . "$checkout/setup/machine.sh"; needed_packages`;
-  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, full], { encoding: "utf8" }).trim().split("\n");
+function needed(command: string, mode = "plain"): string[] {
+  const script = `checkout=$1 command=$2 mode=$3; . "$checkout/setup/machine.sh"; needed_packages`;
+  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, mode], { encoding: "utf8" }).trim().split("\n");
 }
 
 function listed(file: string): string[] {
@@ -31,9 +31,9 @@ test("packages that the full test alone needs are installed by it and by nothing
   const full = listed("packages-full");
   assert.ok(full.includes("clang"));
   for (const name of full) {
-    assert.ok(needed("test", "yes").includes(name), name);
+    assert.ok(needed("test", "full").includes(name), name);
     for (const command of ["test", "serve", "bench"]) assert.equal(needed(command).includes(name), false, command);
-    assert.equal(needed("serve", "yes").includes(name), false, name);
+    assert.equal(needed("serve", "full").includes(name), false, name);
   }
-  for (const name of listed("packages-test")) assert.ok(needed("test", "yes").includes(name), name);
+  for (const name of listed("packages-test")) assert.ok(needed("test", "full").includes(name), name);
 });

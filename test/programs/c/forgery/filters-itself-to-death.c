@@ -1,4 +1,4 @@
-/* Kills itself by a system call filter of its own: SIGSYS comes from the kernel, the rule is the program's. */
+/* Would have itself killed by a system call filter of its own: SIGSYS from the kernel, by the program's rule. Exit code 9: refused. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
