@@ -7,21 +7,21 @@
 
 for part in variants run leftovers; do . "$checkout/setup/test-$part.sh"; done
 
-mode=plain
+test_mode=plain
 case ${1-} in
 full)
-  mode=full
+  test_mode=full
   shift
   ;;
 on)
-  mode=on
+  test_mode=on
   case " $variants " in *" ${2:-none} "*) ;; *) misuse "'assay test on' takes one of: $variants" ;; esac
   variants=$2
   shift 2
   ;;
 esac
 word=${1-}
-case $mode-$word in
+case $test_mode-$word in
 plain-) variants=$beside ;;
 plain-*) variants= ;;
 esac
@@ -31,7 +31,7 @@ for variant in $variants; do
   reason=$("lacks_$variant")
   if [ -z "$reason" ]; then
     there="${there:+$there }$variant"
-  elif [ $mode = plain ] || [ $mode-$variant = full-v1 ]; then
+  elif [ $test_mode = plain ] || [ $test_mode-$variant = full-v1 ]; then
     lacking="not tried: $(of "$variant" about), because $reason"
   else
     fail "this machine cannot have the variant $variant: $reason"
@@ -75,7 +75,7 @@ check() {
   clean_env exec "TERM NO_COLOR" PATH="$(dirname "$node"):$PATH" "$node" test/check.ts
 }
 
-if [ -z "$word" ] && [ $mode != on ]; then
+if [ -z "$word" ] && [ $test_mode != on ]; then
   wait_for check
   [ "$node_status" -eq 0 ] || fail "the checks found something; the tests were not run"
 fi
@@ -85,12 +85,12 @@ wanted=$variants variants=
 for variant in $wanted; do
   if choose_for "$variant"; then variants="$variants $variant"; fi
 done
-[ $mode = plain ] || [ -n "$variants" ] || fail "no test was run: $word is in none of $engine_suites"
+[ $test_mode = plain ] || [ -n "$variants" ] || fail "no test was run: $word is in none of $engine_suites"
 
 status=0 taps=
 clock
 tests_start=$now
-case $mode in
+case $test_mode in
 plain)
   [ -z "$variants" ] || start_beside "$beside"
   run_machine
@@ -109,6 +109,8 @@ full)
   ;;
 on) run_variant "$wanted" ;;
 esac
+# Whatever went wrong in here: a run that ran nothing is not a good one.
+[ -n "$taps" ] || fail "no test was run"
 # shellcheck disable=SC2086 # file names of ours
 [ -z "$variants" ] || total $taps
 

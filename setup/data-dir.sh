@@ -28,9 +28,9 @@ only_root_changes_data() {
     if [ -e "$way" ]; then
       # %f: the mode in hex; of its bits, 022 is writing by group and others, 01000 is sticky.
       owner_and_mode=$(stat -c '%u 0x%f' -- "$way")
-      mode=${owner_and_mode#* }
-      writable=$((mode & 022))
-      if [ "$way" != "$data" ] && [ $((mode & 01000)) -ne 0 ]; then writable=0; fi
+      way_mode=${owner_and_mode#* }
+      writable=$((way_mode & 022))
+      if [ "$way" != "$data" ] && [ $((way_mode & 01000)) -ne 0 ]; then writable=0; fi
       [ "${owner_and_mode% *}" -eq 0 ] && [ $writable -eq 0 ] ||
         fail "only root may be able to change the data directory, but $way belongs to somebody else or can be written by others"
     fi

@@ -5,7 +5,7 @@ service_user=assay
 needed_packages() {
   set -- "$checkout/setup/packages"
   [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
-  [ "$command ${mode-}" != "test full" ] || set -- "$@" "$checkout/setup/packages-full"
+  [ "$command ${test_mode-}" != "test full" ] || set -- "$@" "$checkout/setup/packages-full"
   sed -e '/^#/d' -e 's/ .*//' "$@"
   command -v npm >/dev/null || echo npm
 }

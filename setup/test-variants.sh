@@ -32,7 +32,7 @@ use_uml() {
   suites=$engine_suites
   kernel=test/kernel/uml machine=${uml-}
   patience=5
-  if [ "$mode" = plain ]; then
+  if [ "$test_mode" = plain ]; then
     # It has no core to itself, and to it the time that others have is its programs' own.
     patience=8 seconds=1800
     suites='test/forgery/ test/attacks/ test/matrix/'

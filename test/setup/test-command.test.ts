@@ -146,6 +146,14 @@ test("a run fails when a test fails on the other kernel, when it runs none, and 
   assert.equal((await fake.run("test", "on", "uml", "matrix/none")).code, 1);
 });
 
+test("a run in which set-up has garbled what was asked for runs nothing, and is not a good one", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS }));
+  fake.write("setup/uml.sh", "find_uml() { uml=/ test_mode=garbled; }\n");
+  const { code, stderr } = await fake.run("test");
+  assert.equal(code, 1);
+  assert.match(stderr, /no test was run\n$/);
+});
+
 test("of what fails on this machine no further variant is tried, but the one beside it is heard", async () => {
   using fake = withKernel(checkoutWith({ "matrix/cells": `${TELLS}\nif (!(patience > 1)) throw new Error("bad");` }));
   for (const [words, expected] of [
