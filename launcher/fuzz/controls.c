@@ -61,7 +61,7 @@ static void check_status(const struct box *b, const char *text)
 static void check_mounts(const struct box *b, const char *text)
 {
 	static const char *const needed[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid", "/proc"};
-	PROMISE(!noted(b, "own_image") || strstr(text, " - overlay"));
+	PROMISE(!noted(b, "own_image") || strstr(text, "overlay"));
 	for (size_t i = 0; noted(b, "restricted_proc") && i < sizeof needed / sizeof *needed; i++)
 		PROMISE(strstr(text, needed[i]));
 }
