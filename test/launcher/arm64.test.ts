@@ -22,7 +22,8 @@ after(() => rmSync(directory, { recursive: true }));
 const build = (script: string, CC: string, ...options: string[]) =>
   spawnSync("sh", [join(launcherDirectory, script), ...options, directory], {
     encoding: "utf8",
-    env: { PATH: process.env.PATH, CC },
+    // The memory that the address sanitizer wants is not there in every release of the emulator.
+    env: { PATH: process.env.PATH, CC, SANITIZERS: "undefined" },
   });
 const run = (program: string, args: readonly string[], env: Record<string, string> = {}) =>
   spawnSync(join(arm64, "run"), [join(directory, program), ...args], {
@@ -67,10 +68,8 @@ test("it describes the same protocol and the same build as this machine's own", 
 test("its reader of the protocol takes the kept corpus and what comes from it", LIMIT, () => {
   const { status, stderr } = build("fuzz/build", compiler);
   assert.deepEqual([status, stderr], [0, ""]);
-  // It looks for leaks with ptrace, which is not emulated.
-  const sanitizer = { ASAN_OPTIONS: "detect_leaks=0" };
   const kept = new URL("wire/", CORPUS_DIRECTORY);
-  const fuzzed = run("fuzz-wire", ["3", kept.pathname], sanitizer);
+  const fuzzed = run("fuzz-wire", ["3", kept.pathname]);
   assert.equal(fuzzed.status, 0, fuzzed.stderr);
   const { corpus, executions, edges } = JSON.parse(fuzzed.stdout);
   assert.equal(corpus, readdirSync(kept).length);
