@@ -208,10 +208,10 @@ describe("a program beside one that takes what it can get", () => {
 
     assert.deepEqual(verdictOf(ended), UNTOUCHED, stderr);
     assert.deepEqual([torn.int("REAPED"), torn.int("PIDS_LEFT")], [1, 0]);
-    // Only its wall time grows, and the kernel's own account of that is evidence.
+    // Only its wall time grows, and the kernel's own account of that is evidence; interrupts and the like are not in it.
     const waited = ended.optionalInt("PRESSURE_FULL_USEC");
-    if (waited !== null && share < 0.75)
-      assert.ok(waited > (1 - share) * 0.5 * 1.5e6, `${share} of a CPU, and waited ${waited} us`);
+    if (waited !== null && share < 0.6)
+      assert.ok(waited > (1 - share) * 0.25 * 1.5e6, `${share} of a CPU, and waited ${waited} us`);
     return { share, theirs };
   }
 });
