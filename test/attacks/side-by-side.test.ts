@@ -180,13 +180,13 @@ describe("a program beside one that takes what it can get", () => {
     test(`${hog}: it keeps its share of the CPU, and its verdict`, async () => {
       // What else runs on the machine takes more from one core than from another at times, but not each time.
       for (let tries = 1; ; tries++) {
-        const { share, theirs } = await beside(code);
-        if (share > theirs / 2) return;
-        assert.ok(tries < 3, `${share} of a CPU beside ${theirs} of each`);
+        const { share, theirs, told, waited } = await beside(code);
+        if (share > theirs / 2 && told) return;
+        assert.ok(tries < 3, `${share} of a CPU beside ${theirs} of each, and waited ${waited} us`);
       }
     });
 
-  async function beside(code: string): Promise<{ share: number; theirs: number }> {
+  async function beside(code: string) {
     const [quiet, loud] = await Promise.all([connected(launcher.socket), connected(launcher.socket)]);
     let over = false;
     let [taken, began] = [0, performance.now()];
@@ -210,9 +210,8 @@ describe("a program beside one that takes what it can get", () => {
     assert.deepEqual([torn.int("REAPED"), torn.int("PIDS_LEFT")], [1, 0]);
     // Only its wall time grows, and the kernel's own account of that is evidence; interrupts and the like are not in it.
     const waited = ended.optionalInt("PRESSURE_FULL_USEC");
-    if (waited !== null && share < 0.6)
-      assert.ok(waited > (1 - share) * 0.25 * 1.5e6, `${share} of a CPU, and waited ${waited} us`);
-    return { share, theirs };
+    const told = waited === null || share >= 0.75 || waited > (1 - share) * 0.5 * 1.5e6;
+    return { share, theirs, told, waited };
   }
 });
 
