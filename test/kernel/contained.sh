@@ -30,6 +30,25 @@ contained() {
   return 1
 }
 
+# boot HOST DIR KERNEL ARGUMENTS...: for process 1 of those namespaces. When the command has left its status, all that counts is
+# done: a kernel that does not halt then (user-mode Linux was seen to hang after its last words) is not waited for.
+boot() {
+  host=$1 result=$2/status late=0
+  shift 2
+  "$@" &
+  kernel=$!
+  while sleep 1 && kill -0 "$kernel" 2>/dev/null; do
+    [ -f "$result" ] || continue
+    late=$((late + 1))
+    [ $late -le 10 ] || break
+  done
+  if [ $late -gt 10 ]; then
+    echo "$host did not halt within 10 s of the end of its command, and was killed" >&2
+    return
+  fi
+  wait "$kernel"
+}
+
 # make_place DIR APP: what the run on the machine's own kernel has for its tests, empty, and the languages of this one.
 make_place() {
   for place in data:755 cache:755 tmp:1777; do
