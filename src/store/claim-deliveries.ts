@@ -53,6 +53,25 @@ export async function claimDue(
   );
 }
 
+/** Further ahead than any delay or lease goes, and than clocks of machines differ that are kept in step. */
+const FAR_MS = 60_000;
+
+/** The clock was set back: what would wait until it is there again is due now, and claims end a lease from now. */
+export async function bringNear(
+  trx: Transaction<Schema>,
+  { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
+): Promise<void> {
+  const pending = trx.updateTable("deliveries").where("state", "=", "pending");
+  await pending
+    .set({ next_at: nowMs })
+    .where("next_at", ">", nowMs + FAR_MS)
+    .execute();
+  await pending
+    .set({ lease_until: leaseUntilMs })
+    .where("lease_until", ">", nowMs + FAR_MS)
+    .execute();
+}
+
 interface Serving {
   readonly id: string;
   /** Attempts under way. */

@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../domain/submission.ts";
 import { type Ended, insertDeliveries } from "./outbox.ts";
@@ -16,10 +16,18 @@ interface Finished {
   readonly delivers: boolean;
 }
 
+/** The new value of `lease_until`: another one, whatever the clock says by now. That is how others see that a holder lives. */
+export function signOfLife(table: "submissions" | "workers", untilMs: number) {
+  const last = sql.ref<number>(`${table}.lease_until`);
+  return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
+}
+
 const UNLEASED = { worker_id: null, lease_until: null };
 
 export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs: number): Promise<boolean> {
-  const result = await held(trx, lease).set({ lease_until: leaseUntilMs }).executeTakeFirst();
+  const result = await held(trx, lease)
+    .set({ lease_until: signOfLife("submissions", leaseUntilMs) })
+    .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }
 
@@ -69,6 +77,18 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
   return result.numUpdatedRows > 0n;
 }
 
+/** All that runs, each as it is held now: an argument of sweep. */
+export async function readRunning(db: Kysely<Schema>) {
+  return await db
+    .selectFrom("submissions")
+    .select(["seq", "id", "project_id", "profile", "attempts", "fence", "lease_until"])
+    .where("status", "=", "running")
+    .orderBy("seq")
+    .execute();
+}
+
+type Running = Awaited<ReturnType<typeof readRunning>>[number];
+
 /**
  * Another process may renew, finish or sweep the same rows meanwhile. So each is taken only if
  * it is still as it was seen, and always in the same order, or two sweeps could wait for each other.
@@ -76,19 +96,11 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
 export async function sweep(
   trx: Transaction<Schema>,
   nowMs: number,
-  which: "expired" | "all",
+  abandoned: readonly Running[],
 ): Promise<Swept & Finished> {
-  const untilMs = which === "all" ? Number.MAX_SAFE_INTEGER : nowMs;
-  const expired = await trx
-    .selectFrom("submissions")
-    .select(["seq", "id", "project_id", "profile", "attempts", "fence"])
-    .where("status", "=", "running")
-    .where("lease_until", "<=", untilMs)
-    .orderBy("seq")
-    .execute();
   const swept = { requeued: [] as string[], failed: [] as string[] };
   let delivers = false;
-  for (const row of expired) {
+  for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
     const became = again
       ? { ...UNLEASED, status: "pending", started_at: null }
@@ -99,7 +111,7 @@ export async function sweep(
       .where("seq", "=", row.seq)
       .where("status", "=", "running")
       .where("fence", "=", row.fence)
-      .where("lease_until", "<=", untilMs)
+      .where("lease_until", "=", row.lease_until)
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
     swept[again ? "requeued" : "failed"].push(row.id);

@@ -26,13 +26,19 @@ export interface StoreOptions {
   readonly database: Database;
   /** Milliseconds since the epoch; the wall clock unless a test brings another. */
   readonly now?: () => number;
+  /** Milliseconds of a clock that is never set; the process's own unless a test brings another. */
+  readonly steady?: () => number;
 }
 
 /**
  * Opens the store and brings its schema up to date.
  * @throws when the database cannot be used, or its schema is newer than this program.
  */
-export async function openStore({ database, now = Date.now }: StoreOptions): Promise<Store> {
+export async function openStore({
+  database,
+  now = Date.now,
+  steady = () => performance.now(),
+}: StoreOptions): Promise<Store> {
   const engine = await openEngine(database);
   try {
     await migrate(engine);
@@ -40,7 +46,7 @@ export async function openStore({ database, now = Date.now }: StoreOptions): Pro
     await engine.db.destroy();
     throw error;
   }
-  return composeStore(engine, now);
+  return composeStore(engine, now, steady);
 }
 
 /**
@@ -61,7 +67,7 @@ export function openEngine(database: Database): Engine | Promise<Engine> {
   return database.kind === "sqlite" ? openSqlite(database.path) : openPostgres(database.url);
 }
 
-function composeStore(engine: Engine, now: () => number): Store {
+function composeStore(engine: Engine, now: () => number, steady: () => number): Store {
   const { notify } = engine.abilities;
   let listening: Listening | undefined;
   const wakeups = new Wakeups(() => {
@@ -71,7 +77,7 @@ function composeStore(engine: Engine, now: () => number): Store {
     );
   });
   const transactions = new Transactions(engine, wakeups);
-  const submissions = submissionStore(engine, transactions, wakeups, now);
+  const submissions = submissionStore(engine, transactions, wakeups, now, steady);
   return {
     submissions: submissions.store,
     accounts: accountStore(engine, transactions, now),

@@ -116,7 +116,7 @@ export interface SubmissionStore {
   claim(workerId: string, leaseMs: number, max?: number): Promise<Claim[]>;
 
   /**
-   * Extends the lease to now + leaseMs.
+   * Says that its holder lives, for another `leaseMs`.
    * @returns false when the lease is no longer ours: stop the run and forget it.
    */
   renew(lease: Lease, leaseMs: number): Promise<boolean>;
@@ -143,15 +143,15 @@ export interface SubmissionStore {
   repeat(lease: Lease): Promise<boolean>;
 
   /**
-   * Takes back what expired leases hold. A judge run is repeated until its attempts are
-   * used up, because it has no outside effect; an agent run, which may have had some, is
-   * never repeated. Both end as `error` then.
-   * @param which `all`: also what leases hold that have not expired, for who knows that no holder lives.
+   * Takes back what nobody has renewed for `leaseMs`, as calls of this method on this store have seen it: the
+   * first one sees nothing old, and so does one that comes later than a lease after the one before. A judge run
+   * is repeated until its attempts are used up, because it has no outside effect; an agent run, which may have
+   * had some, is never repeated. Both end as `error` then.
    */
-  sweep(which?: "expired" | "all"): Promise<Swept>;
+  sweep(leaseMs: number): Promise<Swept>;
 
-  /** @returns the time at which the earliest lease expires, or null: when to sweep next. */
-  nextExpiryMs(): Promise<number | null>;
+  /** The same with all that runs, for who knows that no holder lives. */
+  sweepAll(): Promise<Swept>;
 
   /** @returns undefined for an unknown id and for another account's submission alike. */
   get(id: string, accountId: string): Promise<Submission | undefined>;
@@ -296,15 +296,20 @@ export interface AnnouncedWorker {
   readonly provenAtMs: number;
 }
 
+export interface SeenWorker extends AnnouncedWorker {
+  /** Another one after every word of the worker; by its clock, the end of what it said last. */
+  readonly untilMs: number;
+}
+
 export interface WorkerStore {
-  /** Says what the worker is now; holds for `leaseMs` unless said again. */
+  /** Says what the worker is now; to be said again within `leaseMs`. */
   announce(worker: AnnouncedWorker, leaseMs: number): Promise<void>;
 
   /** Takes the announcement back. */
   leave(id: string): Promise<void>;
 
-  /** All whose announcement holds, longest there first. */
-  live(): Promise<AnnouncedWorker[]>;
+  /** All who are not forgotten yet, dead ones too, longest there first. */
+  announced(): Promise<SeenWorker[]>;
 
   /** Asks every worker, in whatever process, for a new proof. */
   askForProof(): Promise<void>;

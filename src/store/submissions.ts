@@ -1,8 +1,9 @@
+import { Silence } from "../domain/silence.ts";
 import { claim } from "./claim.ts";
 import type { Engine } from "./engine.ts";
 import { countPending, enqueue } from "./enqueue.ts";
-import { finish, release, renew, repeat, sweep } from "./lease.ts";
-import type { SubmissionStore } from "./port.ts";
+import { finish, readRunning, release, renew, repeat, sweep } from "./lease.ts";
+import type { SubmissionStore, Swept } from "./port.ts";
 import { readSubmission } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
 import { Waits } from "./waits.ts";
@@ -15,16 +16,29 @@ const ended = (id: string): Word => ({ kind: "ended", id });
 /**
  * Submissions and their queue. Each method is one transaction of the file that bears its
  * name; what is added here is which words it gives reason to say once it is durable.
- * @param now milliseconds since the epoch.
+ * @param now milliseconds since the epoch. @param steady milliseconds since whenever, as Silence takes them.
  */
 export function submissionStore(
   engine: Engine,
   transactions: Transactions,
   wakeups: Wakeups,
   now: () => number,
+  steady: () => number,
 ): { readonly store: SubmissionStore; readonly close: () => Promise<void> } {
   const { db } = engine;
   const waits = new Waits(wakeups);
+  const holders = new Silence(steady);
+  const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
+    if (abandoned.length === 0) return { requeued: [], failed: [] };
+    const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
+      words: ({ requeued, failed, delivers }) => [
+        ...failed.map(ended),
+        ...(requeued.length + failed.length > 0 ? [WORK] : []),
+        ...(delivers ? [DELIVERIES] : []),
+      ],
+    });
+    return swept;
+  };
   const store: SubmissionStore = {
     enqueue(request) {
       return transactions.run((trx) => enqueue(trx, engine.abilities, request), {
@@ -67,24 +81,15 @@ export function submissionStore(
       return transactions.run((trx) => repeat(trx, lease), { words: (repeated) => (repeated ? [WORK] : []) });
     },
 
-    async sweep(which = "expired") {
-      const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), which), {
-        words: ({ requeued, failed, delivers }) => [
-          ...failed.map(ended),
-          ...(requeued.length + failed.length > 0 ? [WORK] : []),
-          ...(delivers ? [DELIVERIES] : []),
-        ],
-      });
-      return swept;
+    async sweep(leaseMs) {
+      const running = await readRunning(db);
+      const held = new Map(running.map(({ id, fence, lease_until }) => [id, `${fence} ${lease_until}`]));
+      const silent = holders.look(held, leaseMs);
+      return await take(running.filter(({ id }) => silent.has(id)));
     },
 
-    async nextExpiryMs() {
-      const { next } = await db
-        .selectFrom("submissions")
-        .select((eb) => eb.fn.min("lease_until").as("next"))
-        .where("status", "=", "running")
-        .executeTakeFirstOrThrow();
-      return next;
+    async sweepAll() {
+      return await take(await readRunning(db));
     },
 
     get(id, accountId) {

@@ -1,8 +1,12 @@
 import type { Readiness } from "../domain/readiness.ts";
 import type { Engine } from "./engine.ts";
+import { signOfLife } from "./lease.ts";
 import type { WorkerStore } from "./port.ts";
 import type { Transactions } from "./transactions.ts";
 import type { Wakeups } from "./wakeups.ts";
+
+/** By the clock of another machine, which may be wrong: one that is cleared away too early comes back with its next word. */
+const FORGOTTEN_AFTER_MS = 3_600_000;
 
 /** Who runs submissions, as services without a worker of their own see it. @param now milliseconds since the epoch. */
 export function workerStore(
@@ -19,19 +23,21 @@ export function workerStore(
         languages: JSON.stringify(languages),
         readiness: JSON.stringify(readiness),
         proven_at: provenAtMs,
-        lease_until: now() + leaseMs,
       };
+      const untilMs = now() + leaseMs;
       await transactions.run(async (trx) => {
         // Whoever speaks clears away those who have long been silent: a killed worker cannot.
         await trx
           .deleteFrom("workers")
-          .where("lease_until", "<", now() - leaseMs)
+          .where("lease_until", "<", now() - FORGOTTEN_AFTER_MS)
           .where("id", "!=", id)
           .execute();
         await trx
           .insertInto("workers")
-          .values({ id, announced_at: now(), ...said })
-          .onConflict((conflict) => conflict.column("id").doUpdateSet(said))
+          .values({ id, announced_at: now(), lease_until: untilMs, ...said })
+          .onConflict((conflict) =>
+            conflict.column("id").doUpdateSet({ lease_until: signOfLife("workers", untilMs), ...said }),
+          )
           .execute();
       }, changed);
     },
@@ -40,20 +46,15 @@ export function workerStore(
       await transactions.run((trx) => trx.deleteFrom("workers").where("id", "=", id).execute(), changed);
     },
 
-    async live() {
-      const rows = await db
-        .selectFrom("workers")
-        .selectAll()
-        .where("lease_until", ">", now())
-        .orderBy("announced_at")
-        .orderBy("id")
-        .execute();
+    async announced() {
+      const rows = await db.selectFrom("workers").selectAll().orderBy("announced_at").orderBy("id").execute();
       return rows.map((row) => ({
         id: row.id,
         slots: row.slots,
         languages: JSON.parse(row.languages) as string[],
         readiness: JSON.parse(row.readiness) as Readiness,
         provenAtMs: row.proven_at,
+        untilMs: row.lease_until,
       }));
     },
 

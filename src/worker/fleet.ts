@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
-import type { AnnouncedWorker, Store } from "../store/port.ts";
+import { Silence } from "../domain/silence.ts";
+import type { SeenWorker, Store } from "../store/port.ts";
 
 export interface FleetOptions {
   readonly store: Store;
@@ -14,8 +15,8 @@ export interface FleetOptions {
 const PROOF_HOLDS_MS = 5_000;
 /** How long workers may take for a proof: a whole run, behind nobody. */
 const PATIENCE_MS = 10_000;
-/** Clocks of machines differ by this at most. A proof from further ahead would stay fresh for as long as that clock is wrong. */
-const SKEW_MS = 5_000;
+/** Looks within one lease, should nobody say anything. */
+const LOOKS_PER_LEASE = 3;
 
 /**
  * All workers of the database as one engine: what services ask that share it. Knows only what
@@ -24,8 +25,12 @@ const SKEW_MS = 5_000;
 export class Fleet implements Engine {
   readonly #options: FleetOptions;
   readonly #unsubscribe: () => void;
-  #live: readonly AnnouncedWorker[] = [];
-  #silence: NodeJS.Timeout | undefined;
+  readonly #voices = new Silence();
+  readonly #proofs = new Silence();
+  #live: readonly SeenWorker[] = [];
+  /** Whose proof is not one that we have just seen change. */
+  #stale: ReadonlySet<string> = new Set();
+  #nextTimer: NodeJS.Timeout | undefined;
   #underWay: Promise<Readiness> | null = null;
   #onLook = new Set<() => void>();
   #stopped = false;
@@ -66,12 +71,12 @@ export class Fleet implements Engine {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unsubscribe();
-    clearTimeout(this.#silence);
+    clearTimeout(this.#nextTimer);
     for (const wake of this.#onLook) wake();
   }
 
   async #proven(): Promise<Readiness> {
-    this.#live = await this.#options.store.workers.live();
+    await this.#see();
     if (this.#live.length === 0) return notReady("no worker is there");
     if (!this.#ready()) {
       const deadline = performance.now() + PATIENCE_MS;
@@ -99,22 +104,34 @@ export class Fleet implements Engine {
     return this.#live.some((worker) => this.#isFresh(worker) && worker.readiness.ready);
   }
 
-  #isFresh({ provenAtMs }: AnnouncedWorker): boolean {
-    const ageMs = Date.now() - provenAtMs;
-    return ageMs < (this.#options.proofHoldsMs ?? PROOF_HOLDS_MS) && ageMs >= -SKEW_MS;
+  #isFresh({ id }: SeenWorker): boolean {
+    return !this.#stale.has(id);
+  }
+
+  /** By our own clock: how long ago a worker spoke is only believed to its row until we have seen it speak ourselves. */
+  async #see(): Promise<void> {
+    const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
+    const all = await store.workers.announced();
+    const said = new Map(all.map(({ id, untilMs }) => [id, untilMs]));
+    const ago = (id: string) => Math.max(Date.now() - ((said.get(id) ?? 0) - leaseMs), 0);
+    const silent = this.#voices.look(said, leaseMs, ago);
+    this.#live = all.filter(({ id }) => !silent.has(id));
+    const proofs = new Map(this.#live.map(({ id, provenAtMs }) => [id, provenAtMs]));
+    this.#stale = this.#proofs.look(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
   }
 
   /** Looks who is there. Workers that die say nothing, so silence is a reason to look, too. */
   async #look(): Promise<void> {
     if (this.#stopped) return;
-    clearTimeout(this.#silence);
+    clearTimeout(this.#nextTimer);
     try {
-      this.#live = await this.#options.store.workers.live();
+      await this.#see();
     } catch (error) {
       this.#options.log.warn({ err: error }, "the workers could not be seen");
     }
-    clearTimeout(this.#silence);
-    if (!this.#stopped) this.#silence = setTimeout(() => void this.#look(), this.#options.leaseMs);
+    clearTimeout(this.#nextTimer);
+    const pauseMs = this.#options.leaseMs / LOOKS_PER_LEASE;
+    if (!this.#stopped) this.#nextTimer = setTimeout(() => void this.#look(), pauseMs);
     for (const wake of this.#onLook) wake();
   }
 

@@ -24,8 +24,8 @@ export interface WorkerOptions {
   readonly log: Logger;
 }
 
-/** Renewals within one lease: two may fail before it is lost. */
-const RENEWALS_PER_LEASE = 3;
+/** Renewals, and looks at those of others, within one lease: two may fail before it is lost. */
+const LOOKS_PER_LEASE = 3;
 
 const FINISH_AGAIN_MS = 250;
 
@@ -77,8 +77,8 @@ export class Worker implements Engine {
     );
     this.#unsubscribe = options.store.onWork(() => this.#wake());
     this.#timers = [
-      setInterval(() => void this.#renewAll(), options.leaseMs / RENEWALS_PER_LEASE),
-      setInterval(() => void this.#sweep(), options.leaseMs),
+      setInterval(() => void this.#renewAll(), options.leaseMs / LOOKS_PER_LEASE),
+      setInterval(() => void this.#sweep(), options.leaseMs / LOOKS_PER_LEASE),
     ];
     this.begun = this.#begin();
   }
@@ -134,7 +134,7 @@ export class Worker implements Engine {
       if (this.#stopping) return;
       log.info({ languages: this.languages() }, "languages proven");
       // Where there is one process, whoever held a lease is dead: nobody has to wait until it runs out.
-      await this.#sweep(store.manyProcesses ? "expired" : "all");
+      await this.#sweep(!store.manyProcesses);
       await this.#slots.open(workers);
       this.#proveRestLater();
     } catch (error) {
@@ -273,10 +273,10 @@ export class Worker implements Engine {
     }
   }
 
-  async #sweep(which: "expired" | "all" = "expired"): Promise<void> {
-    const { store, log } = this.#options;
+  async #sweep(all = false): Promise<void> {
+    const { store, leaseMs, log } = this.#options;
     try {
-      const { requeued, failed } = await store.submissions.sweep(which);
+      const { requeued, failed } = await (all ? store.submissions.sweepAll() : store.submissions.sweep(leaseMs));
       if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "taken back from who held it");
     } catch (error) {
       log.error({ err: error }, "sweep failed");

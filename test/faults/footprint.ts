@@ -43,21 +43,25 @@ function list(directory: string): string[] {
   }
 }
 
-function family(root: number): number[] {
+export function family(root: number): number[] {
   const all = [root];
   for (const pid of all) all.push(...childrenOf(pid));
   return all;
 }
 
-function namespacesOf(pids: readonly number[]): number {
+/** Those in which somebody of them is, and those that somebody holds by a descriptor. */
+export function namespacesOf(pids: readonly number[]): number {
   const seen = new Set<string>();
-  for (const pid of pids)
-    for (const kind of KINDS)
+  for (const pid of pids) {
+    const held = list(`/proc/${pid}/fd`).map((fd) => `fd/${fd}`);
+    for (const link of [...KINDS.map((kind) => `ns/${kind}`), ...held])
       try {
-        seen.add(readlinkSync(`/proc/${pid}/ns/${kind}`));
+        const target = readlinkSync(`/proc/${pid}/${link}`);
+        if (KINDS.some((kind) => target.startsWith(`${kind}:[`))) seen.add(target);
       } catch {
         // it has just ended
       }
+  }
   return seen.size;
 }
 

@@ -10,6 +10,7 @@ import { source } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { childrenOf, groupsOf, hostMounts, read } from "../launcher/machine.ts";
 import { postgresServer } from "../store/temporary.ts";
+import { family, namespacesOf } from "./footprint.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
@@ -83,12 +84,12 @@ function victims(there: RealServe, kind: Victim): number[] {
   return slots.flatMap(childrenOf).filter((pid) => read(`/proc/${pid}/comm`) === "assay-init\n");
 }
 
-/** What is there of it: processes, groups, mounts. Counted when nothing runs. */
+/** What is there of it: processes, groups, namespaces. Counted when nothing runs. */
 function remains(there: RealServe) {
-  const family = [there.process.pid ?? 0];
-  for (const pid of family) family.push(...childrenOf(pid));
   const launcher = there.launcher() ?? 0;
-  const uids = family.map((pid) => Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1]));
+  const uids = family(there.process.pid ?? 0).map((pid) =>
+    Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1]),
+  );
   const base = Number(/--uid-base\0(\d+)/.exec(read(`/proc/${launcher}/cmdline`))?.[1]);
   const everybody = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const inRange = everybody.filter((pid) => {
@@ -100,6 +101,7 @@ function remains(there: RealServe) {
     anybodys: inRange.length,
     slots: childrenOf(launcher).length,
     groups: groupsOf({ instance: there.instance() }).length,
+    namespaces: namespacesOf(family(launcher)),
   };
 }
 

@@ -70,12 +70,11 @@ onEachEngine((temporaryStore) => {
         await restoreStore({ database }, stream(lines)),
         lines.filter((line) => line.startsWith("[")).length,
       );
-      clock.nowMs += 2_000;
       const restored = await openStore({ database, now: () => clock.nowMs });
       try {
         assert.deepEqual(body(await linesOf(restored)), body(lines));
         // Its worker is not here.
-        assert.deepEqual((await restored.submissions.sweep()).requeued, [running]);
+        assert.deepEqual((await restored.submissions.sweepAll()).requeued, [running]);
         assert.equal((await restored.submissions.claim("w", 1_000, 2)).length, 2);
         const later = await addProject(restored, "later");
         await endOne(restored, later);

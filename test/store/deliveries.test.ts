@@ -5,7 +5,7 @@ import type { Attempt } from "../../src/domain/delivery.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { DeliveryClaim, Store } from "../../src/store/port.ts";
 import { ACTOR, addEndpoint, addProject, DONE, endOne, submit } from "../webhooks/project.ts";
-import { onEachEngine, START_MS } from "./temporary.ts";
+import { onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
 const LEASE_MS = 1_000;
 
@@ -31,9 +31,9 @@ const all = (store: Store) => store.deliveries.list({ max: 100 });
 
 onEachEngine((temporaryStore) => {
   async function room(t: TestContext) {
-    const { store, clock } = await temporaryStore(t);
+    const { store, clock, another } = await temporaryStore(t);
     const project = await addProject(store);
-    return { store, clock, project, endpoint: async () => (await addEndpoint(store, project)).id };
+    return { store, clock, project, another, endpoint: async () => (await addEndpoint(store, project)).id };
   }
 
   test("a result comes with one delivery for each active endpoint of its project", async (t) => {
@@ -50,6 +50,27 @@ onEachEngine((temporaryStore) => {
       assert.deepEqual([nextAtMs, attempts, reason], [START_MS, [], null]);
     }
   });
+
+  for (const [who, restarted] of [
+    ["the process that goes on", false],
+    ["one that starts after it", true],
+  ] as const) {
+    test(`a clock that is set back by an hour delays no attempt by that hour: seen by ${who}`, async (t) => {
+      const { store, clock, project, endpoint, another } = await room(t);
+      await endpoint();
+      await endOne(store, project);
+      await endOne(store, project);
+      const [again, lost] = await claimAll(store);
+      assert.ok(again && lost);
+      const next = { state: "pending", atMs: clock.nowMs + 5_000 } as const;
+      await store.deliveries.recordAttempt(again, attempt(503), next);
+      clock.nowMs -= 3_600_000;
+      const seeing = restarted ? await another() : store;
+      assert.deepEqual([(await claimOne(seeing)).id, await claimAll(seeing)], [again.id, []]);
+      clock.nowMs += LEASE_MS;
+      assert.deepEqual((await claimAll(seeing)).map(({ id }) => id).sort(), [again.id, lost.id].sort());
+    });
+  }
 
   test("a key without a project delivers nothing, whatever endpoints there are", async (t) => {
     const { store, endpoint, project } = await room(t);
@@ -71,8 +92,7 @@ onEachEngine((temporaryStore) => {
     await store.submissions.release(mine.lease, true);
     const swept = await submit(store, project, "agent");
     await store.submissions.claim("w", LEASE_MS);
-    clock.nowMs += LEASE_MS;
-    await store.submissions.sweep();
+    await sweepLater(store, clock, LEASE_MS);
     assert.deepEqual(
       (await all(store)).map(({ messageId }) => messageId),
       [swept, released, finished],
@@ -93,8 +113,7 @@ onEachEngine((temporaryStore) => {
     await store.submissions.release(first.lease, true);
     const [second] = await store.submissions.claim("w", LEASE_MS);
     assert.ok(second);
-    clock.nowMs += LEASE_MS;
-    await store.submissions.sweep();
+    await sweepLater(store, clock, LEASE_MS);
     assert.equal(await store.submissions.finish(second.lease, DONE), false);
     assert.deepEqual(await all(store), []);
   });

@@ -4,7 +4,7 @@ import { internalError } from "../../src/domain/outcome.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { report } from "../verdict/reports.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
 const LEASE_MS = 1000;
 const DONE = conclude({ execute: report({ stdout: Buffer.from([0, 255, 10]), stderr: Buffer.from("e") }) });
@@ -41,30 +41,58 @@ onEachEngine((temporaryStore) => {
     const { store, clock, claim, read } = await running(t);
     await store.submissions.finish(claim.lease, DONE);
     const before = await read();
-    clock.nowMs += 10 * LEASE_MS;
     assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), false);
     assert.equal(await store.submissions.release(claim.lease, false), false);
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
+    assert.deepEqual(await sweepLater(store, clock, LEASE_MS), { requeued: [], failed: [] });
+    assert.deepEqual(await store.submissions.sweepAll(), { requeued: [], failed: [] });
     assert.deepEqual(await store.submissions.claim("w", LEASE_MS), []);
     assert.deepEqual(await read(), before);
   });
 
-  test("a renewed lease is not swept; one that expired is", async (t) => {
+  test("a renewed lease is not swept; one that nobody renewed for its time is", async (t) => {
     const { store, clock, claim, read } = await running(t);
-    clock.nowMs += LEASE_MS - 1;
+    const NOTHING = { requeued: [], failed: [] };
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), NOTHING);
+    clock.steadyMs += LEASE_MS - 1;
     assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), true);
-    clock.nowMs += LEASE_MS - 1;
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
-    clock.nowMs += 1;
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [claim.submission.id], failed: [] });
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), NOTHING);
+    clock.steadyMs += LEASE_MS - 1;
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), NOTHING);
+    clock.steadyMs += 1;
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [claim.submission.id], failed: [] });
     const submission = await read();
     assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
   });
 
+  for (const stepMs of [-3_600_000, 3_600_000]) {
+    const when = `a clock that is set ${stepMs < 0 ? "back" : "forward"} by an hour`;
+    test(`${when} takes nothing from who renews, and keeps nothing for who does not`, async (t) => {
+      const { store, clock, claim } = await running(t, "agent");
+      await store.submissions.sweep(LEASE_MS);
+      clock.nowMs += stepMs;
+      for (let i = 0; i < 5; i++) {
+        clock.steadyMs += LEASE_MS / 2;
+        assert.equal(await store.submissions.renew(claim.lease, LEASE_MS), true);
+        assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [], failed: [] });
+      }
+      clock.nowMs -= stepMs;
+      clock.steadyMs += LEASE_MS;
+      assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [], failed: [claim.submission.id] });
+    });
+  }
+
+  test("who could not look for longer than a lease takes nothing: nobody could be seen to live", async (t) => {
+    const { store, clock, claim } = await running(t);
+    await store.submissions.sweep(LEASE_MS);
+    clock.steadyMs += LEASE_MS + 1;
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [], failed: [] });
+    clock.steadyMs += LEASE_MS;
+    assert.deepEqual((await store.submissions.sweep(LEASE_MS)).requeued, [claim.submission.id]);
+  });
+
   test("a worker whose lease was taken back can change nothing", async (t) => {
     const { store, clock, claim, read } = await running(t);
-    clock.nowMs += LEASE_MS;
-    await store.submissions.sweep();
+    await sweepLater(store, clock, LEASE_MS);
     const second = await claimOne(store, claim.lease.workerId);
     assert.equal(second.lease.attempt, 2);
     assert.equal(await store.submissions.finish(claim.lease, internalError("late")), false);
@@ -77,12 +105,10 @@ onEachEngine((temporaryStore) => {
   test("judge work that is lost three times becomes an error", async (t) => {
     const { store, clock, claim, read } = await running(t);
     for (const attempt of [1, 2]) {
-      clock.nowMs += LEASE_MS;
-      assert.equal((await store.submissions.sweep()).requeued.length, 1, `attempt ${attempt}`);
+      assert.equal((await sweepLater(store, clock, LEASE_MS)).requeued.length, 1, `attempt ${attempt}`);
       await claimOne(store);
     }
-    clock.nowMs += LEASE_MS;
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
+    assert.deepEqual(await sweepLater(store, clock, LEASE_MS), { requeued: [], failed: [claim.submission.id] });
     const submission = await read();
     assert.equal(submission?.status, "error");
     assert.equal(submission?.outcome?.judgement.verdict, "IE");
@@ -91,8 +117,7 @@ onEachEngine((temporaryStore) => {
 
   test("agent work that is lost is never repeated", async (t) => {
     const { store, clock, claim, read } = await running(t, "agent");
-    clock.nowMs += LEASE_MS;
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [claim.submission.id] });
+    assert.deepEqual(await sweepLater(store, clock, LEASE_MS), { requeued: [], failed: [claim.submission.id] });
     assert.equal((await read())?.status, "error");
   });
 
@@ -119,10 +144,10 @@ onEachEngine((temporaryStore) => {
     assert.equal((await read())?.status, "running");
   });
 
-  test("who knows that no holder lives takes back all, also what has not expired", async (t) => {
+  test("who knows that no holder lives takes back all at once", async (t) => {
     const { store, claim, read } = await running(t);
-    assert.deepEqual(await store.submissions.sweep(), { requeued: [], failed: [] });
-    assert.deepEqual(await store.submissions.sweep("all"), { requeued: [claim.submission.id], failed: [] });
+    assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [], failed: [] });
+    assert.deepEqual(await store.submissions.sweepAll(), { requeued: [claim.submission.id], failed: [] });
     assert.equal((await read())?.status, "pending");
     assert.equal(await store.submissions.finish(claim.lease, DONE), false);
   });

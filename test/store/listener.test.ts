@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { Store } from "../../src/store/port.ts";
-import { addKey, enqueue, postgresServer, temporaryPostgres } from "./temporary.ts";
+import { addKey, enqueue, postgresServer, sweepLater, temporaryPostgres } from "./temporary.ts";
 
 const LIMIT = { timeout: 30_000 };
 const NEVER = new AbortController().signal;
@@ -120,8 +120,7 @@ test("a sweep that ends hundreds at once wakes each who waits for one of them", 
   await there.submissions.claim("w", 1_000, 300);
   const waiting = ids.map((id) => here.submissions.whenTerminal(id, key.accountId, NEVER));
   await sleep(100);
-  clock.nowMs += 1_000;
-  assert.equal((await there.submissions.sweep()).failed.length, 300);
+  assert.equal((await sweepLater(there, clock, 1_000)).failed.length, 300);
   for (const submission of await Promise.all(waiting)) assert.equal(submission?.status, "error");
 });
 

@@ -23,7 +23,8 @@ interface Expected {
   readonly profile: "judge" | "agent";
   status: Status;
   attempts: number;
-  leaseUntilMs: number;
+  /** Changes with every claim and renewal. */
+  signs: number;
   lease: Lease | null;
   readonly idempotency: { readonly key: string; readonly code: string } | null;
 }
@@ -37,6 +38,7 @@ type Operation = { readonly by: number } & (
   | { kind: "repeat"; pick: number }
   | { kind: "sweep" }
   | { kind: "clock"; stepMs: number }
+  | { kind: "pass"; ms: number }
   | { kind: "forget"; worker: number }
   | { kind: "restart" }
 );
@@ -62,8 +64,9 @@ const operations: fc.WeightedArbitrary<object>[] = [
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("release"), pick: fc.nat(), begun: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("repeat"), pick: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("sweep") }) },
-  // A wall clock may also step back.
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass"), ms: fc.nat(LEASE_MS + 100) }) },
+  // A wall clock may be set, and that is to mean nothing.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
   // A worker that crashes: its leases are held by nobody.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget"), worker: fc.nat(2) }) },
   // A process that is stopped and started again.
@@ -74,8 +77,15 @@ const operation = fc
   .tuple(fc.oneof(...operations), fc.nat(PROCESSES - 1))
   .map(([what, by]) => ({ ...what, by })) as fc.Arbitrary<Operation>;
 
+/** What a process has seen of those that run: since when each is as it is. */
+interface Seen {
+  atMs: number;
+  readonly since: Map<string, { readonly signs: number; readonly ms: number }>;
+}
+
 class Model {
   readonly all: Expected[] = [];
+  readonly #seen: Seen[] = [];
   readonly stale: Lease[] = [];
   readonly #stores: Store[];
   readonly #open: () => Promise<Store>;
@@ -99,11 +109,12 @@ class Model {
   async apply(op: Operation): Promise<void> {
     this.#store = this.#by(op.by);
     if (op.kind === "clock") this.#clock.nowMs += op.stepMs;
+    else if (op.kind === "pass") this.#clock.steadyMs += op.ms;
     else if (op.kind === "enqueue") await this.#enqueue(op);
     else if (op.kind === "claim") await this.#claim(WORKERS[op.worker] ?? "w0", op.max);
     else if (op.kind === "forget") this.#forget(WORKERS[op.worker] ?? "w0");
     else if (op.kind === "restart") await this.#restart(op.by);
-    else if (op.kind === "sweep") await this.#sweep();
+    else if (op.kind === "sweep") await this.#sweep(op.by);
     else if (op.kind === "stale") await this.#useStale(op.pick);
     else await this.#useLease(op);
   }
@@ -153,7 +164,7 @@ class Model {
     if (!made) return;
     const { id } = made.submission;
     for (const result of results) assert.ok("submission" in result && result.submission.id === id);
-    this.all.push({ id, key, profile, status: "pending", attempts: 0, leaseUntilMs: 0, lease: null, idempotency });
+    this.all.push({ id, key, profile, status: "pending", attempts: 0, signs: 0, lease: null, idempotency });
   }
 
   #forget(worker: string): void {
@@ -164,6 +175,7 @@ class Model {
     const opened = await this.#open();
     await this.#by(at).close();
     this.#stores[at % this.#stores.length] = opened;
+    delete this.#seen[at % this.#stores.length];
     this.#store = opened;
   }
 
@@ -176,7 +188,7 @@ class Model {
       oldest.status = "running";
       oldest.attempts++;
       oldest.lease = lease;
-      oldest.leaseUntilMs = this.#clock.nowMs + LEASE_MS;
+      oldest.signs++;
     }
     if (claims.length === max) return;
     for (const key of KEYS) {
@@ -185,9 +197,24 @@ class Model {
     }
   }
 
-  async #sweep(): Promise<void> {
-    const expired = this.#with("running").filter(({ leaseUntilMs }) => leaseUntilMs <= this.#clock.nowMs);
-    const { requeued, failed } = await this.#store.submissions.sweep();
+  /** @returns who has shown the process no other sign for a lease. */
+  #look(by: number): Expected[] {
+    const { steadyMs } = this.#clock;
+    const at = by % this.#stores.length;
+    const last = this.#seen[at];
+    const known: Seen["since"] = last && steadyMs - last.atMs <= LEASE_MS ? last.since : new Map();
+    const since: Seen["since"] = new Map();
+    for (const { id, signs } of this.#with("running")) {
+      const before = known.get(id);
+      since.set(id, before?.signs === signs ? before : { signs, ms: steadyMs });
+    }
+    this.#seen[at] = { atMs: steadyMs, since };
+    return this.#with("running").filter(({ id }) => steadyMs - (since.get(id)?.ms ?? steadyMs) >= LEASE_MS);
+  }
+
+  async #sweep(by: number): Promise<void> {
+    const expired = this.#look(by);
+    const { requeued, failed } = await this.#store.submissions.sweep(LEASE_MS);
     const again = expired.filter(({ profile, attempts }) => profile === "judge" && attempts < MAX_ATTEMPTS);
     assert.deepEqual([...requeued].sort(), again.map(({ id }) => id).sort());
     assert.equal(failed.length, expired.length - again.length);
@@ -200,7 +227,7 @@ class Model {
     if (!expected?.lease) return;
     if (op.kind === "renew") {
       assert.equal(await this.#store.submissions.renew(expected.lease, LEASE_MS), true);
-      expected.leaseUntilMs = this.#clock.nowMs + LEASE_MS;
+      expected.signs++;
     } else if (op.kind === "finish") {
       assert.equal(await this.#store.submissions.finish(expected.lease, internalError("x")), true);
       this.#end(expected, "error");
@@ -264,7 +291,7 @@ onEachEngine((temporaryStore) => {
 
 async function tell(temporaryStore: OpenTemporary, history: readonly Operation[]): Promise<void> {
   const { store, clock, database, dispose } = await temporaryStore();
-  const open = () => openStore({ database, now: () => clock.nowMs });
+  const open = () => openStore({ database, now: () => clock.nowMs, steady: () => clock.steadyMs });
   const stores = await Promise.all(Array.from({ length: store.manyProcesses ? PROCESSES : 1 }, open));
   try {
     const accounts = new Map<string, { keyId: string; accountId: string }>();

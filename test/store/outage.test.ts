@@ -36,7 +36,7 @@ test("while the server is away every call says so, and afterwards all is as befo
     () => there.submissions.get(claim.submission.id, key.accountId),
     () => there.submissions.depth(),
     () => there.keys.findCaller(key.hash),
-    () => there.workers.live(),
+    () => there.workers.announced(),
     () => there.ping(),
   ];
   for (const call of [...calls, ...calls]) {

@@ -6,12 +6,13 @@ import type { Database } from "../../src/domain/database.ts";
 import type { ProfileName } from "../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../src/domain/submission.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { Enqueued, Store } from "../../src/store/port.ts";
+import type { Enqueued, Store, Swept } from "../../src/store/port.ts";
 import { PostgresServer } from "./postgres-server.ts";
 
-/** A clock that a test moves. */
+/** Clocks that a test moves: the one on the wall, and the one that is never set. */
 export interface Clock {
   nowMs: number;
+  steadyMs: number;
 }
 
 export const START_MS = Date.UTC(2031, 0, 2, 3, 4, 5, 678);
@@ -78,9 +79,9 @@ async function temporary(
   database: Database,
   remove: () => Promise<void>,
 ): Promise<Temporary> {
-  const clock: Clock = { nowMs: START_MS };
+  const clock: Clock = { nowMs: START_MS, steadyMs: 0 };
   const others: Store[] = [];
-  const open = () => openStore({ database, now: () => clock.nowMs });
+  const open = () => openStore({ database, now: () => clock.nowMs, steady: () => clock.steadyMs });
   const store = await open();
   const another = async () => {
     const other = await open();
@@ -171,4 +172,11 @@ export async function enqueue(
     maxPending: options.maxPending ?? 1_000,
     onlyKnown: options.onlyKnown ?? false,
   });
+}
+
+/** Takes back what nobody renews for a lease from now on, seen by this store. */
+export async function sweepLater(store: Store, clock: Clock, leaseMs: number): Promise<Swept> {
+  await store.submissions.sweep(leaseMs);
+  clock.steadyMs += leaseMs;
+  return await store.submissions.sweep(leaseMs);
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { internalError } from "../../src/domain/outcome.ts";
 import { Wakeups } from "../../src/store/wakeups.ts";
-import { addKey, enqueue, onEachEngine } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, sweepLater } from "./temporary.ts";
 
 /** Who is not woken would wait for ever. */
 const LIMIT = { timeout: 10_000 };
@@ -59,8 +59,7 @@ onEachEngine((temporaryStore) => {
     const [claim] = await store.submissions.claim("w", 1000);
     assert.ok(claim);
     const waiting = store.submissions.whenTerminal(claim.submission.id, key.accountId, NEVER);
-    clock.nowMs += 1000;
-    await store.submissions.sweep();
+    await sweepLater(store, clock, 1_000);
     assert.equal((await waiting)?.status, "error");
   });
 

@@ -25,22 +25,35 @@ onEachEngine((temporaryStore) => {
     await workers.announce(worker("a"), LEASE_MS);
     const changed = worker("b", { slots: 0, languages: [], readiness: notReady("the launcher is gone") });
     await workers.announce(changed, LEASE_MS);
-    assert.deepEqual(await workers.live(), [changed, worker("a")]);
+    const seen = (await workers.announced()).map(({ untilMs, ...said }) => said);
+    assert.deepEqual(seen, [changed, worker("a")]);
   });
 
-  test("an announcement holds for its lease, or until the worker leaves", async (t) => {
+  test("every word of a worker shows, whatever its clock says by then, until it leaves", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { workers } = store;
-    const ids = async () => (await workers.live()).map(({ id }) => id);
-    await workers.announce(worker("a"), LEASE_MS);
-    await workers.announce(worker("b"), LEASE_MS);
-    clock.nowMs += LEASE_MS - 1;
-    assert.deepEqual(await ids(), ["a", "b"]);
-    await workers.announce(worker("a"), LEASE_MS);
-    clock.nowMs += 1;
-    assert.deepEqual(await ids(), ["a"]);
+    const seen = new Set<number | undefined>();
+    for (const stepMs of [0, 0, 1, -3_000_000, 0, 3_000_000]) {
+      clock.nowMs += stepMs;
+      await workers.announce(worker("a"), LEASE_MS);
+      seen.add((await workers.announced())[0]?.untilMs);
+    }
+    assert.equal(seen.size, 6);
     await workers.leave("a");
-    assert.deepEqual(await ids(), []);
+    assert.deepEqual(await workers.announced(), []);
+  });
+
+  test("one that has been silent for an hour is cleared away by the next who speaks", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { workers } = store;
+    const ids = async () => (await workers.announced()).map(({ id }) => id);
+    await workers.announce(worker("a"), LEASE_MS);
+    clock.nowMs += 3_600_000 + LEASE_MS;
+    await workers.announce(worker("b"), LEASE_MS);
+    assert.deepEqual(await ids(), ["a", "b"]);
+    clock.nowMs += 1;
+    await workers.announce(worker("b"), LEASE_MS);
+    assert.deepEqual(await ids(), ["b"]);
   });
 
   test("announcements and questions are heard", { timeout: 10_000 }, async (t) => {

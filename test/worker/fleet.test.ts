@@ -31,15 +31,15 @@ class Said {
 
 onEachEngine((temporaryStore) => {
   /** A service that sees workers only through the store, and workers that a test starts. */
-  async function fleetOf(t: TestContext, proofHoldsMs?: number) {
+  async function fleetOf(t: TestContext, proofHoldsMs?: number, wrongMs = 0) {
     const users: { stop(): Promise<void> }[] = [];
     t.after(async () => {
       for (const user of users.reverse()) await user.stop(); // first: hooks run in order
     });
     const { store, clock } = await temporaryStore(t);
-    clock.nowMs = Date.now();
+    clock.nowMs = Date.now() + wrongMs;
     const tick = setInterval(() => {
-      clock.nowMs = Date.now();
+      clock.nowMs = Date.now() + wrongMs;
     }, 5);
     t.after(() => clearInterval(tick));
     const log = pino({ level: "silent" });
@@ -143,12 +143,36 @@ onEachEngine((temporaryStore) => {
     await announcer.stop();
   });
 
-  test("a proof of an hour from now is none: the clock of its machine is wrong", LIMIT, async (t) => {
-    const { fleet, store } = await fleetOf(t);
-    const ahead = { id: "ahead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() + 3_600_000 };
-    await store.workers.announce(ahead, LEASE_MS);
+  for (const [way, wrongMs] of [
+    ["ahead", 3_600_000],
+    ["behind", -3_600_000],
+  ] as const) {
+    test(
+      `a worker whose clock is an hour ${way} is there and ready like any other, and missed like any other`,
+      LIMIT,
+      async (t) => {
+        const { fleet, join, store } = await fleetOf(t, undefined, wrongMs);
+        await join(new Said());
+        await until(() => fleet.workers() === 2);
+        await until(async () => (await fleet.readiness()).ready);
+        // From here on as one that was killed.
+        store.workers.announce = async () => {};
+        await until(() => fleet.workers() === 0);
+        assert.equal((await fleet.readiness()).ready, false);
+      },
+    );
+  }
+
+  test("a proof from before we came is none, whenever it says that it was made", LIMIT, async (t) => {
+    const { fleet, store } = await fleetOf(t, 1_000);
+    const { id, ...said } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
+    const speak = (provenAtMs: number) => store.workers.announce({ id, ...said, provenAtMs }, 60_000);
+    await speak(Date.now());
     await until(() => fleet.workers() === 2);
-    assert.equal((await fleet.readiness()).ready, false);
+    const asked = fleet.readiness();
+    assert.equal(await Promise.race([asked, sleep(300)]), undefined, "it waits for a new one");
+    await speak(Date.now());
+    assert.equal((await asked).ready, true);
   });
 
   test("workers that died without a word are missed after their lease", LIMIT, async (t) => {
