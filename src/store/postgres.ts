@@ -14,6 +14,12 @@ const CONNECT_MS = 5_000;
 /** A process that stops in the middle of a transaction must not keep its locks from the others. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 const STATEMENT_MS = 30_000;
+/**
+ * The server ends a statement that takes too long, and says so. Behind a network that swallows packets nobody says
+ * anything, and the kernel would go on trying for a quarter of an hour.
+ */
+const SILENCE_MS = STATEMENT_MS + 5_000;
+const PATIENT = "set local statement_timeout = 0";
 const INT8 = pg.types.builtins.INT8;
 
 /** Two transactions waited for each other, or could not be put in an order. */
@@ -70,7 +76,7 @@ export async function openPostgres(url: string): Promise<Engine> {
             return await work(trx);
           }),
       patient: async (trx) => {
-        await sql`set local statement_timeout = 0`.execute(trx);
+        await sql.raw(PATIENT).execute(trx);
         await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
       },
       lock: async (trx, name) => {
@@ -132,9 +138,17 @@ function explaining(pool: pg.Pool): PostgresPool {
     end: () => pool.end(),
     async connect() {
       const client = await pool.connect().catch(explain);
+      let bound = SILENCE_MS;
       return {
         release: (destroy?: boolean) => client.release(destroy),
-        query: (text: string, values: readonly unknown[]) => client.query(text, [...values]).catch(explain),
+        query: (text: string, values: readonly unknown[]) => {
+          if (text === PATIENT) bound = 0;
+          return client.query({ text, values: [...values], query_timeout: bound } as pg.QueryConfig).catch((error) => {
+            // Or whatever else is to be said on this connection would wait behind it.
+            if (/^Query read timeout/.test(error.message)) client.end().catch(() => {});
+            return explain(error);
+          });
+        },
       } as unknown as Awaited<ReturnType<PostgresPool["connect"]>>;
     },
   };

@@ -24,7 +24,7 @@ export interface WorkerOptions {
   readonly log: Logger;
 }
 
-/** Renewals, and looks at those of others, within one lease: two may fail before it is lost. */
+/** Renewals, and looks at those of others, within one lease: two may fail. Where so many were not answered, it is over. */
 const LOOKS_PER_LEASE = 3;
 
 const FINISH_AGAIN_MS = 250;
@@ -41,6 +41,8 @@ const PROVE_REST_MS = 10_000;
 interface Active {
   readonly claim: Claim;
   readonly slot: Slot;
+  /** Renewals since one was answered. Counted, because a process that was stopped for a while has missed none. */
+  unanswered: number;
   /** Set when the slot was closed on purpose and somebody else decides what becomes of the submission. */
   abandoned: boolean;
   /** Set when the run is over: from then on the slot may be another submission's, and a lease that is gone is finished. */
@@ -77,7 +79,7 @@ export class Worker implements Engine {
     );
     this.#unsubscribe = options.store.onWork(() => this.#wake());
     this.#timers = [
-      setInterval(() => void this.#renewAll(), options.leaseMs / LOOKS_PER_LEASE),
+      setInterval(() => this.#renewAll(), options.leaseMs / LOOKS_PER_LEASE),
       setInterval(() => void this.#sweep(), options.leaseMs / LOOKS_PER_LEASE),
     ];
     this.begun = this.#begin();
@@ -180,7 +182,7 @@ export class Worker implements Engine {
       }
       for (const slot of slots) {
         const claim = claims.shift();
-        if (claim) void this.#serve({ claim, slot, abandoned: false, ended: false });
+        if (claim) void this.#serve({ claim, slot, unanswered: 0, abandoned: false, ended: false });
         else this.#putBack(slot);
       }
     }
@@ -260,16 +262,26 @@ export class Worker implements Engine {
     }
   }
 
-  async #renewAll(): Promise<void> {
+  #renewAll(): void {
+    for (const active of this.#active) void this.#renew(active);
+  }
+
+  /** What nobody could renew for a whole lease is somebody else's by now, or will be: it is not run here as well. */
+  async #renew(active: Active): Promise<void> {
     const { store, leaseMs, log } = this.#options;
-    for (const active of this.#active) {
-      try {
-        if (active.ended || (await store.submissions.renew(active.claim.lease, leaseMs)) || active.ended) continue;
-        active.abandoned = true;
-        active.slot.close();
-      } catch (error) {
-        log.error({ err: error, id: active.claim.submission.id }, "the lease could not be renewed");
-      }
+    const about = { id: active.claim.submission.id };
+    if (active.ended || active.abandoned) return;
+    if (active.unanswered === LOOKS_PER_LEASE) {
+      log.error(about, "the lease has run out; the run is given up");
+      return abandon(active);
+    }
+    active.unanswered++;
+    try {
+      const held = await store.submissions.renew(active.claim.lease, leaseMs);
+      active.unanswered = 0;
+      if (!held && !active.ended) abandon(active);
+    } catch (error) {
+      log.error({ ...about, err: error }, "the lease could not be renewed");
     }
   }
 
@@ -284,12 +296,17 @@ export class Worker implements Engine {
   }
 
   async #giveBack(active: Active): Promise<void> {
-    active.abandoned = true;
-    active.slot.close();
+    abandon(active);
     try {
       await this.#options.store.submissions.release(active.claim.lease, true);
     } catch (error) {
       this.#options.log.error({ err: error, id: active.claim.submission.id }, "could not be given back");
     }
   }
+}
+
+/** Ends the run; what becomes of the submission is not for us to say any more. */
+function abandon(active: Active): void {
+  active.abandoned = true;
+  active.slot.close();
 }

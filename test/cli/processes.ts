@@ -67,20 +67,31 @@ export interface Serving extends Started {
 
 /** Starts `serve` on a free port; it is killed after the test if it still runs. */
 export async function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
-  const started = start(t, "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
+  const started = start(t, [], "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
   const [, port] = await says(started, /"port":(\d+)/);
   return { ...started, port: Number(port) };
 }
 
 /** Starts `worker` and waits until it has proven its languages. */
-export async function worker(t: TestContext, data: string, ...args: string[]): Promise<Started> {
-  const started = start(t, "worker", "--data", data, ...args);
+export function worker(t: TestContext, data: string, ...args: string[]): Promise<Started> {
+  return workerWithin([], t, data, ...args);
+}
+
+/** The same, started by a command that becomes it. */
+export async function workerWithin(
+  within: readonly string[],
+  t: TestContext,
+  data: string,
+  ...args: string[]
+): Promise<Started> {
+  const started = start(t, within, "worker", "--data", data, ...args);
   await says(started, /"msg":"working"/);
   return started;
 }
 
-function start(t: TestContext, command: string, ...args: string[]): Started {
-  const child = spawn(process.execPath, [MAIN, command, ...args]);
+function start(t: TestContext, within: readonly string[], command: string, ...args: string[]): Started {
+  const [program = "", ...more] = [...within, process.execPath, MAIN, command, ...args];
+  const child = spawn(program, more);
   t.after(() => child.kill("SIGKILL"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

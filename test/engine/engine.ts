@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
@@ -137,8 +138,20 @@ function isTerminal(json: unknown): boolean {
   return status === "completed" || status === "error";
 }
 
+/** One request over HTTPS, and the whole of its answer as JSON. */
+export async function send(...request: Parameters<typeof sendText>): Promise<Answer> {
+  const { status, text } = await sendText(...request);
+  return { status, json: JSON.parse(text) };
+}
+
+export interface TextAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
 /** One request over HTTPS. Rejects when there is no whole answer. */
-export function send(
+export function sendText(
   agent: Agent,
   port: number,
   key: string,
@@ -146,7 +159,7 @@ export function send(
   path: string,
   body?: unknown,
   more: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<TextAnswer> {
   const text = body === undefined ? "" : JSON.stringify(body);
   const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }), ...more };
   return new Promise((resolve, reject) => {
@@ -155,7 +168,8 @@ export function send(
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
       response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, json: JSON.parse(Buffer.concat(chunks).toString("utf8")) });
+        const { statusCode: status = 0, headers: theirs } = response;
+        resolve({ status, headers: theirs, text: Buffer.concat(chunks).toString("utf8") });
       });
     });
     sent.on("error", reject).end(text);

@@ -1,5 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { Agent } from "node:https";
 import { createServer } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
@@ -15,18 +27,23 @@ const LANGUAGES = ["c.json", "profiles.json", "python.json"];
 
 const STOP_MS = 60_000;
 
-/** A running `assay serve` of the real command: set-up, launcher, service. */
-export interface RealServe {
+/** A running `assay serve` or `assay worker` of the real command, with the parts that it has started. */
+export interface RealCommand {
   readonly data: string;
   readonly process: ChildProcess;
   readonly ended: Promise<number | string>;
   readonly words: () => string;
-  /** The newest of each; undefined while there is none. */
+  /** The newest of each; undefined while there is none. `service` is a worker's process, too. */
   readonly launcher: () => number | undefined;
   readonly service: () => number | undefined;
   readonly instance: () => string;
+}
+
+/** A service of it, and how it is asked. */
+export interface RealServe extends RealCommand {
+  readonly port: number;
   /** One of the commands for operators, in the same data directory. */
-  readonly command: (...args: string[]) => string;
+  readonly command: Installation["command"];
   readonly ask: (
     key: string,
     method: string,
@@ -37,12 +54,36 @@ export interface RealServe {
   readonly isReady: (key: string) => Promise<boolean>;
 }
 
-/**
- * Its data directory has the modules and the image of this test run, so that nothing is downloaded and only the launcher
- * is built; it has two languages. Killed with all that it has started, should a test fail.
- */
+/** A checkout with a data directory of its own. */
+export interface Installation {
+  readonly data: string;
+  readonly checkout: string;
+  /** After the test, and after what was started or made later is gone. */
+  readonly after: (work: () => unknown) => void;
+  /** Of its commands, for operators. */
+  readonly command: (...args: string[]) => string;
+  /** One of them beside all else, with files as its standard input and output. @returns its exit code and its words. */
+  readonly piped: (from: string, to: string, ...args: string[]) => Promise<[code: number | null, words: string]>;
+  /** Killed with all that it has started, should a test fail. Resolves when it is ready. */
+  readonly start: (...args: string[]) => Promise<RealCommand>;
+  readonly serve: (...args: string[]) => Promise<RealServe>;
+}
+
+/** A real `assay serve` with two workers in an installation of its own. */
 export async function realServe(t: TestContext, settings: Record<string, string> = {}): Promise<RealServe> {
+  return await installation(t, settings).serve("--workers", "2");
+}
+
+/**
+ * Its data directory has the modules, the image and the launcher of this test run, each by the hash of its sources, so that
+ * nothing is downloaded or built; it has two languages.
+ */
+export function installation(t: TestContext, settings: Record<string, string> = {}): Installation {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
+  const cleanUp = [() => rmSync(root, { recursive: true, force: true })] as (() => unknown)[];
+  t.after(async () => {
+    for (const work of cleanUp.reverse()) await work();
+  });
   execFileSync("chmod", ["755", root]);
   const [checkout, data] = [join(root, "checkout"), join(root, "data")];
   cpSync(CHECKOUT, checkout, {
@@ -53,20 +94,60 @@ export async function realServe(t: TestContext, settings: Record<string, string>
     if (file.endsWith(".json") && !LANGUAGES.includes(file)) rmSync(join(checkout, "languages", file));
   const modules = dirname(realpathSync(join(CHECKOUT, "node_modules")));
   const hash = execFileSync("sh", ["-c", `checkout=$1; . "$1/setup/software.sh"; modules_hash`, "sh", checkout]);
+  const built = dirname(environment("ASSAY_TEST_LAUNCHER"));
   for (const [kind, name, target] of [
     ["modules", hash.toString().trim(), modules],
     ["image", basename(environment("ASSAY_TEST_IMAGE")), environment("ASSAY_TEST_IMAGE")],
+    ["launcher", basename(built), built],
   ] as const) {
     mkdirSync(join(data, kind), { recursive: true });
     symlinkSync(target, join(data, kind, name));
   }
   writeFileSync(join(data, ".assay-data"), "directory-made-by-us yes\n");
 
-  const port = await freePort();
   const env = { PATH: process.env.PATH, ASSAY_DATA: data, ...settings };
   const assay = join(checkout, "assay");
-  const command = ["--pdeathsig", "TERM", assay, "serve", "--listen", `127.0.0.1:${port}`, "--workers", "2"];
-  const child = spawn("setpriv", command, { env, detached: true });
+  const command: Installation["command"] = (...args) =>
+    execFileSync(assay, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  const piped: Installation["piped"] = async (from, to, ...args) => {
+    const stdio = [openSync(from, "r"), openSync(to, "a"), "pipe"] as const;
+    const child = spawn(assay, args, { env, stdio: [...stdio] });
+    for (const descriptor of [stdio[0], stdio[1]]) closeSync(descriptor);
+    let words = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      words += chunk;
+    });
+    const [code] = (await once(child, "close")) as [number | null];
+    return [code, words];
+  };
+  const after = (work: () => unknown) => void cleanUp.push(work);
+  const start = (...args: string[]) => startCommand({ after }, data, env, [assay, ...args]);
+  const serve = async (...args: string[]) => {
+    const port = await freePort();
+    const running = await start("serve", "--listen", `127.0.0.1:${port}`, ...args);
+    const agent = new Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 64 });
+    after(() => agent.destroy());
+    const ask: RealServe["ask"] = (key, method, path, body, headers) =>
+      send(agent, port, key, method, path, body, headers);
+    const isReady = async (key: string) => {
+      try {
+        return (await ask(key, "GET", "/api/health/ready")).status === 200;
+      } catch {
+        return false;
+      }
+    };
+    return { ...running, port, command, ask, isReady };
+  };
+  return { data, checkout, after, command, piped, start, serve };
+}
+
+async function startCommand(
+  t: Pick<Installation, "after">,
+  data: string,
+  env: NodeJS.ProcessEnv,
+  command: readonly string[],
+): Promise<RealCommand> {
+  const child = spawn("setpriv", ["--pdeathsig", "TERM", ...command], { env, detached: true });
   let words = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => {
@@ -78,40 +159,32 @@ export async function realServe(t: TestContext, settings: Record<string, string>
     child.kill("SIGTERM");
     await Promise.race([ended, sleep(STOP_MS, null, { ref: false })]);
     endAll(child.pid ?? 0);
-    rmSync(root, { recursive: true, force: true });
   });
   let over = false;
   void ended.then(() => {
     over = true;
   });
-  while (!/curl /.test(words)) {
+  while (!/ready in /.test(words)) {
     if (over) throw new Error(`it ended: ${words}`);
     await sleep(50);
   }
-  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 64 });
-  t.after(() => agent.destroy());
   const part = (pattern: RegExp) =>
     childrenOf(child.pid ?? 0).find((pid) => pattern.test(read(`/proc/${pid}/cmdline`)));
-  const ask: RealServe["ask"] = (key, method, path, body, headers) =>
-    send(agent, port, key, method, path, body, headers);
+  // Several may run in one data directory.
+  const instance = () => {
+    const [, after = ""] = read(`/proc/${part(/\/service\/operator\.sock\0|-launcher\0/) ?? 0}/cmdline`).split(
+      `${data}/run/`,
+    );
+    return /^[\w-]*/.exec(after)?.[0] ?? "";
+  };
   return {
     data,
     process: child,
     ended,
     words: () => words,
     launcher: () => part(/^[^\0]*assay-launcher\0/),
-    service: () => part(/\/src\/main\.ts\0serve\0/),
-    instance: () => readdirSync(join(data, "run")).find((name) => name.startsWith("serve-")) ?? "",
-    command: (...args) =>
-      execFileSync(assay, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim(),
-    ask,
-    isReady: async (key) => {
-      try {
-        return (await ask(key, "GET", "/api/health/ready")).status === 200;
-      } catch {
-        return false;
-      }
-    },
+    service: () => part(/\/src\/main\.ts\0(serve|worker)\0/),
+    instance,
   };
 }
 

@@ -8,9 +8,9 @@ import { Pool } from "pg";
 import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
 import { source } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
-import { childrenOf, groupsOf, hostMounts, read } from "../launcher/machine.ts";
+import { groupsOf, hostMounts } from "../launcher/machine.ts";
 import { postgresServer } from "../store/temporary.ts";
-import { family, namespacesOf } from "./footprint.ts";
+import { random, remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
@@ -48,7 +48,6 @@ interface SeenRecord {
 /** How often a submission was run, as the database has it. */
 type AttemptsOf = (id: string) => Promise<number>;
 
-type Victim = "service" | "launcher" | "slot" | "init";
 /** A service proves its languages before it goes on; killed too often, it would do nothing else. */
 const VICTIMS: readonly Victim[] = [
   "service",
@@ -62,48 +61,6 @@ const VICTIMS: readonly Victim[] = [
   "init",
   "init",
 ];
-
-/** Numbers from 0 to 1 that a seed repeats. */
-function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function victims(there: RealServe, kind: Victim): number[] {
-  const [service, launcher] = [there.service(), there.launcher()];
-  if (kind === "service") return service ? [service] : [];
-  if (!launcher) return [];
-  if (kind === "launcher") return [launcher];
-  const slots = childrenOf(launcher);
-  if (kind === "slot") return slots;
-  return slots.flatMap(childrenOf).filter((pid) => read(`/proc/${pid}/comm`) === "assay-init\n");
-}
-
-/** What is there of it: processes, groups, namespaces. Counted when nothing runs. */
-function remains(there: RealServe) {
-  const launcher = there.launcher() ?? 0;
-  const uids = family(there.process.pid ?? 0).map((pid) =>
-    Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1]),
-  );
-  const base = Number(/--uid-base\0(\d+)/.exec(read(`/proc/${launcher}/cmdline`))?.[1]);
-  const everybody = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const inRange = everybody.filter((pid) => {
-    const uid = Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? -1);
-    return uid >= base && uid < base + 10_000;
-  });
-  return {
-    ours: uids.filter((uid) => uid >= base && uid < base + 10_000).length,
-    anybodys: inRange.length,
-    slots: childrenOf(launcher).length,
-    groups: groupsOf({ instance: there.instance() }).length,
-    namespaces: namespacesOf(family(launcher)),
-  };
-}
 
 for (const database of ["SQLite", "PostgreSQL"] as const) {
   const kills = database === "SQLite" ? KILLS : Math.ceil(KILLS / 4);

@@ -7,7 +7,9 @@ import { sql } from "kysely";
 import type { Database } from "../../src/domain/database.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { StoreError } from "../../src/store/errors.ts";
+import { migrateTo, NEWEST } from "../../src/store/migrate.ts";
 import { openEngine, openStore } from "../../src/store/open.ts";
+import { notAdditive } from "./additive.ts";
 import { schemaText } from "./schema-text.ts";
 import { emptyDatabase } from "./temporary.ts";
 
@@ -56,6 +58,37 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.doesNotMatch(await schemaText(engine), /submissions|schema_version/);
       await sql`drop table workers`.execute(engine.db);
       await (await openStore({ database })).close();
+    });
+
+    test("each migration only adds, so that the release before it can go on beside it", async (t) => {
+      const engine = await below(t, await emptyDatabase(t, kind));
+      const { db, abilities } = engine;
+      let before = "";
+      for (let version = 1; version <= NEWEST; version++) {
+        await db.transaction().execute((trx) => migrateTo(trx, abilities, version));
+        const after = await schemaText(engine);
+        assert.notEqual(after, before);
+        assert.deepEqual(notAdditive(before, after), [], `migration ${version}`);
+        before = after;
+      }
+      for (const change of [
+        "alter table submissions drop column verdict",
+        "alter table submissions rename column verdict to judged",
+        "create unique index one_each on submissions (key_id)",
+        ...(kind === "postgres"
+          ? ["alter table submissions alter verdict set not null", "alter table quota add constraint few check (n < 9)"]
+          : []),
+      ]) {
+        const broken = new Error("undone");
+        await assert.rejects(
+          db.transaction().execute(async (trx) => {
+            await sql.raw(change).execute(trx);
+            assert.notDeepEqual(notAdditive(before, await schemaText({ db: trx, abilities })), [], change);
+            throw broken;
+          }),
+          broken,
+        );
+      }
     });
 
     test(`the schema is the one in src/store/schema.${kind}.sql`, async (t) => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   existsSync,
@@ -15,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { childrenOf } from "../launcher/machine.ts";
 
 /** Where the system is that has the server; `assay test` says so when it had to unpack one. */
 const SYSTEM = process.env.ASSAY_TEST_POSTGRES || "/";
@@ -36,7 +38,6 @@ const LIBRARIES = {
  * test; databases are made and thrown away by the hundred. What the service sees is the same.
  */
 const SETTINGS = [
-  "listen_addresses=127.0.0.1",
   "unix_socket_directories=",
   "max_connections=200",
   "shared_buffers=32MB",
@@ -55,9 +56,15 @@ export class PostgresServer {
   #port = 0;
   #process: ChildProcess | undefined;
   #databases = 0;
+  readonly #address: string | undefined;
 
-  static async start(): Promise<PostgresServer> {
-    const server = new PostgresServer();
+  private constructor(address?: string) {
+    this.#address = address;
+  }
+
+  /** @param address where it is to be reached besides loopback. */
+  static async start(address?: string): Promise<PostgresServer> {
+    const server = new PostgresServer(address);
     process.once("exit", () => server.remove());
     server.#initialise();
     await server.start();
@@ -65,8 +72,8 @@ export class PostgresServer {
   }
 
   /** The URL of one of its databases, with the password. */
-  url(database: string): string {
-    return `postgres://assay:${encodeURIComponent(PASSWORD)}@127.0.0.1:${this.#port}/${database}`;
+  url(database: string, host = "127.0.0.1"): string {
+    return `postgres://assay:${encodeURIComponent(PASSWORD)}@${host}:${this.#port}/${database}`;
   }
 
   /** Starts it again after `stop`, on the port that it had. */
@@ -77,13 +84,18 @@ export class PostgresServer {
     const child = this.#spawn(
       ["--pdeathsig", "QUIT"],
       "postgres",
-      [...where, ...SETTINGS.flatMap((one) => ["-c", one])],
+      [
+        ...where,
+        "-c",
+        `listen_addresses=${["127.0.0.1", this.#address ?? []].flat()}`,
+        ...SETTINGS.flatMap((one) => ["-c", one]),
+      ],
       log,
     );
     this.#process = child;
     const deadline = performance.now() + PATIENCE_MS;
     while (!(await this.#answers())) {
-      if (child.exitCode !== null || performance.now() > deadline) {
+      if (hasEnded(child) || performance.now() > deadline) {
         throw new Error(`the PostgreSQL server did not start:\n${readFileSync(join(this.#directory, "log"), "utf8")}`);
       }
       await sleep(20);
@@ -93,10 +105,21 @@ export class PostgresServer {
   /** Ends it at once, as a crash does: connections are cut, what was committed stays. */
   async stop(): Promise<void> {
     const child = this.#process;
-    if (!child || child.exitCode !== null) return;
+    if (!child || hasEnded(child)) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.ref();
     child.kill("SIGQUIT");
+    await ended;
+  }
+
+  /** The same by SIGKILL, with every process that serves a connection: nothing of it hears of its end. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (!child || hasEnded(child)) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.ref();
+    child.kill("SIGSTOP"); // or it would start others in the place of those that are killed
+    for (const pid of [...childrenOf(child.pid ?? 0), child.pid ?? 0]) process.kill(pid, "SIGKILL");
     await ended;
   }
 
@@ -125,7 +148,7 @@ export class PostgresServer {
   /** What is left when this process ends: nothing can be awaited any more. */
   remove(): void {
     const pid = this.#process?.pid;
-    if (pid !== undefined && this.#process?.exitCode === null) {
+    if (this.#process && pid !== undefined && !hasEnded(this.#process)) {
       this.#process.kill("SIGQUIT");
       const pause = new Int32Array(new SharedArrayBuffer(4));
       for (let tries = 0; isRunning(pid) && tries < 500; tries++) Atomics.wait(pause, 0, 0, 10);
@@ -156,6 +179,8 @@ export class PostgresServer {
       { encoding: "utf8", env: LIBRARIES },
     );
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || made.error}`);
+    if (this.#address)
+      appendFileSync(join(this.#data, "pg_hba.conf"), `host all all ${this.#address}/24 scram-sha-256\n`);
   }
 
   #spawn(privileges: readonly string[], program: string, options: readonly string[], log: number): ChildProcess {
@@ -192,6 +217,10 @@ function newestPrograms(): string {
   if (!newest)
     throw new Error(`there is no PostgreSQL server below ${PACKAGES}: run the tests with "sudo ./assay test"`);
   return join(PACKAGES, newest, "bin");
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
 
 function isRoot(): boolean {

@@ -1,0 +1,294 @@
+import assert from "node:assert/strict";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Webhook } from "standardwebhooks";
+import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
+import { groupsOf, hostMounts } from "../launcher/machine.ts";
+import { PostgresServer } from "../store/postgres-server.ts";
+import { makeCertificates, type Receiver, startReceiver } from "../webhooks/receiver.ts";
+import { type Ledger, postgresLedger, type Seen, sqliteLedger } from "./ledger.ts";
+import { Load } from "./load.ts";
+import { random, remains, victims } from "./parts.ts";
+import { type Installation, installation, type RealCommand, type RealServe } from "./real-serve.ts";
+
+/**
+ * `assay test full` submits 10,000 times on each engine and kills 400 times; ASSAY_TEST_SEED repeats what was seen. The
+ * clients' view, the receiver's and the database's own are compared at the end.
+ */
+const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 120);
+const KILLS = Math.ceil((SUBMISSIONS * 4) / 100);
+const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const PATIENCE_MS = 240_000;
+const LEASE_MS = 2_000;
+
+/** Executing at once, of each key. */
+const CONCURRENCY = { big: 3, small: 1, hooked: 2, limited: 2 } as const;
+const REQUESTS_PER_MINUTE = 20;
+const CLIENTS = { big: 20, small: 1, hooked: 4, limited: 1 } as const;
+/**
+ * A claim fills all slots of a worker, and a submission that comes in its midst waits for the next one; then each other key
+ * may have been served longer ago.
+ */
+const MAY_PASS = Object.keys(CONCURRENCY).length - 1 + 4;
+
+interface Site {
+  readonly home: Installation;
+  readonly services: readonly RealServe[];
+  readonly commands: readonly RealCommand[];
+  readonly ledger: Ledger;
+  /** All that run submissions together. */
+  readonly slots: number;
+  readonly server?: PostgresServer;
+}
+
+async function sqliteSite(t: TestContext, settings: Record<string, string>): Promise<Site> {
+  const home = installation(t, settings);
+  const service = await home.serve("--workers", "4");
+  const ledger = sqliteLedger(join(home.data, "db/assay.sqlite"));
+  return { home, services: [service], commands: [service], ledger, slots: 4 };
+}
+
+/** Two services and two workers. */
+async function postgresSite(t: TestContext, settings: Record<string, string>): Promise<Site> {
+  const server = await PostgresServer.start();
+  t.after(() => server.stop());
+  const url = server.url(await server.createDatabase());
+  const home = installation(t, { ...settings, ASSAY_DATABASE: url, ASSAY_LEASE_MS: String(LEASE_MS) });
+  const first = await home.serve("--no-worker");
+  const secrets = { ASSAY_SECRET_KEY_FILE: join(home.data, "keys/webhook.key") };
+  const away = { ...settings, ...secrets, ASSAY_DATABASE: url, ASSAY_LEASE_MS: String(LEASE_MS) };
+  home.command("webhooks", "list"); // makes the key file
+  const second = installation(t, away).serve("--no-worker");
+  const workers = [await home.start("worker", "--workers", "2"), await home.start("worker", "--workers", "2")];
+  const services = [first, await second];
+  return { home, services, commands: [...services, ...workers], ledger: postgresLedger(url), slots: 4, server };
+}
+
+/** Fails a message twice at most, in several ways; its third request is always answered well. */
+async function failingReceiver(t: TestContext, certificates: ReturnType<typeof makeCertificates>): Promise<Receiver> {
+  const chance = random(SEED);
+  const seen = new Map<string, number>();
+  return await startReceiver(t, certificates, (response, { headers }) => {
+    const id = String(headers["webhook-id"]);
+    const times = (seen.get(id) ?? 0) + 1;
+    seen.set(id, times);
+    const fate = times > 2 ? 1 : chance();
+    if (fate < 0.15) response.writeHead(500).end();
+    else if (fate < 0.3) response.destroy();
+    else response.writeHead(204).end();
+  });
+}
+
+describe("nothing is lost", { concurrency: 2 }, () => {
+  for (const [database, make] of [
+    ["SQLite", sqliteSite],
+    ["PostgreSQL", postgresSite],
+  ] as const) {
+    test(`${KILLS} kills under ${SUBMISSIONS} submissions: each ends once, for good, and is delivered (${database})`, {
+      timeout: 3_600_000,
+    }, async (t) => {
+      t.diagnostic(`ASSAY_TEST_SEED=${SEED}`);
+      const certificates = makeCertificates();
+      const receiver = await failingReceiver(t, certificates);
+      const directory = process.env.ASSAY_TEST_DATA ?? assert.fail();
+      const ca = join(directory, `receiver-${database}.pem`);
+      writeFileSync(ca, certificates.ca);
+      const settings = { ASSAY_WEBHOOK_ALLOW: `127.0.0.1:${receiver.port}`, ASSAY_WEBHOOK_CA: ca };
+      const site = await make(t, settings);
+      t.after(() => site.ledger.close());
+      await storm(t, site, receiver);
+    });
+  }
+});
+
+function makeKeys({ command }: Installation, receiver: Receiver) {
+  const keys: Record<string, string> = {};
+  command("projects", "create", "--name", "hooked");
+  for (const [name, concurrency] of Object.entries(CONCURRENCY)) {
+    const rpm = name === "limited" ? REQUESTS_PER_MINUTE : 1_000_000;
+    const limits = ["--rpm", String(rpm), "--concurrency", String(concurrency)];
+    const project = name === "hooked" ? ["--project", "hooked"] : [];
+    keys[name] = command("keys", "create", "--name", name, ...limits, ...project);
+  }
+  keys.reader = command("keys", "create", "--name", "reader", "--account", "limited", "--rpm", "1000000");
+  const made = command("webhooks", "create", "--project", "hooked", "--url", receiver.url, "--json");
+  return { keys, secret: (JSON.parse(made) as { secret: string }).secret };
+}
+
+async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<void> {
+  const { home, services, commands, ledger } = site;
+  const mounts = hostMounts();
+  const { keys, secret } = makeKeys(home, receiver);
+  const allReady = async () => {
+    for (const one of services) while (!(await one.isReady(keys.reader ?? ""))) await sleep(50);
+  };
+  await allReady();
+  await ledger.witness();
+  await sleep(1_000);
+  const before = commands.map(remains);
+  const load = new Load(
+    services.map(({ port }) => port),
+    keys,
+  );
+  t.after(() => load.close());
+
+  const began = performance.now();
+  const clients = Object.entries(CLIENTS).flatMap(([key, count]) =>
+    Array.from({ length: count }, () =>
+      load.client(key, { polls: key !== "limited", pauseMs: key === "big" || key === "limited" ? 0 : 100 }),
+    ),
+  );
+  const killing = kill(site, load).finally(() => load.end());
+  await Promise.all([...clients, killing]);
+  const { killed, serverKilledAt } = await killing;
+  const seconds = (performance.now() - began) / 1000;
+  await load.settle((key) => (key === "limited" ? "reader" : key));
+  await allReady();
+  t.diagnostic(
+    `${load.submitted.size} submissions in ${seconds.toFixed(0)} s; killed ${JSON.stringify(killed)}; answers ${JSON.stringify(load.answers)}`,
+  );
+
+  await checkSubmissions(t, ledger, load, KILLS * site.slots);
+  load.checkOutputs();
+  await checkDeliveries(t, ledger, load, receiver, secret);
+  checkRate(load, serverKilledAt);
+  await checkNothingLeft(commands, before);
+  assert.deepEqual(hostMounts(), mounts);
+}
+
+/** A kill at a random moment of every so many submissions; the last ones meet a machine that mends itself. */
+async function kill({ commands, server }: Site, load: Load) {
+  const chance = random(SEED + 1);
+  const killed: Record<string, number> = {};
+  const serverKilledAt: number[] = [];
+  let mending = Promise.resolve();
+  const each = SUBMISSIONS / KILLS;
+  for (let count = 0; count < KILLS; ) {
+    const moment = (count + chance()) * each;
+    while (load.submitted.size < moment) await sleep(5);
+    await sleep(chance() * 50);
+    const choice = Math.floor(chance() * (commands.length * 2 + (server ? 1 : 0)));
+    const there = commands[Math.floor(choice / 2)];
+    const kind = there ? (["service", "launcher"] as const)[choice % 2] : undefined;
+    if (there && kind) {
+      const [victim] = victims(there, kind);
+      if (victim === undefined) continue; // it is being started, or it has none
+      process.kill(victim, "SIGKILL");
+      const name = kind === "service" && there.launcher() && !("port" in there) ? "worker" : kind;
+      killed[name] = (killed[name] ?? 0) + 1;
+    } else if (server) {
+      await mending;
+      serverKilledAt.push(Date.now());
+      await server.kill();
+      killed.PostgreSQL = (killed.PostgreSQL ?? 0) + 1;
+      const pauseMs = chance() * 1_500;
+      mending = sleep(pauseMs).then(() => server.start());
+    }
+    count++;
+  }
+  await mending;
+  while (load.submitted.size < SUBMISSIONS) await sleep(20);
+  return { killed, serverKilledAt };
+}
+
+async function checkSubmissions(t: TestContext, ledger: Ledger, load: Load, mayRepeat: number): Promise<void> {
+  const all = await ledger.rows<{ id: string; status: string; attempts: number; fence: number }>(
+    "select id, status, attempts, fence from submissions",
+  );
+  // What clients were told is what there is: one submission for each idempotency key, and no other.
+  const told = [...load.submitted.values()].map(({ ids }) => [...ids]);
+  assert.deepEqual(
+    told.filter((ids) => ids.length !== 1),
+    [],
+  );
+  assert.deepEqual(new Set(all.map(({ id }) => id)), new Set(told.flat()));
+  assert.equal(all.length, told.length);
+
+  const seen = await ledger.rows<Seen>("select id, key, became, running, small_waits from witness order by n");
+  const times = new Map<string, number>();
+  const most: Record<string, number> = {};
+  let [passing, passed] = [0, 0];
+  for (const { id, key, became, running, small_waits } of seen) {
+    times.set(`${id} ${became}`, (times.get(`${id} ${became}`) ?? 0) + 1);
+    most[key] = Math.max(most[key] ?? 0, Number(running));
+    if (became !== "running") continue;
+    passing = key !== "small" && small_waits ? passing + 1 : 0;
+    passed = Math.max(passed, passing);
+  }
+  let repeated = 0;
+  for (const { id, status, attempts, fence } of all) {
+    const became = ["running", "pending", "completed", "error"].map((one) => times.get(`${id} ${one}`) ?? 0);
+    const end = status === "completed" ? [1, 0] : [0, 1];
+    assert.deepEqual(became, [attempts, attempts - 1, ...end], `${id}: ${status}`);
+    assert.equal(fence, attempts);
+    assert.ok(attempts <= MAX_ATTEMPTS);
+    if (status === "error") assert.equal(attempts, MAX_ATTEMPTS);
+    repeated += attempts - 1;
+  }
+  const errors = all.filter(({ status }) => status === "error").length;
+  t.diagnostic(
+    `${repeated} runs repeated, ${errors} ended as error; most running ${JSON.stringify(most)}; at most ${passed} passed the small key`,
+  );
+  assert.ok(repeated <= mayRepeat, `${repeated} were repeated`);
+  for (const [key, limit] of Object.entries(CONCURRENCY)) assert.ok((most[key] ?? 0) <= limit, JSON.stringify(most));
+  assert.equal(most.big, CONCURRENCY.big);
+  assert.ok(passed <= MAY_PASS, `the small key waited while ${passed} others were begun`);
+}
+
+async function checkDeliveries(t: TestContext, ledger: Ledger, load: Load, receiver: Receiver, secret: string) {
+  const list = () =>
+    ledger.rows<{ seq: number; message_id: string; state: string }>("select seq, message_id, state from deliveries");
+  let deliveries = await list();
+  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; deliveries = await list()) {
+    if (!deliveries.some(({ state }) => state === "pending")) break;
+    await sleep(200);
+  }
+  const expected = [...load.submitted.values()].flatMap(({ key, ids }) => (key === "hooked" ? [...ids] : []));
+  assert.deepEqual(deliveries.map(({ message_id }) => message_id).sort(), expected.sort());
+  const failed = deliveries.filter(({ state }) => state !== "delivered").map(({ seq }) => seq);
+  const attempts = await ledger.rows<{ delivery_seq: number }>("select * from attempts order by delivery_seq, number");
+  assert.deepEqual(
+    attempts.filter(({ delivery_seq }) => failed.includes(delivery_seq)),
+    [],
+  );
+  assert.deepEqual(failed, []);
+  const webhook = new Webhook(secret);
+  const arrived = new Set<string>();
+  for (const { body, headers, atMs } of receiver.received) {
+    const id = String(headers["webhook-id"]);
+    assert.equal(body.toString(), load.ended.get(id), "what was delivered is not the record");
+    // Its library refuses what is older than five minutes.
+    if (Date.now() - atMs < 240_000) webhook.verify(body, headers as Record<string, string>);
+    arrived.add(id);
+  }
+  assert.deepEqual(arrived, new Set(expected));
+  t.diagnostic(`${expected.length} messages were delivered by ${receiver.received.length} requests`);
+}
+
+/** What PostgreSQL had not written yet when it was killed it forgets, and the count need not survive that. */
+const FORGOTTEN_MS = 1_000;
+
+function checkRate({ passed, answers }: Load, serverKilledAt: readonly number[]): void {
+  const counted = (passed.get("limited") ?? [])
+    .filter(({ answeredMs }) => !serverKilledAt.some((at) => answeredMs <= at + 50 && answeredMs > at - FORGOTTEN_MS))
+    .toSorted((a, b) => a.answeredMs - b.answeredMs);
+  assert.ok((answers["429"] ?? 0) > 0, "the limit was never met");
+  for (const [at, { answeredMs }] of counted.entries()) {
+    const first = counted[at - REQUESTS_PER_MINUTE];
+    if (first) assert.ok(answeredMs - first.sentMs >= 60_000, "more requests than the key may make went through");
+  }
+}
+
+async function checkNothingLeft(commands: readonly RealCommand[], before: readonly unknown[]): Promise<void> {
+  const now = () => commands.map(remains);
+  const same = () => JSON.stringify(now()) === JSON.stringify(before);
+  for (const deadline = performance.now() + 60_000; !same() && performance.now() < deadline; ) await sleep(250);
+  assert.deepEqual(now(), before);
+  const instances = commands.map((one) => one.instance());
+  for (const { process: one } of commands) one.kill("SIGTERM");
+  for (const { ended, words } of commands) assert.equal(await ended, 0, words());
+  for (const instance of instances) assert.deepEqual(groupsOf({ instance }), []);
+  for (const { data } of commands) assert.deepEqual(readdirSync(`${data}/run`), []);
+}

@@ -1,0 +1,48 @@
+import { readdirSync } from "node:fs";
+import { childrenOf, groupsOf, read } from "../launcher/machine.ts";
+import { family, namespacesOf } from "./footprint.ts";
+import type { RealCommand } from "./real-serve.ts";
+
+export type Victim = "service" | "launcher" | "slot" | "init";
+
+/** Numbers from 0 to 1 that a seed repeats. */
+export function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Pids of one kind of part. */
+export function victims(there: RealCommand, kind: Victim): number[] {
+  const [service, launcher] = [there.service(), there.launcher()];
+  if (kind === "service") return service ? [service] : [];
+  if (!launcher) return [];
+  if (kind === "launcher") return [launcher];
+  const slots = childrenOf(launcher);
+  if (kind === "slot") return slots;
+  return slots.flatMap(childrenOf).filter((pid) => read(`/proc/${pid}/comm`) === "assay-init\n");
+}
+
+/** What is there of it: processes, groups, namespaces. Counted when nothing runs. */
+export function remains(there: RealCommand) {
+  const launcher = there.launcher() ?? 0;
+  const processes = family(there.process.pid ?? 0);
+  const uids = processes.map((pid) => Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1]));
+  const base = Number(/--uid-base\0(\d+)/.exec(read(`/proc/${launcher}/cmdline`))?.[1]);
+  const everybody = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const inRange = everybody.filter((pid) => {
+    const uid = Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? -1);
+    return uid >= base && uid < base + 10_000;
+  });
+  return {
+    ours: uids.filter((uid) => uid >= base && uid < base + 10_000).length,
+    anybodys: inRange.length,
+    slots: childrenOf(launcher).length,
+    groups: groupsOf({ instance: there.instance() }).length,
+    namespaces: namespacesOf(family(launcher)),
+  };
+}
