@@ -12,7 +12,7 @@ const AT_ONCE = 100_000;
  * Fills a database with copies of the records that a service has just made in it, each with an id and times of its own: so the rows
  * are as real ones are, whatever the schema becomes. @returns the records that are there now.
  */
-export async function seed(there: BenchDatabase, wanted: number): Promise<number> {
+export async function seed(there: Pick<BenchDatabase, "kind" | "database">, wanted: number): Promise<number> {
   return await within(there.database, async ({ db }) => {
     const { made, newest } = await db
       .selectFrom("submissions")
@@ -43,14 +43,18 @@ interface Share {
   readonly amount: number;
 }
 
-async function copy(db: Kysely<Schema>, { kind }: BenchDatabase, { newest, templates, amount }: Share): Promise<void> {
+async function copy(
+  db: Kysely<Schema>,
+  { kind }: Pick<BenchDatabase, "kind">,
+  { newest, templates, amount }: Share,
+): Promise<void> {
   const uuid =
     kind === "postgres"
       ? sql`gen_random_uuid()::text`
       : sql`lower(substr(hex(randomblob(16)), 1, 8) || '-' || substr(hex(randomblob(16)), 1, 4) || '-4' ||
           substr(hex(randomblob(16)), 1, 3) || '-a' || substr(hex(randomblob(16)), 1, 3) || '-' || hex(randomblob(6)))`;
   const turns = sql`with recursive turns(turn) as (select 1 union all select turn + 1 from turns where turn < ${Math.ceil(amount / templates)})`;
-  const past = sql`turns.turn * ${Math.floor((SPREAD_MS * templates) / amount)}`;
+  const past = sql`cast(turns.turn as bigint) * ${Math.floor((SPREAD_MS * templates) / amount)}`;
   await db.transaction().execute(async (trx) => {
     const before = await trx
       .selectFrom("submissions")

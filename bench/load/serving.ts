@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -15,17 +14,24 @@ const START_MS = 120_000;
 /** More than any mix sends: what is measured is the service, not its limits. */
 const LIMITS = { requestsPerMinute: 1_000_000, concurrency: 1_000 };
 
+/** Who the services are. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** A data directory as set-up makes one, for a service of this user; removed by `remove`. */
 export interface Place {
   readonly directory: string;
   readonly ca: string;
   /** Gives the database's files to the service's user, after root has worked in them. */
-  readonly own: (uid: number) => void;
+  readonly own: () => void;
   readonly remove: () => void;
 }
 
-export function makePlace(uid: number): Place {
-  const directory = mkdtempSync(join(tmpdir(), "assay-bench-"));
+/** @param within the directory of the launcher's socket, which is this command's own: another command's set-up empties the one for temporary files. */
+export function makePlace(within: string, { uid, gid }: User): Place {
+  const directory = mkdtempSync(join(within, "bench-"));
   for (const [name, mode] of [
     ["db", 0o700],
     ["tls", 0o700],
@@ -39,13 +45,13 @@ export function makePlace(uid: number): Place {
     stdio: "ignore",
   });
   for (const path of [directory, ...["db", "tls", "no-op"].map((name) => join(directory, name)), certificate, key]) {
-    chownSync(path, uid, uid);
+    chownSync(path, uid, gid);
   }
   return {
     directory,
     ca: readFileSync(certificate, "utf8"),
-    own: (user) => {
-      for (const file of readdirSync(join(directory, "db"))) chownSync(join(directory, "db", file), user, user);
+    own: () => {
+      for (const file of readdirSync(join(directory, "db"))) chownSync(join(directory, "db", file), uid, gid);
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
@@ -78,9 +84,9 @@ function isLauncher(pid: number, socket: string): boolean {
   }
 }
 
-export async function noOpSandbox({ directory }: Place, uid: number, workers: number): Promise<Sandbox> {
+export async function noOpSandbox({ directory }: Place, user: User, workers: number): Promise<Sandbox> {
   const socket = join(directory, "no-op", "socket");
-  const child = fork(fileURLToPath(new URL("no-op-launcher.ts", import.meta.url)), { uid, gid: uid });
+  const child = fork(fileURLToPath(new URL("no-op-launcher.ts", import.meta.url)), { ...user });
   const listens = said<{ listens: string }>(child, (words) => "listens" in words);
   child.send(socket);
   await listens;

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { availableParallelism, cpus, release } from "node:os";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import { type Bare, barePython } from "./bare.ts";
@@ -17,6 +18,7 @@ import {
   realSandbox,
   type Sandbox,
   startServing,
+  type User,
 } from "./serving.ts";
 
 export interface Options {
@@ -78,7 +80,10 @@ const MAX_PENDING = 1_000;
 
 /** All of `assay bench service`: for each engine and amount of records, each sandbox under each load. */
 export async function measureWhole(options: Options): Promise<Whole> {
+  // Set-up gives the socket to the service's user, and its directory to that one's group.
+  const within = dirname(options.launcherSocket);
   const { uid } = statSync(options.launcherSocket);
+  const user: User = { uid, gid: statSync(within).gid };
   if (uid === 0) throw new Error("the launcher serves root alone, and no service runs as root");
   const hello = ourLanguages().resolve("python")?.hello.code ?? "";
   const rows = { loaded: [] as Loaded[], stored: [] as Stored[], idle: [] as Idle[], pending: [] as Pending[] };
@@ -87,10 +92,10 @@ export async function measureWhole(options: Options): Promise<Whole> {
   let version: string | null = null;
   for (const url of options.database === undefined ? [undefined] : [undefined, options.database]) {
     for (const [at, records] of options.records.entries()) {
-      const place = makePlace(uid);
+      const place = makePlace(within, user);
       const there = await makeDatabase(url, place.directory);
       version = there.version ?? version;
-      const bench = new Bench(options, place, there, uid, hello, rows);
+      const bench = new Bench(options, place, there, user, hello, rows);
       try {
         await bench.run(records, at === options.records.length - 1);
       } finally {
@@ -116,17 +121,17 @@ class Bench {
   readonly #options: Options;
   readonly #place: Place;
   readonly #there: BenchDatabase;
-  readonly #uid: number;
+  readonly #user: User;
   readonly #hello: string;
   readonly #rows: Rows;
   #keys: string[] = [];
   #records = 0;
 
-  constructor(options: Options, place: Place, there: BenchDatabase, uid: number, hello: string, rows: Rows) {
+  constructor(options: Options, place: Place, there: BenchDatabase, user: User, hello: string, rows: Rows) {
     this.#options = options;
     this.#place = place;
     this.#there = there;
-    this.#uid = uid;
+    this.#user = user;
     this.#hello = hello;
     this.#rows = rows;
   }
@@ -134,14 +139,14 @@ class Bench {
   async run(records: number, last: boolean): Promise<void> {
     const { keys, launcherSocket, services } = this.#options;
     this.#keys = await makeKeys(this.#there, Math.max(...keys));
-    this.#place.own(this.#uid);
+    this.#place.own();
     const real = realSandbox(launcherSocket, availableParallelism());
     if (records > 0) await this.#seed(real, records);
     await this.#each(real, 1, async (target) => {
       await this.#idle(target);
       await this.#loads(target, keys);
     });
-    const noOp = await noOpSandbox(this.#place, this.#uid, NO_OP_WORKERS);
+    const noOp = await noOpSandbox(this.#place, this.#user, NO_OP_WORKERS);
     await this.#each(noOp, 1, (target) => this.#loads(target, keys));
     if (last && this.#there.kind === "postgres") {
       for (const many of services) {
@@ -172,7 +177,7 @@ class Bench {
     const before = await this.#there.bytes();
     const from = this.#records;
     this.#records = await seed(this.#there, records);
-    this.#place.own(this.#uid);
+    this.#place.own();
     const bytes = (await this.#there.bytes()) - before;
     const stored = { engine: this.#there.kind, records: this.#records };
     this.#rows.stored.push({ ...stored, bytesPerRecord: digits(bytes / (this.#records - from)) });

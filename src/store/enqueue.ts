@@ -20,23 +20,36 @@ export async function enqueue(
   for (const request of requests) {
     const known = await findKnown(trx, request);
     if (known) found.set(request, known);
-    else if (request.onlyKnown) found.set(request, { kind: "unknown" });
   }
   const fresh = requests.filter((request) => !found.has(request));
   const before = fresh.length > 0 ? await countPending(trx) : 0;
   const accepted: Enqueue[] = [];
+  const again: Enqueue[] = [];
+  const keys = new Set<string>();
   for (const request of fresh) {
     const queueDepth = before + accepted.length;
-    if (queueDepth >= request.maxPending) found.set(request, { kind: "full", queueDepth });
-    else accepted.push(request);
+    if (keys.has(keyOf(request))) again.push(request);
+    else if (request.onlyKnown) found.set(request, { kind: "unknown" });
+    else if (queueDepth >= request.maxPending) found.set(request, { kind: "full", queueDepth });
+    else {
+      accepted.push(request);
+      if (request.idempotency) keys.add(keyOf(request));
+    }
   }
   const seqs = await insert(trx, accepted);
-  const inserted = accepted.filter(({ submission }) => seqs.has(submission.id));
-  for (const [at, request] of inserted.entries()) {
-    found.set(request, { kind: "enqueued", submission: request.submission, queueDepth: before + at + 1 });
+  let queueDepth = before;
+  for (const request of accepted) {
+    const { submission } = request;
+    if (seqs.has(submission.id)) found.set(request, { kind: "enqueued", submission, queueDepth: ++queueDepth });
+    else again.push(request);
   }
-  for (const request of accepted) if (!found.has(request)) found.set(request, await winnerOver(trx, request));
+  for (const request of again) found.set(request, await winnerOver(trx, request));
   return requests.map((request) => found.get(request) as Enqueued);
+}
+
+/** What at most one submission of an account has. */
+function keyOf({ idempotency, submission }: Enqueue): string {
+  return idempotency ? `${submission.accountId} ${idempotency.key}` : "";
 }
 
 /** Another process, or an earlier request of the same group, had the same idempotency key. */

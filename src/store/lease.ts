@@ -109,8 +109,9 @@ export async function sweep(
     .select(["seq", "id", "project_id", "profile", "attempts", "fence"])
     .where("status", "=", sql.lit("running"))
     .where("lease_until", "<=", untilMs)
-    .orderBy("seq")
     .execute();
+  // Not by the database: SQLite would read through all records in the order of their numbers, to sort the few that run.
+  expired.sort((a, b) => a.seq - b.seq);
   const swept = { requeued: [] as string[], failed: [] as string[] };
   let delivers = false;
   for (const row of expired) {
