@@ -40,7 +40,7 @@ function round(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-export function table(rows: readonly Row[]): string {
+export function rowTable(rows: readonly Row[]): string {
   const cells = rows.map(({ name, unit, median, p99, floor, ratio }) => [
     name,
     `${median} ${unit}`,
@@ -48,9 +48,13 @@ export function table(rows: readonly Row[]): string {
     `${floor} ${unit}`,
     ratio.toFixed(2),
   ]);
-  const all = [["row", "median", "p99", "floor", "ratio"], ...cells];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...all.map((line) => line[column]?.length ?? 0)));
-  return all
+  return table([["row", "median", "p99", "floor", "ratio"], ...cells]);
+}
+
+/** For a terminal: the first column to the left, the others to the right. */
+export function table(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
     .map((line) =>
       line
         .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))

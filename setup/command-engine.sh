@@ -4,9 +4,11 @@ exec 3<&0
 prepare_engine
 prepared "$command"
 trap 'stop_launcher; close_instance' EXIT
-# Doctor tries the launcher itself, which may well not start; the others need one that runs.
+# Doctor tries the launcher itself, which may well not start; the others need one that runs. Bench starts a service, too,
+# which is not root.
 case $command in
 doctor) take_uid_range ;;
+bench) start_launcher "$(id -u "$service_user")" $(($(nproc) + 1)) ;;
 *) start_launcher 0 $(($(nproc) + 1)) ;;
 esac
 case $command in

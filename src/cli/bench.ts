@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { languageRows } from "../../bench/languages.ts";
 import { launcherRows } from "../../bench/launcher.ts";
-import { type Row, table } from "../../bench/row.ts";
+import { wholeTable } from "../../bench/load/tables.ts";
+import { measureWhole } from "../../bench/load/whole.ts";
+import { type Row, rowTable } from "../../bench/row.ts";
 import { serviceRow } from "../../bench/service.ts";
 import type { EngineFlags } from "./engine.ts";
 
@@ -14,6 +16,7 @@ interface BenchFlags extends EngineFlags {
 /** `assay bench`: what the sandbox costs, as ratios to floors of the same run; bench/README.md explains the rows. */
 export function benchCommand(): Command {
   return new Command("bench")
+    .enablePositionalOptions()
     .description("measure this machine: boxes and languages against bare runs, as ratios in one run")
     .option("--json", "an array of {name, unit, median, p99, floor, ratio}")
     .option("--runs <number>", "boxes per row; a tenth of it per language", wholeNumber, 300)
@@ -23,7 +26,34 @@ export function benchCommand(): Command {
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
-    .action(bench);
+    .action(bench)
+    .addCommand(serviceCommand());
+}
+
+interface ServiceFlags extends BenchFlags {
+  readonly database?: string;
+  readonly seconds: number;
+  readonly keys: readonly number[];
+  readonly records: readonly number[];
+  readonly services: readonly number[];
+}
+
+/** `assay bench service`: what a whole service takes and gives under load; bench/README.md explains the rows. */
+function serviceCommand(): Command {
+  return new Command("service")
+    .description("measure a whole service over HTTPS under load, on SQLite and, if told where, on PostgreSQL")
+    .option("--json", "everything that was measured")
+    .option("--database <url>", "a PostgreSQL server; databases are made on it and removed")
+    .option("--seconds <number>", "of each load", wholeNumber, 5)
+    .option("--keys <numbers>", "keys that submit", wholeNumbers, [10, 100])
+    .option("--records <numbers>", "records that are stored already", wholeNumbers, [0, 1_000_000])
+    .option("--services <numbers>", "services that share the PostgreSQL database", wholeNumbers, [2, 4])
+    .action(async (_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ServiceFlags>();
+      const tell = (words: string) => process.stderr.write(`${words}\n`);
+      const whole = await measureWhole({ ...flags, tell });
+      process.stdout.write(flags.json ? `${JSON.stringify(whole, null, 2)}\n` : `${wholeTable(whole)}\n`);
+    });
 }
 
 async function bench(flags: BenchFlags): Promise<void> {
@@ -32,7 +62,12 @@ async function bench(flags: BenchFlags): Promise<void> {
     await serviceRow(flags, flags.launcherSocket, flags.runs),
     ...(await languageRows(flags, flags.launcherSocket, Math.max(3, Math.round(flags.runs / 10)))),
   ];
-  process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${table(rows)}\n`);
+  process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${rowTable(rows)}\n`);
+}
+
+function wholeNumbers(text: string): number[] {
+  if (!/^\d{1,8}(,\d{1,8})*$/.test(text)) throw new InvalidArgumentError("must be whole numbers, separated by commas");
+  return text.split(",").map(Number);
 }
 
 function wholeNumber(text: string): number {

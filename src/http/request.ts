@@ -54,11 +54,12 @@ export function toSubmitRequest(
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
   const language = canonicalLanguage(fields.language);
   const available = engine.languages();
-  const unsupported = clientError("unsupportedLanguage", [echo(fields.language), available]);
-  if (language === undefined) throw unsupported;
+  // Made only when it is said: an error takes a picture of the stack.
+  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
+  if (language === undefined) throw unsupported();
   const submit = { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
   if (available.includes(language)) return { submit, refusal: null };
-  return { submit, refusal: available.length > 0 ? unsupported : unproven() };
+  return { submit, refusal: available.length > 0 ? unsupported() : unproven() };
 }
 
 function unproven(): ClientError {

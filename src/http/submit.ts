@@ -72,9 +72,12 @@ function readIdempotencyKey(header: string | string[] | undefined): string | und
   return header.toLowerCase();
 }
 
+/** Nobody reads it; without one, an error would be made at the end of every answer. */
+const GONE = "the client went away";
+
 /** Aborts when the client goes away: nobody is left to answer. The submission goes on. */
 function disconnected(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once("close", () => controller.abort());
+  reply.raw.once("close", () => controller.abort(GONE));
   return controller.signal;
 }

@@ -110,7 +110,7 @@ async function dueOf(trx: Transaction<Schema>, endpoint: Serving, request: DueRe
 function due(trx: Transaction<Schema>, nowMs: number) {
   return trx
     .selectFrom("deliveries")
-    .where("state", "=", "pending")
+    .where("state", "=", sql.lit("pending"))
     .where("next_at", "<=", nowMs)
     .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
 }
@@ -127,7 +127,7 @@ async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueR
     .set(change)
     .where("seq", "=", seq)
     .where("fence", "=", fence)
-    .where("state", "=", "pending")
+    .where("state", "=", sql.lit("pending"))
     .executeTakeFirst();
   return result.numUpdatedRows > 0n && !tooOften;
 }
@@ -145,7 +145,7 @@ async function failUnsendable(trx: Transaction<Schema>, nowMs: number): Promise<
     let update = trx
       .updateTable("deliveries")
       .set({ ...OVER, ended_at: nowMs, reason })
-      .where("state", "=", "pending") // still, should its attempt have been recorded meanwhile
+      .where("state", "=", sql.lit("pending")) // still, should its attempt have been recorded meanwhile
       .where("seq", "in", due(trx, nowMs).select("seq").where("endpoint_id", "=", id));
     if (removed_at === null) update = update.where("kind", "!=", "test");
     await update.execute();

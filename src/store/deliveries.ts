@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { Attempt, Next } from "../domain/delivery.ts";
 import { bringNear, claimDue, readClaims } from "./claim-deliveries.ts";
 import { listDeliveries } from "./delivery-log.ts";
@@ -50,7 +50,7 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
       const { due } = await db
         .selectFrom("deliveries")
         .select((eb) => eb.fn.min("next_at").as("due"))
-        .where("state", "=", "pending")
+        .where("state", "=", sql.lit("pending"))
         .where("next_at", ">", afterMs)
         .executeTakeFirstOrThrow();
       const { expiry } = await db
@@ -82,7 +82,7 @@ function held(trx: Transaction<Schema>, claim: DeliveryClaim) {
   return trx
     .updateTable("deliveries")
     .where("id", "=", claim.id)
-    .where("state", "=", "pending")
+    .where("state", "=", sql.lit("pending"))
     .where("fence", "=", claim.fence);
 }
 

@@ -1,38 +1,62 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { Abilities } from "./engine.ts";
 import type { Enqueue, Enqueued } from "./port.ts";
-import { readSubmission } from "./read.ts";
+import { readSubmissions } from "./read.ts";
 import { SUBMISSION_COLUMNS } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Accepts a submission, or says why not. A known idempotency key is answered before the
+ * Accepts submissions in their order, or says of each why not. A known idempotency key is answered before the
  * bound is looked at: a repeated request must not fail because others filled the queue.
  */
 export async function enqueue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
-  request: Enqueue,
-): Promise<Enqueued> {
+  requests: readonly Enqueue[],
+): Promise<Enqueued[]> {
   // One after the other: else two that count at the same time would both find the last place free.
   await lock(trx, "enqueue");
-  const known = await findKnown(trx, request);
-  if (known) return known;
-  if (request.onlyKnown) return { kind: "unknown" };
-  const depth = await countPending(trx);
-  if (depth >= request.maxPending) return { kind: "full", queueDepth: depth };
-  const seq = await insert(trx, request);
-  if (seq === undefined) {
-    // Another process inserted the same idempotency key since we looked.
-    const winner = await findKnown(trx, request);
-    if (winner) return winner;
-    throw new Error("a submission was neither inserted nor found");
+  const found = new Map<Enqueue, Enqueued>();
+  for (const request of requests) {
+    const known = await findKnown(trx, request);
+    if (known) found.set(request, known);
   }
-  await trx
-    .insertInto("programs")
-    .values({ submission_seq: seq, code: request.program.code, stdin: request.program.stdin })
-    .execute();
-  return { kind: "enqueued", submission: request.submission, queueDepth: depth + 1 };
+  const fresh = requests.filter((request) => !found.has(request));
+  const before = fresh.length > 0 ? await countPending(trx) : 0;
+  const accepted: Enqueue[] = [];
+  const again: Enqueue[] = [];
+  const keys = new Set<string>();
+  for (const request of fresh) {
+    const queueDepth = before + accepted.length;
+    if (keys.has(keyOf(request))) again.push(request);
+    else if (request.onlyKnown) found.set(request, { kind: "unknown" });
+    else if (queueDepth >= request.maxPending) found.set(request, { kind: "full", queueDepth });
+    else {
+      accepted.push(request);
+      if (request.idempotency) keys.add(keyOf(request));
+    }
+  }
+  const seqs = await insert(trx, accepted);
+  let queueDepth = before;
+  for (const request of accepted) {
+    const { submission } = request;
+    if (seqs.has(submission.id)) found.set(request, { kind: "enqueued", submission, queueDepth: ++queueDepth });
+    else again.push(request);
+  }
+  for (const request of again) found.set(request, await winnerOver(trx, request));
+  return requests.map((request) => found.get(request) as Enqueued);
+}
+
+/** What at most one submission of an account has. */
+function keyOf({ idempotency, submission }: Enqueue): string {
+  return idempotency ? `${submission.accountId} ${idempotency.key}` : "";
+}
+
+/** Another process, or an earlier request of the same group, had the same idempotency key. */
+async function winnerOver(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued> {
+  const winner = await findKnown(trx, request);
+  if (winner) return winner;
+  throw new Error("a submission was neither inserted nor found");
 }
 
 async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued | undefined> {
@@ -46,31 +70,41 @@ async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<En
     .executeTakeFirst();
   if (!row) return undefined;
   if (row.request_hash !== idempotency.requestHash) return { kind: "conflict" };
-  const existing = await readSubmission(trx, row.id, submission.accountId);
+  const [existing] = await readSubmissions(trx, [{ id: row.id, accountId: submission.accountId }]);
   if (!existing) return undefined;
   return { kind: "duplicate", submission: existing, queueDepth: await countPending(trx) };
 }
 
-async function insert(trx: Transaction<Schema>, { submission, idempotency }: Enqueue): Promise<number | undefined> {
-  const row = await trx
+/** @returns the place in the order of arrival by id, without those whose idempotency key was there. */
+async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): Promise<Map<string, number>> {
+  if (accepted.length === 0) return new Map();
+  const rows = await trx
     .insertInto("submissions")
-    .values({
-      id: submission.id,
-      account_id: submission.accountId,
-      key_id: submission.keyId,
-      project_id: submission.projectId,
-      language: submission.language,
-      profile: submission.profile,
-      status: submission.status,
-      attempts: submission.attempts,
-      idempotency_key: idempotency?.key ?? null,
-      request_hash: idempotency?.requestHash ?? null,
-      created_at: submission.createdAtMs,
-    })
+    .values(
+      accepted.map(({ submission, idempotency }) => ({
+        id: submission.id,
+        account_id: submission.accountId,
+        key_id: submission.keyId,
+        project_id: submission.projectId,
+        language: submission.language,
+        profile: submission.profile,
+        status: submission.status,
+        attempts: submission.attempts,
+        idempotency_key: idempotency?.key ?? null,
+        request_hash: idempotency?.requestHash ?? null,
+        created_at: submission.createdAtMs,
+      })),
+    )
     .onConflict((conflict) => conflict.columns(["account_id", "idempotency_key"]).doNothing())
-    .returning("seq")
-    .executeTakeFirst();
-  return row?.seq;
+    .returning(["seq", "id"])
+    .execute();
+  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
+  const programs = accepted.flatMap(({ submission, program }) => {
+    const seq = seqs.get(submission.id);
+    return seq === undefined ? [] : [{ submission_seq: seq, code: program.code, stdin: program.stdin }];
+  });
+  if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
+  return seqs;
 }
 
 /** Pending submissions of all keys; at most the bound, so counting them is cheap. */
@@ -78,7 +112,7 @@ export async function countPending(trx: Pick<Transaction<Schema>, "selectFrom">)
   const { pending } = await trx
     .selectFrom("submissions")
     .select((eb) => eb.fn.countAll<number>().as("pending"))
-    .where("status", "=", "pending")
+    .where("status", "=", sql.lit("pending"))
     .executeTakeFirstOrThrow();
   return Number(pending);
 }

@@ -1,7 +1,8 @@
-import type { Transaction } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import type { KeyChanges, KeyStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { Gathered } from "./gathered.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
@@ -13,6 +14,7 @@ const TOUCH_MS = 60_000;
 /** @param now milliseconds since the epoch. */
 export function keyStore({ db }: Engine, transactions: Transactions, now: () => number): KeyStore {
   const touched = new Map<string, number>();
+  const callers = new Gathered((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
     add(key, actor) {
       return transactions.run(async (trx) => {
@@ -96,28 +98,7 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       });
     },
 
-    async findCaller(hash) {
-      const row = await db
-        .selectFrom("api_keys")
-        .innerJoin("accounts", "accounts.id", "api_keys.account_id")
-        .innerJoin("tiers", "tiers.name", "accounts.tier")
-        .selectAll("api_keys")
-        .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency"])
-        .where("api_keys.hash", "=", hash)
-        .executeTakeFirst();
-      if (!row || !isLive(row, now())) return undefined;
-      return {
-        hash: row.hash,
-        caller: {
-          keyId: row.id,
-          accountId: row.account_id,
-          projectId: row.project_id,
-          requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
-          concurrency: row.concurrency ?? row.tier_concurrency,
-          ...profilesOf(row),
-        },
-      };
-    },
+    findCaller: (hash) => callers.add(hash),
 
     async touch(id) {
       const nowMs = now();
@@ -129,6 +110,36 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       );
     },
   };
+}
+
+/** In the order of `hashes`. */
+async function findCallers(
+  db: Kysely<Schema>,
+  hashes: readonly string[],
+  nowMs: number,
+): Promise<Awaited<ReturnType<KeyStore["findCaller"]>>[]> {
+  const rows = await db
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .selectAll("api_keys")
+    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency"])
+    .where("api_keys.hash", "in", [...new Set(hashes)])
+    .execute();
+  const found = new Map(rows.filter((row) => isLive(row, nowMs)).map((row) => [row.hash, row]));
+  return hashes.map((hash) => {
+    const row = found.get(hash);
+    if (!row) return undefined;
+    const caller = {
+      keyId: row.id,
+      accountId: row.account_id,
+      projectId: row.project_id,
+      requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
+      concurrency: row.concurrency ?? row.tier_concurrency,
+      ...profilesOf(row),
+    };
+    return { hash, caller };
+  });
 }
 
 /** As it stays until the end of the transaction; see lockProject. */

@@ -31,18 +31,43 @@ export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs
   return result.numUpdatedRows > 0n;
 }
 
+/** A run that is over, and how. */
+export interface Finish {
+  readonly lease: Lease;
+  readonly outcome: Outcome;
+}
+
+/** Ends runs. @returns of each whether there is something to deliver; undefined when its lease is no longer ours. */
 export async function finish(
   trx: Transaction<Schema>,
-  lease: Lease,
-  outcome: Outcome,
+  finishes: readonly Finish[],
   nowMs: number,
-): Promise<Finished | undefined> {
-  const row = await held(trx, lease)
-    .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
-    .returning(["seq", "id", "project_id"])
-    .executeTakeFirst();
-  if (!row) return undefined;
-  return { delivers: await end(trx, row, outcome, nowMs) };
+): Promise<(Finished | undefined)[]> {
+  const ended = new Map<string, Ended>();
+  for (const alike of Map.groupBy(finishes, howItEnds).values()) {
+    const [{ outcome }] = alike as [Finish];
+    const leases = alike.map(({ lease }) => lease);
+    const rows = await held(trx, ...leases)
+      .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
+      .returning(["seq", "id", "project_id", "fence"])
+      .execute();
+    for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
+  }
+  const ours: { row: Ended; outcome: Outcome }[] = [];
+  const results: (Finished | undefined)[] = [];
+  for (const { lease, outcome } of finishes) {
+    const claim = `${lease.submissionId} ${lease.fence}`;
+    const row = ended.get(claim);
+    ended.delete(claim); // said twice, it is ended once
+    if (row) ours.push({ row, outcome });
+    results.push(row && { delivers: await insertDeliveries(trx, row, nowMs) });
+  }
+  await insertOutcomes(trx, ours);
+  return results;
+}
+
+function howItEnds({ outcome }: Finish): string {
+  return `${outcome.status} ${outcome.judgement.verdict}`;
 }
 
 /** @returns what became of it; undefined when the lease is no longer ours. */
@@ -58,7 +83,7 @@ export async function release(
     .where("id", "=", lease.submissionId)
     .executeTakeFirst();
   if (begun && row?.profile === "agent") {
-    const finished = await finish(trx, lease, NOT_REPEATABLE, nowMs);
+    const [finished] = await finish(trx, [{ lease, outcome: NOT_REPEATABLE }], nowMs);
     return finished && { ...finished, became: "failed" };
   }
   const result = await held(trx, lease)
@@ -79,12 +104,13 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
 
 /** All that runs, each as it is held now: an argument of sweep. */
 export async function readRunning(db: Kysely<Schema>) {
-  return await db
+  const running = await db
     .selectFrom("submissions")
     .select(["seq", "id", "project_id", "profile", "attempts", "fence", "lease_until"])
-    .where("status", "=", "running")
-    .orderBy("seq")
+    .where("status", "=", sql.lit("running"))
     .execute();
+  // Not by the database: SQLite would read through all records in the order of their numbers, to sort the few that run.
+  return running.sort((a, b) => a.seq - b.seq);
 }
 
 type Running = Awaited<ReturnType<typeof readRunning>>[number];
@@ -109,7 +135,7 @@ export async function sweep(
       .updateTable("submissions")
       .set(became)
       .where("seq", "=", row.seq)
-      .where("status", "=", "running")
+      .where("status", "=", sql.lit("running"))
       .where("fence", "=", row.fence)
       .where("lease_until", "=", row.lease_until)
       .executeTakeFirst();
@@ -117,26 +143,29 @@ export async function sweep(
     swept[again ? "requeued" : "failed"].push(row.id);
     if (again) continue;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    delivers = (await end(trx, row, outcome, nowMs)) || delivers;
+    await insertOutcomes(trx, [{ row, outcome }]);
+    delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
   }
   return { ...swept, delivers };
 }
 
-/** An update of the row that holds only while the lease is ours: the fence against late workers. */
-function held(trx: Transaction<Schema>, lease: Lease) {
+/** An update of the rows that holds only for those whose lease is ours: the fence against late workers. */
+function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
+  const ids = leases.map(({ submissionId }) => submissionId);
+  const whole = leases.map(({ submissionId, workerId, fence }) => `${submissionId} ${workerId} ${fence}`);
   return trx
     .updateTable("submissions")
-    .where("id", "=", lease.submissionId)
-    .where("status", "=", "running")
-    .where("worker_id", "=", lease.workerId)
-    .where("fence", "=", lease.fence);
+    .where("id", "in", ids)
+    .where("status", "=", sql.lit("running"))
+    .where(sql<string>`id || ' ' || worker_id || ' ' || fence`, "in", whole);
 }
 
-/** What belongs to every end, in the transaction of the end. @returns whether there is something to deliver. */
-async function end(trx: Transaction<Schema>, row: Ended, outcome: Outcome, nowMs: number): Promise<boolean> {
-  await trx
-    .insertInto("outcomes")
-    .values({ submission_seq: row.seq, ...fromOutcome(outcome) })
-    .execute();
-  return await insertDeliveries(trx, row, nowMs);
+/** In the transaction of the end: there is never an end without its outcome. */
+async function insertOutcomes(
+  trx: Transaction<Schema>,
+  ended: readonly { readonly row: Ended; readonly outcome: Outcome }[],
+): Promise<void> {
+  if (ended.length === 0) return;
+  const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
+  await trx.insertInto("outcomes").values(rows).execute();
 }

@@ -130,6 +130,7 @@ function parseInt8(text: string): number {
 
 /** The pool as Kysely uses it, with every loss of the connection turned into StoreUnavailable. */
 function explaining(pool: pg.Pool): PostgresPool {
+  const named = namesOfStatements();
   const explain = (error: unknown): never => {
     throw isOutage(error) ? new StoreUnavailable(reasonOf(error)) : error;
   };
@@ -143,14 +144,37 @@ function explaining(pool: pg.Pool): PostgresPool {
         release: (destroy?: boolean) => client.release(destroy),
         query: (text: string, values: readonly unknown[]) => {
           if (text === PATIENT) bound = 0;
-          return client.query({ text, values: [...values], query_timeout: bound } as pg.QueryConfig).catch((error) => {
-            // Or whatever else is to be said on this connection would wait behind it.
-            if (/^Query read timeout/.test(error.message)) client.end().catch(() => {});
-            return explain(error);
-          });
+          return client
+            .query({ ...named(text, [...values]), query_timeout: bound } as pg.QueryConfig)
+            .catch((error) => {
+              // Or whatever else is to be said on this connection would wait behind it.
+              if (/^Query read timeout/.test(error.message)) client.end().catch(() => {});
+              return explain(error);
+            });
         },
       } as unknown as Awaited<ReturnType<PostgresPool["connect"]>>;
     },
+  };
+}
+
+/** A statement with more values is one of a group, whose text varies with its length. */
+const MAX_VALUES = 16;
+/** Names at most; the server keeps each of them for each connection. */
+const MAX_NAMES = 200;
+
+/**
+ * A statement with a name is parsed once for a connection, and planned no more than a few times: the server spent more on
+ * that than on running ours. Columns of partial indexes are compared with literals, never with values, so that any plan can use those.
+ */
+function namesOfStatements(): (text: string, values: unknown[]) => pg.QueryConfig {
+  const names = new Map<string, string>();
+  return (text, values) => {
+    if (values.length === 0 || values.length > MAX_VALUES) return { text, values };
+    const known = names.get(text);
+    if (known === undefined && names.size >= MAX_NAMES) return { text, values };
+    const name = known ?? `assay ${names.size}`;
+    names.set(text, name);
+    return { name, text, values };
   };
 }
 

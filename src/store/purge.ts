@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import type { RetentionStore } from "./port.ts";
@@ -25,7 +25,7 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
                 selectFrom("deliveries")
                   .select("deliveries.seq")
                   .whereRef("deliveries.submission_seq", "=", "submissions.seq")
-                  .where("state", "=", "pending"),
+                  .where("state", "=", sql.lit("pending")),
               ),
             ),
           )

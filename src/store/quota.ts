@@ -1,4 +1,5 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
+import { Gathered } from "./gathered.ts";
 import type { QuotaStore } from "./port.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
@@ -11,14 +12,15 @@ const SKEW_MS = 5_000;
  * Requests of each key, counted where every process sees them. Each that went through is a row
  * with the next number of its key, so the one that decides is found by its number, not by
  * counting; and the primary key, not a lock, keeps two processes from taking the same place.
+ * Within a process those that come together are taken together: each by itself, requests of one key took the same number
+ * at the same time, and all but one waited for the other's commit and began again.
  * @param now milliseconds since the epoch.
  */
 export function quotaStore(transactions: Transactions, now: () => number): QuotaStore {
+  // A power cut may forget the last requests: for that, no request has to wait for the disk.
+  const takes = new Gathered((all: readonly Take[]) => takeAll(transactions, all, now));
   return {
-    take(keyId, limit) {
-      // A power cut may forget the last requests: for that, no request has to wait for the disk.
-      return transactions.runUnflushed((trx) => take(trx, keyId, limit, now));
-    },
+    take: (keyId, limit) => takes.add({ keyId, limit }),
 
     async forget() {
       const cutoff = now() - WINDOW_MS;
@@ -41,42 +43,103 @@ export function quotaStore(transactions: Transactions, now: () => number): Quota
   };
 }
 
-async function take(trx: Transaction<Schema>, keyId: string, limit: number, now: () => number): Promise<number> {
-  for (;;) {
-    const nowMs = now();
-    const newest = await trx
-      .selectFrom("quota")
-      .select(["n", "at"])
-      .where("key_id", "=", keyId)
-      .orderBy("n", "desc")
-      .limit(1)
-      .executeTakeFirst();
-    if (newest && newest.at > nowMs + SKEW_MS) {
-      await stepBack(trx, keyId, newest, nowMs);
-      continue;
-    }
-    const n = (newest?.n ?? 0) + 1;
-    const waitMs = limit > 0 ? await waitForPlace(trx, keyId, n - limit, nowMs) : WINDOW_MS;
-    if (waitMs > 0) return Math.ceil(waitMs / 1000);
-    const { numInsertedOrUpdatedRows } = await trx
-      .insertInto("quota")
-      .values({ key_id: keyId, n, at: Math.max(nowMs, newest?.at ?? 0) })
-      .onConflict((conflict) => conflict.columns(["key_id", "n"]).doNothing())
-      .executeTakeFirstOrThrow();
-    if (numInsertedOrUpdatedRows) return 0;
-    // Another process took this number since we looked; it has committed, so the next look sees it.
-  }
+interface Take {
+  readonly keyId: string;
+  readonly limit: number;
 }
 
-/** @returns milliseconds until the request that has to leave the minute has left it; 0 or less when it has. */
-async function waitForPlace(trx: Transaction<Schema>, keyId: string, n: number, nowMs: number): Promise<number> {
-  const row = await trx
+/** The number of a key that was given out last, and when; `at` is null when there is none yet. */
+interface Newest {
+  readonly keyId: string;
+  readonly n: number;
+  readonly at: number | null;
+}
+
+/** @returns for each, in the order in which they came, 0 or the seconds after which there is a place. */
+async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<number[]> {
+  const answers = new Map<Take, number>();
+  for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
+    const some = await transactions.runUnflushed((trx) => takeSome(trx, left, now()));
+    for (const [one, answer] of some) answers.set(one, answer);
+  }
+  return all.map((one) => answers.get(one) ?? 0);
+}
+
+/** @returns the answers that there are. Who has none looks again: the clock stepped back, or another process was first. */
+async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: number): Promise<Map<Take, number>> {
+  const byKey = Map.groupBy(all, ({ keyId }) => keyId);
+  const newest: Newest[] = [];
+  for (const one of await readNewest(trx, [...byKey.keys()])) {
+    if (one.at !== null && one.at > nowMs + SKEW_MS) await stepBack(trx, one.keyId, { n: one.n, at: one.at }, nowMs);
+    else newest.push(one);
+  }
+  const places = await readPlaces(trx, newest, byKey);
+  const answers = new Map<Take, number>();
+  const passed: { take: Take; row: { key_id: string; n: number; at: number } }[] = [];
+  for (const { keyId, n, at } of newest) {
+    const ownAt = Math.max(nowMs, at ?? 0);
+    let next = n + 1;
+    for (const take of sameLimit(byKey.get(keyId))) {
+      const place = next - take.limit;
+      const placeAt = place > n ? ownAt : places.get(`${keyId} ${place}`);
+      const waitMs = take.limit <= 0 ? WINDOW_MS : placeAt === undefined ? 0 : placeAt + WINDOW_MS - nowMs;
+      if (waitMs > 0) answers.set(take, Math.ceil(waitMs / 1000));
+      else passed.push({ take, row: { key_id: keyId, n: next++, at: ownAt } });
+    }
+  }
+  if (passed.length === 0) return answers;
+  const inserted = await trx
+    .insertInto("quota")
+    .values(passed.map(({ row }) => row))
+    .onConflict((conflict) => conflict.columns(["key_id", "n"]).doNothing())
+    .returning(["key_id", "n"])
+    .execute();
+  const ours = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
+  for (const { take, row } of passed) if (ours.has(`${row.key_id} ${row.n}`)) answers.set(take, 0);
+  return answers;
+}
+
+/** In one order everywhere: two processes that insert numbers of the same keys wait for one another, and not in a circle. */
+async function readNewest(trx: Transaction<Schema>, keyIds: readonly string[]): Promise<Newest[]> {
+  const { rows } = await sql<{ id: string; n: number | null; at: number | null }>`
+    select api_keys.id, quota.n, quota.at
+    from api_keys
+    left join quota on quota.key_id = api_keys.id
+      and quota.n = (select max(newest.n) from quota as newest where newest.key_id = api_keys.id)
+    where api_keys.id in (${sql.join(keyIds)})`.execute(trx);
+  return rows.map(({ id, n, at }) => ({ keyId: id, n: n ?? 0, at })).sort((a, b) => (a.keyId < b.keyId ? -1 : 1));
+}
+
+/** @returns when those went through that have to leave the minute before the next may, by key and number. */
+async function readPlaces(
+  trx: Transaction<Schema>,
+  newest: readonly Newest[],
+  byKey: ReadonlyMap<string, readonly Take[]>,
+): Promise<Map<string, number>> {
+  const wanted = newest.flatMap(({ keyId, n }) => {
+    const takes = sameLimit(byKey.get(keyId));
+    const first = n + 1 - (takes[0]?.limit ?? 0);
+    const last = Math.min(n, first + takes.length - 1);
+    return last >= 1 && first <= last ? [{ keyId, first, last }] : [];
+  });
+  if (wanted.length === 0) return new Map();
+  const rows = await trx
     .selectFrom("quota")
-    .select("at")
-    .where("key_id", "=", keyId)
-    .where("n", "=", n)
-    .executeTakeFirst();
-  return row ? row.at + WINDOW_MS - nowMs : 0;
+    .selectAll()
+    .where((eb) =>
+      eb.or(
+        wanted.map(({ keyId, first, last }) =>
+          eb.and([eb("key_id", "=", keyId), eb("n", ">=", first), eb("n", "<=", last)]),
+        ),
+      ),
+    )
+    .execute();
+  return new Map(rows.map(({ key_id, n, at }) => [`${key_id} ${n}`, at]));
+}
+
+/** Those of one key that came before its limit was changed; the others look again. */
+function sameLimit(takes: readonly Take[] = []): readonly Take[] {
+  return takes.filter(({ limit }) => limit === takes[0]?.limit);
 }
 
 /**

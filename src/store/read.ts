@@ -3,19 +3,26 @@ import type { Submission } from "../domain/submission.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 
-/** One submission of one account with its outcome; undefined when the account has none of that id. */
-export async function readSubmission(
+/** Which submission is asked for, and by whom. */
+export interface Wanted {
+  readonly id: string;
+  readonly accountId: string;
+}
+
+/** Submissions with their outcomes, in the order asked; undefined where the account has none of that id. */
+export async function readSubmissions(
   db: Kysely<Schema>,
-  id: string,
-  accountId: string,
-): Promise<Submission | undefined> {
+  wanted: readonly Wanted[],
+): Promise<(Submission | undefined)[]> {
   // Clients choose what they ask for, and there is text that PostgreSQL does not take at all.
-  if (id.includes("\0")) return undefined;
-  const row = await withOutcome(db)
-    .where("submissions.id", "=", id)
-    .where("submissions.account_id", "=", accountId)
-    .executeTakeFirst();
-  return row && whole(row);
+  const ids = [...new Set(wanted.map(({ id }) => id).filter((id) => !id.includes("\0")))];
+  if (ids.length === 0) return wanted.map(() => undefined);
+  const rows = await withOutcome(db).where("submissions.id", "in", ids).execute();
+  const found = new Map(rows.map((row) => [row.id, whole(row)]));
+  return wanted.map(({ id, accountId }) => {
+    const submission = found.get(id);
+    return submission?.accountId === accountId ? submission : undefined;
+  });
 }
 
 /** A submission by its row, whoever's it is. */

@@ -2,9 +2,10 @@ import { Silence } from "../domain/silence.ts";
 import { claim } from "./claim.ts";
 import type { Engine } from "./engine.ts";
 import { countPending, enqueue } from "./enqueue.ts";
-import { finish, readRunning, release, renew, repeat, sweep } from "./lease.ts";
-import type { SubmissionStore, Swept } from "./port.ts";
-import { readSubmission } from "./read.ts";
+import { Gathered } from "./gathered.ts";
+import { type Finish, finish, readRunning, release, renew, repeat, sweep } from "./lease.ts";
+import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
+import { readSubmissions, type Wanted } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
 import { Waits } from "./waits.ts";
 import type { Wakeups, Word } from "./wakeups.ts";
@@ -39,13 +40,26 @@ export function submissionStore(
     });
     return swept;
   };
+  const reads = new Gathered((wanted: readonly Wanted[]) => readSubmissions(db, wanted));
+  const enqueues = new Gathered((requests: readonly Enqueue[]) =>
+    transactions.run((trx) => enqueue(trx, engine.abilities, requests), {
+      // Whoever asks again may do so because the answer was lost, and the word with it.
+      words: (results) =>
+        results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
+    }),
+  );
+  const finishes = new Gathered(async (group: readonly Finish[]) => {
+    const results = await transactions.run((trx) => finish(trx, group, now()), {
+      words: (finished) => {
+        const over = group.filter((_, at) => finished[at]).map(({ lease }) => ended(lease.submissionId));
+        if (over.length === 0) return [];
+        return [...over, WORK, ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : [])];
+      },
+    });
+    return results.map((finished) => finished !== undefined);
+  });
   const store: SubmissionStore = {
-    enqueue(request) {
-      return transactions.run((trx) => enqueue(trx, engine.abilities, request), {
-        // Whoever asks again may do so because the answer was lost, and the word with it.
-        words: (result) => ("submission" in result && result.submission.status === "pending" ? [WORK] : []),
-      });
-    },
+    enqueue: (request) => enqueues.add(request),
 
     claim(workerId, leaseMs, max = 1) {
       return transactions.run((trx) => {
@@ -58,13 +72,7 @@ export function submissionStore(
       return transactions.run((trx) => renew(trx, lease, now() + leaseMs));
     },
 
-    async finish(lease, outcome) {
-      const finished = await transactions.run((trx) => finish(trx, lease, outcome, now()), {
-        words: (finished) =>
-          finished ? [ended(lease.submissionId), WORK, ...(finished.delivers ? [DELIVERIES] : [])] : [],
-      });
-      return finished !== undefined;
-    },
+    finish: (lease, outcome) => finishes.add({ lease, outcome }),
 
     async release(lease, begun) {
       const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
@@ -92,12 +100,10 @@ export function submissionStore(
       return await take(await readRunning(db));
     },
 
-    get(id, accountId) {
-      return readSubmission(db, id, accountId);
-    },
+    get: (id, accountId) => reads.add({ id, accountId }),
 
     whenTerminal(id, accountId, signal) {
-      return waits.until(id, () => readSubmission(db, id, accountId), signal);
+      return waits.until(id, () => reads.add({ id, accountId }), signal);
     },
 
     depth() {

@@ -1,0 +1,36 @@
+// Runs inside the image, without any box: cold starts of python3 -I on every CPU at once. Reads {seconds, cores} as JSON
+// on stdin, prints how many there were per second and what CPU time each took.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+
+const TICK_MS = 10;
+const { seconds, cores } = JSON.parse(readFileSync(0, "utf8"));
+
+/** Of children that have ended. */
+function childrenMs() {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
+}
+
+async function run() {
+  const child = spawn("python3", ["-I", "main.py"], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.resume();
+  child.stderr.resume();
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`the bare run ended with ${code}`);
+}
+
+await run();
+const [start, before] = [performance.now(), childrenMs()];
+let runs = 0;
+const loop = async () => {
+  while (performance.now() < start + seconds * 1000) {
+    await run();
+    runs++;
+  }
+};
+await Promise.all(Array.from({ length: cores }, loop));
+const took = (performance.now() - start) / 1000;
+process.stdout.write(JSON.stringify({ perSecond: runs / took, cpuMs: (childrenMs() - before) / runs }));

@@ -1,0 +1,92 @@
+import { sql } from "kysely";
+import type { Database } from "../../src/domain/database.ts";
+import type { Engine } from "../../src/store/engine.ts";
+import { openEngine } from "../../src/store/open.ts";
+import { nameOf, parentOf } from "./processes.ts";
+
+/** A database of the bench's own, made for it and removed by `drop`. */
+export interface BenchDatabase {
+  readonly kind: Database["kind"];
+  readonly database: Database;
+  /** The server's version; null where the engine is part of the service. */
+  readonly version: string | null;
+  /** The server's first process; null where there is none on this machine. */
+  readonly server: number | null;
+  /** What the server counted so far; null where it counts nothing. */
+  readonly counted: () => Promise<Counted | null>;
+  readonly bytes: () => Promise<number>;
+  readonly drop: () => Promise<void>;
+}
+
+export interface Counted {
+  readonly walBytes: number;
+  readonly walFlushes: number;
+  readonly transactions: number;
+}
+
+/** On a server it is a new database beside the one that is named: what is in that one is nobody's business. */
+export async function makeDatabase(url: string | undefined, directory: string): Promise<BenchDatabase> {
+  if (url === undefined) return embedded(`${directory}/db/assay.sqlite`);
+  const name = `assay_bench_${process.pid}_${made++}`;
+  await within({ kind: "postgres", url }, ({ db }) => sql`create database ${sql.id(name)}`.execute(db));
+  const own = new URL(url);
+  own.pathname = `/${name}`;
+  const database: Database = { kind: "postgres", url: own.href };
+  const ask = <T>(work: (engine: Engine) => Promise<T>) => within(database, work);
+  const { version, pid } = await ask(async ({ db }) => {
+    const { rows } = await sql<{ version: string; pid: number }>`
+      select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
+    return rows[0] as { version: string; pid: number };
+  });
+  return {
+    ...{ kind: "postgres", database, version },
+    // Elsewhere the number may be any process of ours.
+    server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null,
+    counted: () =>
+      ask(async ({ db }) => {
+        const { rows } = await sql<Counted>`
+          select (pg_current_wal_lsn() - '0/0')::float8 as "walBytes",
+            (select wal_sync from pg_stat_wal)::float8 as "walFlushes",
+            (select xact_commit from pg_stat_database where datname = current_database())::float8 as "transactions"`.execute(
+          db,
+        );
+        return rows[0] ?? null;
+      }),
+    bytes: () =>
+      ask(async ({ db }) => {
+        const { rows } = await sql<{ bytes: number }>`select pg_database_size(current_database()) as bytes`.execute(db);
+        return rows[0]?.bytes ?? 0;
+      }),
+    drop: () =>
+      within({ kind: "postgres", url }, async ({ db }) => {
+        await sql`drop database ${sql.id(name)} with (force)`.execute(db);
+      }),
+  };
+}
+
+let made = 0;
+
+function embedded(path: string): BenchDatabase {
+  const database: Database = { kind: "sqlite", path };
+  return {
+    ...{ kind: "sqlite", database, version: null, server: null },
+    counted: async () => null,
+    bytes: () =>
+      within(database, async ({ db }) => {
+        const { rows } = await sql<{ bytes: number }>`
+          select page_count * page_size as bytes from pragma_page_count(), pragma_page_size()`.execute(db);
+        return rows[0]?.bytes ?? 0;
+      }),
+    drop: async () => {}, // it goes with the directory
+  };
+}
+
+/** Does some work below the store, on a connection of its own. */
+export async function within<T>(database: Database, work: (engine: Engine) => Promise<T>): Promise<T> {
+  const engine = await openEngine(database);
+  try {
+    return await work(engine);
+  } finally {
+    await engine.db.destroy();
+  }
+}

@@ -1,0 +1,167 @@
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Connection } from "./connection.ts";
+
+/** What is asked for each submission, in the words of the rows. */
+export type Mix = "submit" | "wait" | "poll";
+
+export interface Plan {
+  readonly ports: readonly number[];
+  /** The certificate that the service shows. */
+  readonly ca: string;
+  readonly keys: readonly string[];
+  readonly code: string;
+  readonly mix: Mix;
+  /** Clients that have one request open each; or arrivals per second, whoever is still served. */
+  readonly loop: { readonly clients: number } | { readonly perSecond: number; readonly connections: number };
+  readonly warmSeconds: number;
+  readonly seconds: number;
+}
+
+export interface Measured {
+  /** Within the window: accepted, and, unless nobody waited for them, run and read back. */
+  readonly done: number;
+  /** 503: the queue was full. */
+  readonly full: number;
+  /** Whatever else was answered or happened, with how often. */
+  readonly wrong: Readonly<Record<string, number>>;
+  /** Milliseconds of what ended within the window; of an open loop from when each was due. */
+  readonly submitMs: readonly number[];
+  readonly endToEndMs: readonly number[];
+  /** How far behind its timetable an open loop was at worst: above a few milliseconds, the generator itself was too slow. */
+  readonly lateMs: number;
+  readonly cpuMs: number;
+  readonly seconds: number;
+}
+
+const POLL_MS = 10;
+
+class Load {
+  readonly #plan: Plan;
+  readonly #body: Buffer;
+  #counts = false;
+  #done = 0;
+  #full = 0;
+  #late = 0;
+  readonly #wrong: Record<string, number> = {};
+  readonly #submitMs: number[] = [];
+  readonly #endToEndMs: number[] = [];
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+    this.#body = Buffer.from(JSON.stringify({ language: "python", code: plan.code }));
+  }
+
+  async run(begun: () => void): Promise<Measured> {
+    const { loop, warmSeconds, seconds } = this.#plan;
+    const amount = "clients" in loop ? loop.clients : loop.connections;
+    const free = await Promise.all(Array.from({ length: amount }, (_, at) => this.#connect(at)));
+    const start = performance.now();
+    const end = start + (warmSeconds + seconds) * 1000;
+    let cpu = process.cpuUsage();
+    const window = sleep(warmSeconds * 1000).then(() => {
+      this.#counts = true;
+      cpu = process.cpuUsage();
+      begun();
+      return sleep(seconds * 1000);
+    });
+    const working =
+      "clients" in loop
+        ? Promise.all(free.map((connection) => this.#closed(connection, end)))
+        : this.#open(free, loop.perSecond, start, end);
+    await window;
+    this.#counts = false;
+    const used = process.cpuUsage(cpu);
+    const measured = {
+      ...{ done: this.#done, full: this.#full, wrong: this.#wrong, submitMs: this.#submitMs },
+      ...{ endToEndMs: this.#endToEndMs, lateMs: this.#late, cpuMs: (used.user + used.system) / 1000, seconds },
+    };
+    await working;
+    for (const connection of free) connection.end();
+    return measured;
+  }
+
+  #connect(at: number): Promise<Connection> {
+    const { ports, keys, ca } = this.#plan;
+    const port = ports[at % ports.length] ?? 0;
+    return Connection.open(port, ca, keys[at % keys.length] ?? "");
+  }
+
+  async #closed(connection: Connection, end: number): Promise<void> {
+    while (performance.now() < end) await this.#one(connection, performance.now());
+  }
+
+  /** Arrivals at a fixed pace. One that finds no connection free waits for one, and its wait counts. */
+  async #open(free: Connection[], perSecond: number, start: number, end: number): Promise<void> {
+    const waiting: number[] = [];
+    const under = new Set<Promise<void>>();
+    const serve = () => {
+      while (free.length > 0 && waiting.length > 0) {
+        const connection = free.shift() as Connection;
+        const work = this.#one(connection, waiting.shift() as number).then(() => {
+          under.delete(work);
+          free.push(connection);
+          serve();
+        });
+        under.add(work);
+      }
+    };
+    for (let at = 0; ; at++) {
+      const due = start + (at * 1000) / perSecond;
+      if (due >= end) break;
+      const early = due - performance.now();
+      if (early > 0) await sleep(early);
+      if (this.#counts) this.#late = Math.max(this.#late, performance.now() - due);
+      waiting.push(due);
+      serve();
+    }
+    waiting.length = 0;
+    await Promise.all(under);
+  }
+
+  async #one(connection: Connection, dueAt: number): Promise<void> {
+    const { mix } = this.#plan;
+    try {
+      const path = mix === "wait" ? "/api/submit?wait=true" : "/api/submit";
+      const accepted = await connection.ask("POST", path, this.#body);
+      const submittedAt = performance.now();
+      if (accepted.status === 503 && accepted.text.includes("queue")) {
+        if (this.#counts) this.#full++;
+        await sleep(POLL_MS); // a client that did not wait at all would only measure refusals
+        return;
+      }
+      const text = mix === "poll" ? await this.#poll(connection, accepted) : accepted.text;
+      const right = mix === "submit" ? accepted.status === 202 : text.includes('"verdict":"AC"');
+      if (!right) throw new Error(`${accepted.status} ${text.slice(0, 200)}`);
+      if (!this.#counts) return;
+      this.#done++;
+      if (mix !== "wait") this.#submitMs.push(submittedAt - dueAt);
+      if (mix !== "submit") this.#endToEndMs.push(performance.now() - dueAt);
+    } catch (error) {
+      const words = (error as Error).message;
+      this.#wrong[words] = (this.#wrong[words] ?? 0) + 1;
+      await connection.again();
+    }
+  }
+
+  async #poll(connection: Connection, accepted: { readonly status: number; readonly text: string }): Promise<string> {
+    if (accepted.status !== 202) throw new Error(`${accepted.status} ${accepted.text.slice(0, 200)}`);
+    const { id } = JSON.parse(accepted.text) as { id: string };
+    for (;;) {
+      const { status, text } = await connection.ask("GET", `/api/result/${id}`);
+      if (status !== 200) throw new Error(`${status} ${text.slice(0, 200)}`);
+      if (/"status":"(completed|error)"/.test(text)) return text;
+      await sleep(POLL_MS);
+    }
+  }
+}
+
+// A process of its own: its CPU time is not the service's.
+const send = process.send?.bind(process);
+if (send) {
+  process.once("disconnect", () => process.exit());
+  process.once("message", async (plan) => {
+    const measured = await new Load(plan as Plan).run(() => send({ begun: true }));
+    send({ measured }, undefined, {}, () => process.disconnect());
+  });
+}

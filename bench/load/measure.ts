@@ -1,0 +1,130 @@
+import { quantile } from "../row.ts";
+import type { BenchDatabase, Counted } from "./database.ts";
+import type { Measured, Plan } from "./generator.ts";
+import { type CpuMs, cpuOf, peakBytes, sharedFairlyBytes, tree, writtenBytes } from "./processes.ts";
+import { load, type Sandbox, type Serving } from "./serving.ts";
+
+/** What is the same for every load that goes against these processes. */
+export interface Target {
+  readonly there: BenchDatabase;
+  readonly sandbox: Sandbox;
+  readonly services: readonly Serving[];
+  readonly records: number;
+}
+
+interface Spread {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** One load and all that was measured of it. Of what is null there was nothing to measure. */
+export interface Loaded {
+  readonly engine: string;
+  readonly sandbox: string;
+  readonly services: number;
+  readonly records: number;
+  readonly keys: number;
+  readonly mix: Plan["mix"];
+  readonly loop: Plan["loop"];
+  readonly seconds: number;
+  readonly perSecond: number;
+  /** Refused because the queue was full, per second. */
+  readonly fullPerSecond: number;
+  readonly wrong: Measured["wrong"];
+  readonly submitMs: Spread | null;
+  readonly endToEndMs: Spread | null;
+  readonly lateMs: number;
+  /** CPU milliseconds of each submission, by who used them. */
+  readonly cpuMs: {
+    readonly service: number;
+    /** The launcher and its slots themselves. */
+    readonly launcher: number;
+    /** The boxes: building them, the program, and their end. */
+    readonly boxes: number;
+    readonly database: number | null;
+    readonly generator: number;
+  };
+  readonly walBytes: number | null;
+  readonly walFlushes: number | null;
+  readonly transactions: number | null;
+  /** Bytes that the service had written to storage for each submission: its log, and an embedded database. */
+  readonly serviceWrittenBytes: number;
+  readonly servicePeakBytes: number;
+  readonly launcherSharedFairlyBytes: number;
+}
+
+interface Sample {
+  readonly service: CpuMs;
+  readonly launcher: CpuMs;
+  readonly database: CpuMs | null;
+  readonly counted: Counted | null;
+  readonly written: number;
+}
+
+async function sample({ there, sandbox, services }: Target): Promise<Sample> {
+  const pids = services.map(({ pid }) => pid);
+  return {
+    service: cpuOf(pids),
+    launcher: cpuOf([sandbox.pid]),
+    database: there.server === null ? null : cpuOf([there.server]),
+    counted: await there.counted(),
+    written: pids.reduce((sum, pid) => sum + writtenBytes(pid), 0),
+  };
+}
+
+export async function measure(target: Target, plan: Plan): Promise<Loaded> {
+  let before: Sample | undefined;
+  const measured = await load(plan, async () => {
+    before = await sample(target);
+  });
+  const after = await sample(target);
+  if (!before) throw new Error("the load did not begin");
+  const was = before;
+  const { done, seconds } = measured;
+  const each = (total: number) => digits(total / Math.max(1, done));
+  const used = (of: "service" | "launcher") => after[of].ownMs - was[of].ownMs;
+  const counted = (of: keyof Counted) =>
+    after.counted && was.counted ? each(after.counted[of] - was.counted[of]) : null;
+  const databaseMs = after.database && was.database ? total(after.database) - total(was.database) : null;
+  return {
+    engine: target.there.kind,
+    sandbox: target.sandbox.kind,
+    services: target.services.length,
+    records: target.records,
+    keys: plan.keys.length,
+    ...{ mix: plan.mix, loop: plan.loop, seconds },
+    perSecond: digits(done / seconds),
+    fullPerSecond: digits(measured.full / seconds),
+    wrong: measured.wrong,
+    submitMs: spread(measured.submitMs),
+    endToEndMs: spread(measured.endToEndMs),
+    lateMs: digits(measured.lateMs),
+    cpuMs: {
+      service: each(used("service")),
+      launcher: each(used("launcher")),
+      boxes: each(after.launcher.endedMs - was.launcher.endedMs),
+      database: databaseMs === null ? null : each(databaseMs),
+      generator: each(measured.cpuMs),
+    },
+    walBytes: counted("walBytes"),
+    walFlushes: counted("walFlushes"),
+    transactions: counted("transactions"),
+    serviceWrittenBytes: each(after.written - was.written),
+    servicePeakBytes: Math.max(...target.services.map(({ pid }) => peakBytes(pid))),
+    launcherSharedFairlyBytes: tree([target.sandbox.pid]).reduce((sum, pid) => sum + (sharedFairlyBytes(pid) || 0), 0),
+  };
+}
+
+function total({ ownMs, endedMs }: CpuMs): number {
+  return ownMs + endedMs;
+}
+
+function spread(times: readonly number[]): Spread | null {
+  if (times.length === 0) return null;
+  return { p50: digits(quantile(times, 0.5)), p95: digits(quantile(times, 0.95)), p99: digits(quantile(times, 0.99)) };
+}
+
+export function digits(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,165 @@
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createKey } from "../../src/admin/keys.ts";
+import { openStore } from "../../src/store/open.ts";
+import type { BenchDatabase } from "./database.ts";
+import type { Measured, Plan } from "./generator.ts";
+import { parentOf } from "./processes.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const START_MS = 120_000;
+/** More than any mix sends: what is measured is the service, not its limits. */
+const LIMITS = { requestsPerMinute: 1_000_000, concurrency: 1_000 };
+
+/** Who the services are. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A data directory as set-up makes one, for a service of this user; removed by `remove`. */
+export interface Place {
+  readonly directory: string;
+  readonly ca: string;
+  /** Gives the database's files to the service's user, after root has worked in them. */
+  readonly own: () => void;
+  readonly remove: () => void;
+}
+
+/** @param within the directory of the launcher's socket, which is this command's own: another command's set-up empties the one for temporary files. */
+export function makePlace(within: string, { uid, gid }: User): Place {
+  const directory = mkdtempSync(join(within, "bench-"));
+  for (const [name, mode] of [
+    ["db", 0o700],
+    ["tls", 0o700],
+    ["no-op", 0o700],
+  ] as const)
+    mkdirSync(join(directory, name), { mode });
+  const [certificate, key] = [join(directory, "tls", "server.pem"), join(directory, "tls", "server.key")];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  execFileSync("openssl", ["req", "-x509", ...kind, ...names, "-keyout", key, "-out", certificate], {
+    stdio: "ignore",
+  });
+  for (const path of [directory, ...["db", "tls", "no-op"].map((name) => join(directory, name)), certificate, key]) {
+    chownSync(path, uid, gid);
+  }
+  return {
+    directory,
+    ca: readFileSync(certificate, "utf8"),
+    own: () => {
+      for (const file of readdirSync(join(directory, "db"))) chownSync(join(directory, "db", file), uid, gid);
+    },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** What runs programs for the services: a real launcher, or the one that runs nothing. */
+export interface Sandbox {
+  readonly kind: "real" | "no-op";
+  readonly socket: string;
+  readonly pid: number;
+  /** Submissions that one service runs at once. */
+  readonly workers: number;
+  readonly stop: () => Promise<void>;
+}
+
+/** The launcher that listens there already, by its command line; its slots have the same one. */
+export function realSandbox(socket: string, workers: number): Sandbox {
+  const named = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isLauncher(Number(name), socket));
+  const [pid] = named.map(Number).filter((one) => !isLauncher(parentOf(one) ?? 0, socket));
+  if (pid === undefined) throw new Error(`no launcher listens on ${socket}`);
+  return { kind: "real", socket, pid, workers, stop: async () => {} };
+}
+
+function isLauncher(pid: number, socket: string): boolean {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    return /assay-launcher/.test(words[0] ?? "") && words.includes(socket);
+  } catch {
+    return false;
+  }
+}
+
+export async function noOpSandbox({ directory }: Place, user: User, workers: number): Promise<Sandbox> {
+  const socket = join(directory, "no-op", "socket");
+  const child = fork(fileURLToPath(new URL("no-op-launcher.ts", import.meta.url)), { ...user });
+  const listens = said<{ listens: string }>(child, (words) => "listens" in words);
+  child.send(socket);
+  await listens;
+  return { kind: "no-op", socket, pid: child.pid ?? 0, workers, stop: () => ended(child, () => child.disconnect()) };
+}
+
+export interface Serving {
+  readonly pid: number;
+  readonly port: number;
+  readonly stop: () => Promise<void>;
+}
+
+/** A service as `assay serve` starts one: its own process, its own user, HTTPS, one line of log for each request. */
+export async function startServing(place: Place, there: BenchDatabase, sandbox: Sandbox): Promise<Serving> {
+  const log = join(place.directory, `log-${services++}`);
+  const where = ["--data", place.directory, "--listen", "127.0.0.1:0", "--launcher-socket", sandbox.socket];
+  const database = there.database.kind === "postgres" ? ["--database", there.database.url] : [];
+  const out = openSync(log, "a");
+  const args = [MAIN, "serve", ...where, ...database, "--workers", String(sandbox.workers)];
+  const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ASSAY_DRAIN_MS: "0" };
+  const child = spawn(process.execPath, args, { stdio: ["ignore", out, out], env });
+  const deadline = performance.now() + START_MS;
+  for (;;) {
+    const words = readFileSync(log, "utf8");
+    const port = /"port":(\d+)/.exec(words)?.[1];
+    if (port && words.includes("languages proven")) {
+      return { pid: child.pid ?? 0, port: Number(port), stop: () => ended(child, () => child.kill("SIGTERM")) };
+    }
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the service did not start: ${words}`);
+    await sleep(50);
+  }
+}
+
+let services = 0;
+
+/** Keys by the normal administration. Each has an account of its own. */
+export async function makeKeys(there: BenchDatabase, amount: number): Promise<string[]> {
+  const store = await openStore({ database: there.database });
+  try {
+    const keys: string[] = [];
+    for (let at = 0; at < amount; at++) {
+      const { key } = await createKey(store, { name: `bench ${at}`, ...LIMITS, profiles: ["judge"] }, "bench");
+      keys.push(key);
+    }
+    return keys;
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs a load from a process of its own. @param begun called when the window begins. */
+export async function load(plan: Plan, begun: () => Promise<void>): Promise<Measured> {
+  const child = fork(fileURLToPath(new URL("generator.ts", import.meta.url)));
+  const begins = said<{ begun: true }>(child, (words) => "begun" in words);
+  const measured = said<{ measured: Measured }>(child, (words) => "measured" in words);
+  measured.catch(() => {}); // it is asked below
+  child.send(plan);
+  await begins;
+  await begun();
+  return (await measured).measured;
+}
+
+function said<T extends object>(child: ChildProcess, wanted: (words: object) => boolean): Promise<T> {
+  return new Promise((resolve, reject) => {
+    child.on("message", (words) => wanted(words as object) && resolve(words as T));
+    child.once("exit", (code, signal) => reject(new Error(`a process of the bench ended with ${code ?? signal}`)));
+  });
+}
+
+function ended(child: ChildProcess, how: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once("exit", () => resolve());
+    how();
+  });
+}

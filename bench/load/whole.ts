@@ -1,0 +1,269 @@
+import { statSync } from "node:fs";
+import { availableParallelism, cpus, release } from "node:os";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ourLanguages } from "../../src/cli/engine.ts";
+import { type Bare, barePython } from "./bare.ts";
+import { type BenchDatabase, makeDatabase } from "./database.ts";
+import type { Plan } from "./generator.ts";
+import { digits, type Loaded, measure, type Target } from "./measure.ts";
+import { cpuOf, peakBytes, sharedFairlyBytes, tree } from "./processes.ts";
+import { seed } from "./seed.ts";
+import {
+  load,
+  makeKeys,
+  makePlace,
+  noOpSandbox,
+  type Place,
+  realSandbox,
+  type Sandbox,
+  startServing,
+  type User,
+} from "./serving.ts";
+
+export interface Options {
+  readonly image: string;
+  readonly launcherSocket: string;
+  /** A PostgreSQL server with the right to make databases on it; without one there is SQLite alone. */
+  readonly database?: string | undefined;
+  readonly seconds: number;
+  readonly keys: readonly number[];
+  readonly records: readonly number[];
+  /** Services that share one PostgreSQL database, with the sandbox that runs nothing. */
+  readonly services: readonly number[];
+  readonly tell: (words: string) => void;
+}
+
+/** What is stored for one record, rows and indexes. */
+interface Stored {
+  readonly engine: string;
+  readonly records: number;
+  readonly bytesPerRecord: number;
+}
+
+/** A service to which nobody speaks. */
+interface Idle {
+  readonly engine: string;
+  readonly records: number;
+  /** Of one core. */
+  readonly serviceShare: number;
+  readonly launcherShare: number;
+}
+
+/** A service whose queue is full. */
+interface Pending {
+  readonly engine: string;
+  readonly pending: number;
+  readonly serviceBytes: number;
+  readonly servicePeakBytes: number;
+  readonly launcherBytesPerSlot: number;
+}
+
+export interface Whole {
+  readonly machine: Readonly<Record<string, string | number | null>>;
+  readonly bare: Bare;
+  readonly loaded: readonly Loaded[];
+  readonly stored: readonly Stored[];
+  readonly idle: readonly Idle[];
+  readonly pending: readonly Pending[];
+}
+
+const WARM_SECONDS = 2;
+/** Clients of closed loops, unless there are more keys: enough that somebody always waits to be served. */
+const CLIENTS = 64;
+/** Connections of open loops; the service allows 200 of one address. */
+const CONNECTIONS = 180;
+/** Open loops come at this share of what the closed loop reached: queues are short, and times are those of the work. */
+const OPEN_SHARE = 0.6;
+const NO_OP_WORKERS = 32;
+const MAX_PENDING = 1_000;
+
+/** All of `assay bench service`: for each engine and amount of records, each sandbox under each load. */
+export async function measureWhole(options: Options): Promise<Whole> {
+  // Set-up gives the socket to the service's user, and its directory to that one's group.
+  const within = dirname(options.launcherSocket);
+  const { uid } = statSync(options.launcherSocket);
+  const user: User = { uid, gid: statSync(within).gid };
+  if (uid === 0) throw new Error("the launcher serves root alone, and no service runs as root");
+  const hello = ourLanguages().resolve("python")?.hello.code ?? "";
+  const rows = { loaded: [] as Loaded[], stored: [] as Stored[], idle: [] as Idle[], pending: [] as Pending[] };
+  options.tell("bare runs");
+  const bare = await barePython(options.image, hello, options.seconds);
+  let version: string | null = null;
+  for (const url of options.database === undefined ? [undefined] : [undefined, options.database]) {
+    for (const [at, records] of options.records.entries()) {
+      const place = makePlace(within, user);
+      const there = await makeDatabase(url, place.directory);
+      version = there.version ?? version;
+      const bench = new Bench(options, place, there, user, hello, rows);
+      try {
+        await bench.run(records, at === options.records.length - 1);
+      } finally {
+        await there.drop();
+        place.remove();
+      }
+    }
+  }
+  const [processor] = cpus();
+  const machine = { cores: availableParallelism(), processor: processor?.model ?? null, kernel: release() };
+  return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
+}
+
+interface Rows {
+  readonly loaded: Loaded[];
+  readonly stored: Stored[];
+  readonly idle: Idle[];
+  readonly pending: Pending[];
+}
+
+/** One database and all that is measured with it. */
+class Bench {
+  readonly #options: Options;
+  readonly #place: Place;
+  readonly #there: BenchDatabase;
+  readonly #user: User;
+  readonly #hello: string;
+  readonly #rows: Rows;
+  #keys: string[] = [];
+  #records = 0;
+
+  constructor(options: Options, place: Place, there: BenchDatabase, user: User, hello: string, rows: Rows) {
+    this.#options = options;
+    this.#place = place;
+    this.#there = there;
+    this.#user = user;
+    this.#hello = hello;
+    this.#rows = rows;
+  }
+
+  async run(records: number, last: boolean): Promise<void> {
+    const { keys, launcherSocket, services } = this.#options;
+    this.#keys = await makeKeys(this.#there, Math.max(...keys));
+    this.#place.own();
+    const real = realSandbox(launcherSocket, availableParallelism());
+    if (records > 0) await this.#seed(real, records);
+    await this.#each(real, 1, async (target) => {
+      await this.#idle(target);
+      await this.#loads(target, keys);
+    });
+    const noOp = await noOpSandbox(this.#place, this.#user, NO_OP_WORKERS);
+    await this.#each(noOp, 1, (target) => this.#loads(target, keys));
+    if (last && this.#there.kind === "postgres") {
+      for (const many of services) {
+        await this.#each(noOp, many, async (target) => {
+          await this.#closed(target, Math.max(...keys), "wait");
+        });
+      }
+    }
+    await noOp.stop();
+    if (last) await this.#each(real, 1, (target) => this.#pending(target));
+  }
+
+  async #each(sandbox: Sandbox, amount: number, work: (target: Target) => Promise<void>): Promise<void> {
+    const services = [];
+    for (let at = 0; at < amount; at++) services.push(await startServing(this.#place, this.#there, sandbox));
+    try {
+      await work({ there: this.#there, sandbox, services, records: this.#records });
+    } finally {
+      for (const service of services) await service.stop();
+    }
+  }
+
+  async #seed(real: Sandbox, records: number): Promise<void> {
+    await this.#each(real, 1, async ({ services }) => {
+      await load(this.#plan(services, this.#keys.length, "wait", { clients: 10 }, 1), async () => {});
+    });
+    this.#options.tell(`${this.#there.kind}: ${records} records`);
+    const before = await this.#there.bytes();
+    const from = this.#records;
+    this.#records = await seed(this.#there, records);
+    this.#place.own();
+    const bytes = (await this.#there.bytes()) - before;
+    const stored = { engine: this.#there.kind, records: this.#records };
+    this.#rows.stored.push({ ...stored, bytesPerRecord: digits(bytes / (this.#records - from)) });
+  }
+
+  /** Every mix in closed loops with each number of keys, and those of one request also at a fixed rate. */
+  async #loads(target: Target, keys: readonly number[]): Promise<void> {
+    for (const amount of keys) {
+      const { perSecond } = await this.#closed(target, amount, "wait");
+      if (amount !== keys[0]) continue;
+      await this.#closed(target, amount, "poll");
+      await this.#closed(target, amount, "submit");
+      for (const mix of ["wait", "submit"] as const) {
+        const loop = { perSecond: Math.max(1, Math.round(perSecond * OPEN_SHARE)), connections: CONNECTIONS };
+        await this.#loaded(target, amount, mix, loop);
+      }
+    }
+  }
+
+  #closed(target: Target, keys: number, mix: Plan["mix"]): Promise<Loaded> {
+    return this.#loaded(target, keys, mix, { clients: Math.max(CLIENTS, keys) });
+  }
+
+  async #loaded(target: Target, keys: number, mix: Plan["mix"], loop: Plan["loop"]): Promise<Loaded> {
+    const [{ kind }, many] = [target.sandbox, target.services.length];
+    this.#options.tell(
+      `${this.#there.kind}, ${kind}, ${many} service(s), ${target.records} records, ${keys} keys, ${mix}`,
+    );
+    const loaded = await measure(target, this.#plan(target.services, keys, mix, loop));
+    this.#rows.loaded.push(loaded);
+    await this.#emptied(target);
+    return loaded;
+  }
+
+  /** What was only submitted is still run when nobody asks any more. */
+  async #emptied({ services, sandbox }: Target): Promise<void> {
+    const pids = [...services.map(({ pid }) => pid), sandbox.pid];
+    for (let busy = true; busy; ) {
+      const before = cpuOf(pids);
+      await sleep(500);
+      const after = cpuOf(pids);
+      busy = after.ownMs + after.endedMs - before.ownMs - before.endedMs > 50;
+    }
+  }
+
+  #plan(services: Target["services"], keys: number, mix: Plan["mix"], loop: Plan["loop"], seconds?: number): Plan {
+    return {
+      ports: services.map(({ port }) => port),
+      ca: this.#place.ca,
+      keys: this.#keys.slice(0, keys),
+      code: this.#hello,
+      mix,
+      loop,
+      warmSeconds: seconds === undefined ? WARM_SECONDS : 0,
+      seconds: seconds ?? this.#options.seconds,
+    };
+  }
+
+  async #idle(target: Target): Promise<void> {
+    const { sandbox, services, records } = target;
+    this.#options.tell(`${this.#there.kind}: idle`);
+    await this.#emptied(target);
+    const used = () =>
+      [cpuOf(services.map(({ pid }) => pid)), cpuOf([sandbox.pid])].map((one) => one.ownMs + one.endedMs);
+    const ms = 2_000 * this.#options.seconds;
+    const before = used();
+    await sleep(ms);
+    const after = used();
+    const [serviceShare = 0, launcherShare = 0] = after.map((one, at) => digits((one - (before[at] ?? 0)) / ms));
+    this.#rows.idle.push({ engine: this.#there.kind, records, serviceShare, launcherShare });
+  }
+
+  /** Programs that sleep, until the queue is full. They are thrown away with the database. */
+  async #pending({ there, sandbox, services }: Target): Promise<void> {
+    this.#options.tell(`${there.kind}: a full queue`);
+    const plan = this.#plan(services, this.#keys.length, "submit", { clients: 20 }, 3);
+    const { full } = await load({ ...plan, code: "import time\ntime.sleep(9)\n" }, async () => {});
+    if (full === 0) throw new Error("the queue did not become full");
+    const [pid = 0] = services.map((service) => service.pid);
+    const launcherBytes = tree([sandbox.pid]).reduce((sum, one) => sum + (sharedFairlyBytes(one) || 0), 0);
+    this.#rows.pending.push({
+      engine: there.kind,
+      pending: MAX_PENDING,
+      serviceBytes: sharedFairlyBytes(pid),
+      servicePeakBytes: peakBytes(pid),
+      launcherBytesPerSlot: Math.round(launcherBytes / (sandbox.workers + 1)),
+    });
+  }
+}

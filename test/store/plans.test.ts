@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import BetterSqlite from "better-sqlite3";
+import { sql } from "kysely";
+import pg from "pg";
+import { within } from "../../bench/load/database.ts";
+import { seed } from "../../bench/load/seed.ts";
+import type { Database } from "../../src/domain/database.ts";
+import { addEndpoint, addProject, DONE } from "../webhooks/project.ts";
+import { enqueue, onEachEngine, type Temporary } from "./temporary.ts";
+
+/** What a service does all day finds its rows by an index: with ten times the records it takes the same way. */
+const SMALL = 10_000;
+const LARGE = 100_000;
+/** Tables that grow with every submission. Those with a row for each key or account are small. */
+const BIG = ["submissions", "programs", "outcomes", "deliveries", "attempts"];
+
+interface Asked {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+onEachEngine((temporaryStore) => {
+  test("no statement of the daily work reads through a big table, and ten times the records change no way", async (t) => {
+    const temporary = await temporaryStore(t);
+    const { database } = temporary;
+    const { store, clock } = temporary;
+    const project = await addProject(store);
+    await addEndpoint(store, project);
+    const work = () => day(temporary, project);
+    // First on next to nothing: plans that are kept from then must not stay when they have become bad ones.
+    for (let at = 0; at < 8; at++) await work();
+    const ways: Map<string, string[]>[] = [];
+    for (const records of [SMALL, LARGE]) {
+      await seed({ kind: database.kind, database }, records);
+      await fillDeliveries(database);
+      const asked = await heard(t, database, work);
+      assert.ok(asked.length > 25, `only ${asked.length} statements were heard`);
+      ways.push(await waysOf(database, asked));
+      clock.nowMs += 61_000;
+      assert.deepEqual(await readThrough(database, work), [], `${records} records`);
+    }
+    const [small, large] = ways;
+    assert.ok(small && large);
+    for (const [text, way] of large) if (small.has(text)) assert.deepEqual(way, small.get(text), text);
+  });
+});
+
+/** What a service does with one submission and its deliveries, and what it does by the clock. */
+async function day({ store, clock }: Temporary, project: Awaited<ReturnType<typeof addProject>>): Promise<void> {
+  const { submissions, deliveries } = store;
+  const of = { ...project.key, projectId: project.id };
+  assert.ok(await store.keys.findCaller("hash of key of p"));
+  for (let at = 0; at < 3; at++) assert.equal(await store.quota.take(project.key.keyId, 1_000), 0);
+  const idempotencyKey = `${clock.nowMs++}`;
+  const accepted = await enqueue(store, of, { idempotencyKey, nowMs: clock.nowMs });
+  assert.equal((await enqueue(store, of, { idempotencyKey, nowMs: clock.nowMs })).kind, "duplicate");
+  assert.ok(accepted.kind === "enqueued");
+  await enqueue(store, of, { nowMs: clock.nowMs });
+  const claims = await submissions.claim("w", 60_000, 2);
+  const [first, second] = claims;
+  assert.ok(first && second);
+  assert.ok(await submissions.renew(first.lease, 60_000));
+  assert.ok(await submissions.repeat(second.lease));
+  assert.ok(await submissions.finish(first.lease, DONE));
+  const [again] = await submissions.claim("w", 60_000, 1);
+  assert.ok(again && (await submissions.finish(again.lease, DONE)));
+  assert.ok(await submissions.get(first.submission.id, project.key.accountId));
+  await submissions.sweep();
+  assert.equal(await submissions.depth(), 0);
+  for (const claim of await deliveries.claimDue({ leaseMs: 60_000, max: 10, perEndpoint: 10 })) {
+    assert.ok(await deliveries.message(claim));
+    const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 200, error: null, answer: null };
+    assert.ok(await deliveries.recordAttempt(claim, attempt, { state: "delivered" }));
+  }
+  await deliveries.nextDueMs(clock.nowMs);
+  await store.quota.forget();
+  assert.equal(await store.retention.purge(0, 100), 0);
+}
+
+/** One for each record that has none: what an endpoint gets over the time that records are kept. */
+async function fillDeliveries(database: Database): Promise<void> {
+  await within(database, async ({ db }) => {
+    await sql`insert into deliveries (id, endpoint_id, submission_seq, message_id, kind, state, created_at, ended_at)
+      select 'd' || seq, (select min(id) from endpoints), seq, id, 'result', 'delivered', created_at, completed_at
+      from submissions where not exists (select 1 from deliveries where submission_seq = seq)`.execute(db);
+    if (database.kind === "postgres") await sql`analyze`.execute(db);
+  });
+}
+
+/** What the server itself counts, whatever plan was used. @returns the big tables that were read through. */
+async function readThrough(database: Database, work: () => Promise<void>): Promise<string[]> {
+  if (database.kind === "sqlite") return [];
+  const scans = () =>
+    within(database, async ({ db }) => {
+      const { rows } = await sql<{ relname: string; seq_scan: number }>`
+        select relname, seq_scan from pg_stat_user_tables`.execute(db);
+      return new Map(rows.map(({ relname, seq_scan }) => [relname, Number(seq_scan)]));
+    });
+  await settled();
+  const before = await scans();
+  await work();
+  await settled();
+  const after = await scans();
+  return BIG.filter((table) => after.get(table) !== before.get(table));
+}
+
+/** The server's processes say what they have counted at most once a second. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1_500));
+}
+
+/** Every statement that the store says meanwhile, as the driver hears it. */
+async function heard(t: TestContext, { kind }: Database, work: () => Promise<void>): Promise<Asked[]> {
+  const asked: Asked[] = [];
+  if (kind === "postgres") {
+    const { query } = pg.Client.prototype;
+    t.mock.method(pg.Client.prototype, "query", function (this: pg.Client, ...args: Parameters<typeof query>) {
+      const [config] = args as unknown as [{ text: string; values?: unknown[] } | string];
+      if (typeof config === "object") asked.push({ text: config.text, values: config.values ?? [] });
+      return Reflect.apply(query, this, args);
+    });
+  } else {
+    const { prototype } = statementOf();
+    for (const method of ["all", "run"] as const) {
+      const real = prototype[method];
+      t.mock.method(prototype, method, function (this: BetterSqlite.Statement, ...args: unknown[]) {
+        asked.push({ text: this.source, values: args.flat() });
+        return Reflect.apply(real, this, args);
+      });
+    }
+  }
+  await work();
+  t.mock.restoreAll();
+  return asked.filter(({ text }) => /^\s*(select|insert|update|delete|with)\b/i.test(text));
+}
+
+function statementOf(): { prototype: BetterSqlite.Statement } {
+  const database = new BetterSqlite(":memory:");
+  const prototype = Object.getPrototypeOf(database.prepare("select 1")) as BetterSqlite.Statement;
+  database.close();
+  return { prototype };
+}
+
+/** By which index each statement finds the rows of big tables. @throws when one reads through such a table. */
+async function waysOf(database: Database, asked: readonly Asked[]): Promise<Map<string, string[]>> {
+  const ways = new Map<string, string[]>();
+  for (const { text, values } of asked) {
+    const way =
+      database.kind === "postgres" ? await planOf(database.url, text, values) : planIn(database.path, text, values);
+    ways.set(text, [...new Set(way)].sort());
+  }
+  for (const [text, way] of ways) assert.ok(!way.some((step) => step.endsWith(" whole")), `${text}: ${way}`);
+  return ways;
+}
+
+interface PlanNode {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+async function planOf(url: string, text: string, values: readonly unknown[]): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query(`explain (format json) ${text}`, [...values]);
+    return steps(rows[0]["QUERY PLAN"][0].Plan);
+  } finally {
+    await client.end();
+  }
+}
+
+function steps(node: PlanNode): string[] {
+  const { "Node Type": type, "Relation Name": table, "Index Name": index, Plans = [] } = node;
+  const own =
+    type === "Seq Scan" && BIG.includes(table ?? "")
+      ? [`${table} whole`]
+      : index && BIG.some((name) => index.startsWith(name))
+        ? [index]
+        : [];
+  return [...own, ...Plans.flatMap(steps)];
+}
+
+function planIn(path: string, text: string, values: readonly unknown[]): string[] {
+  const database = new BetterSqlite(path, { readonly: true });
+  try {
+    const rows = database.prepare(`explain query plan ${text}`).all(...values) as { detail: string }[];
+    return rows.flatMap(({ detail }) => {
+      const [, how, table = "", index] = /^(SCAN|SEARCH) (\w+)(?:.* USING (.*))?/.exec(detail) ?? [];
+      if (!BIG.includes(table)) return [];
+      // One that is read from end to end is as long as the table, unless it is of the few rows that are in work.
+      const whole = how === "SCAN" && !/INDEX (\w+_(pending|running|due|leased|waiting|tests))\b/.test(index ?? "");
+      return [whole ? `${table} whole` : `${table} ${index}`];
+    });
+  } finally {
+    database.close();
+  }
+}
