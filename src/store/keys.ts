@@ -122,7 +122,17 @@ async function findCallers(
     .selectFrom("api_keys")
     .innerJoin("accounts", "accounts.id", "api_keys.account_id")
     .innerJoin("tiers", "tiers.name", "accounts.tier")
-    .selectAll("api_keys")
+    .select([
+      "api_keys.id",
+      "hash",
+      "account_id",
+      "project_id",
+      "profiles",
+      "default_profile",
+      "revoked_at",
+      "expires_at",
+    ])
+    .select(["api_keys.requests_per_minute", "api_keys.concurrency"])
     .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency"])
     .where("api_keys.hash", "in", [...new Set(hashes)])
     .execute();

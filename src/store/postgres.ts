@@ -162,6 +162,11 @@ const MAX_VALUES = 16;
 /** Names at most; the server keeps each of them for each connection. */
 const MAX_NAMES = 200;
 
+/** What `*` stands for changes when a later release adds a column beside us, and a connection refuses what it knows by name then. */
+function isNamed(text: string, values: readonly unknown[]): boolean {
+  return values.length > 0 && values.length <= MAX_VALUES && !/[\s.]\*/.test(text);
+}
+
 /**
  * A statement with a name is parsed once for a connection, and planned no more than a few times: the server spent more on
  * that than on running ours. Columns of partial indexes are compared with literals, never with values, so that any plan can use those.
@@ -169,9 +174,8 @@ const MAX_NAMES = 200;
 function namesOfStatements(): (text: string, values: unknown[]) => pg.QueryConfig {
   const names = new Map<string, string>();
   return (text, values) => {
-    if (values.length === 0 || values.length > MAX_VALUES) return { text, values };
     const known = names.get(text);
-    if (known === undefined && names.size >= MAX_NAMES) return { text, values };
+    if (known === undefined && (names.size >= MAX_NAMES || !isNamed(text, values))) return { text, values };
     const name = known ?? `assay ${names.size}`;
     names.set(text, name);
     return { name, text, values };

@@ -125,7 +125,7 @@ async function readPlaces(
   if (wanted.length === 0) return new Map();
   const rows = await trx
     .selectFrom("quota")
-    .selectAll()
+    .select(["key_id", "n", "at"])
     .where((eb) =>
       eb.or(
         wanted.map(({ keyId, first, last }) =>

@@ -66,7 +66,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   const [again] = await submissions.claim("w", 60_000, 1);
   assert.ok(again && (await submissions.finish(again.lease, DONE)));
   assert.ok(await submissions.get(first.submission.id, project.key.accountId));
-  await submissions.sweep();
+  await submissions.sweep(1_000);
   assert.equal(await submissions.depth(), 0);
   for (const claim of await deliveries.claimDue({ leaseMs: 60_000, max: 10, perEndpoint: 10 })) {
     assert.ok(await deliveries.message(claim));
