@@ -170,7 +170,8 @@ async function kill({ commands, server }: Site, load: Load) {
     const moment = (count + chance()) * each;
     while (load.submitted.size < moment) await sleep(5);
     await sleep(chance() * 50);
-    const choice = Math.floor(chance() * (commands.length * 2 + (server ? 1 : 0)));
+    // Also in a short storm there is one of PostgreSQL.
+    const choice = count === 1 && server ? commands.length * 2 : Math.floor(chance() * (commands.length * 2 + 1));
     const there = commands[Math.floor(choice / 2)];
     const kind = there ? (["service", "launcher"] as const)[choice % 2] : undefined;
     if (there && kind) {
@@ -179,7 +180,8 @@ async function kill({ commands, server }: Site, load: Load) {
       process.kill(victim, "SIGKILL");
       const name = kind === "service" && there.launcher() && !("port" in there) ? "worker" : kind;
       killed[name] = (killed[name] ?? 0) + 1;
-    } else if (server) {
+    } else {
+      if (!server) continue;
       await mending;
       serverKilledAt.push(Date.now());
       await server.kill();
