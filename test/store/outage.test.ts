@@ -128,11 +128,12 @@ test("a statement that nobody answers ends after 35 s, and nothing waits on its 
   const url = new URL(server.url(await server.createDatabase()));
   const { port, close, swallow } = await carrier(Number(url.port));
   url.port = String(port);
+  // Only the clock: who does not answer is real. From the start, because timers of before would go on by the other clock.
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const there = await openStore({ database: { kind: "postgres", url: url.href } });
   t.after(() => there.close().finally(close));
   await there.ping();
   swallow(true);
-  t.mock.timers.enable({ apis: ["setTimeout"] }); // only the clock: who does not answer is real
   let settled = false;
   const claimed = there.submissions.claim("w", 1_000).finally(() => {
     settled = true;
@@ -146,6 +147,8 @@ test("a statement that nobody answers ends after 35 s, and nothing waits on its 
   await turns();
   assert.equal(settled, false);
   t.mock.timers.tick(1);
+  await turns();
+  assert.equal(settled, true);
   await rejected;
   t.mock.timers.reset();
   swallow(false);
