@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
@@ -29,12 +29,20 @@ export function ownWebhookSettings({ webhooks: { allow, caPath } }: Pick<Config,
 /**
  * Notes what the service was started with, so that commands judge an address as the service
  * does without being given the same flags. It loosens nothing: what counts is the service's
- * own look at each connection.
+ * own look at each connection. Written only when it is another: a service that is started again needs no room on a disk
+ * that is full.
+ * @throws ConfigError when it cannot be written.
  */
 export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: WebhookSettings): void {
   const path = notePath(config);
-  writeFileSync(`${path}.new`, JSON.stringify(settings));
-  renameSync(`${path}.new`, path);
+  const text = JSON.stringify(settings);
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  try {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  } catch (error) {
+    throw new ConfigError(`cannot write to the data directory: ${(error as Error).message}`);
+  }
 }
 
 /** What a command goes by: its own settings, and those of the service that was started last. */

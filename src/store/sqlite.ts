@@ -1,3 +1,4 @@
+import { accessSync, constants, existsSync } from "node:fs";
 import Database from "better-sqlite3";
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from "kysely";
 import type { Engine } from "./engine.ts";
@@ -68,6 +69,8 @@ export function openSqlite(path: string): Engine {
 function openFile(path: string): Database.Database {
   let database: Database.Database | undefined;
   try {
+    // SQLite opens what it can't write to for reading alone, and that stays so when the disk is mended.
+    if (existsSync(path)) accessSync(path, constants.W_OK);
     database = new Database(path, { timeout: BUSY_MS });
     database.pragma("journal_mode = WAL");
     database.pragma("synchronous = FULL");

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import {
   closeSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -164,7 +165,9 @@ async function startCommand(
   void ended.then(() => {
     over = true;
   });
-  while (!/ready in /.test(words)) {
+  // A service's last words at its start may be a key, which it makes by commands of its own.
+  const begun = () => /ready in /.test(words) && (!command.includes("serve") || existsSync(join(data, "first-key")));
+  while (!begun()) {
     if (over) throw new Error(`it ended: ${words}`);
     await sleep(50);
   }

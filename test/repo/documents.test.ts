@@ -7,7 +7,7 @@ import { codes, documents, prose, ROOT, read, rows, section } from "./documents.
 const ALL = documents();
 
 test("every document that a newcomer expects is there", () => {
-  for (const name of ["README", "ARCHITECTURE", "SECURITY", "CONTRIBUTING", "GLOSSARY", "CHANGELOG"]) {
+  for (const name of ["README", "ARCHITECTURE", "OPERATIONS", "SECURITY", "CONTRIBUTING", "GLOSSARY", "CHANGELOG"]) {
     assert.ok(ALL.includes(`${name}.md`), `${name}.md is missing`);
   }
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,12 +67,20 @@ test("a disk that cannot be written to is named when it is met at the start, and
   const key = await addKey(first, "key");
   await enqueue(first, key, { idempotencyKey: "one" });
   await first.close();
-  remount("ro");
-  await assert.rejects(
-    open(),
-    (error) => error instanceof StoreError && error.message.startsWith(`cannot use the database ${path}: `),
-  );
-  remount("rw");
+  const refused = async () => {
+    remount("ro");
+    await assert.rejects(
+      open(),
+      (error) => error instanceof StoreError && error.message.startsWith(`cannot use the database ${path}: EROFS: `),
+    );
+    remount("rw");
+  };
+  await refused();
+  // What a process that was killed leaves could be opened, but for reading alone.
+  const script = `new (require("better-sqlite3"))(${JSON.stringify(path)}).exec("update tiers set concurrency = 1");
+    process.kill(process.pid, "SIGKILL")`;
+  assert.equal(spawnSync(process.execPath, ["-e", script], { cwd: import.meta.dirname }).signal, "SIGKILL");
+  await refused();
   const second = await open();
   assert.equal((await enqueue(second, key, { idempotencyKey: "one" })).kind, "duplicate");
   await second.close();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../src/domain/outcome.ts";
@@ -98,6 +98,61 @@ test("a transaction that a dead connection leaves behind does not keep its locks
   await sleep(100); // until the last of the old connections is known to be dead
   assert.equal((await enqueue(there, key)).kind, "enqueued");
   await there.submissions.claim("w", 1_000);
+});
+
+/** Carries bytes to a server and back, until it swallows them: nothing arrives, and nobody hears of it. */
+async function carrier(to: number) {
+  const sockets = new Set<Socket>();
+  let swallows = false;
+  const server = createServer((here) => {
+    const there = connect(to, "127.0.0.1");
+    for (const [from, into] of [
+      [here, there],
+      [there, here],
+    ] as const) {
+      sockets.add(from);
+      from.on("data", (bytes) => swallows || into.write(bytes)).on("error", () => {});
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  const { port } = server.address() as AddressInfo;
+  return { port, close, swallow: (fromNowOn: boolean) => (swallows = fromNowOn) };
+}
+
+test("a statement that nobody answers ends after 35 s, and nothing waits on its connection", LIMIT, async (t) => {
+  const server = await postgresServer();
+  const url = new URL(server.url(await server.createDatabase()));
+  const { port, close, swallow } = await carrier(Number(url.port));
+  url.port = String(port);
+  // Only the clock: who does not answer is real. From the start, because timers of before would go on by the other clock.
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const there = await openStore({ database: { kind: "postgres", url: url.href } });
+  t.after(() => there.close().finally(close));
+  await there.ping();
+  swallow(true);
+  let settled = false;
+  const claimed = there.submissions.claim("w", 1_000).finally(() => {
+    settled = true;
+  });
+  const rejected = assert.rejects(claimed, StoreUnavailable);
+  const turns = async () => {
+    for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await turns();
+  t.mock.timers.tick(34_999);
+  await turns();
+  assert.equal(settled, false);
+  t.mock.timers.tick(1);
+  await turns();
+  assert.equal(settled, true);
+  await rejected;
+  t.mock.timers.reset();
+  swallow(false);
+  await there.ping();
 });
 
 test("a database that cannot be used is one sentence, which names it without its password", LIMIT, async () => {
