@@ -18,17 +18,17 @@ export function sized(perSecond: number, costs: Costs): Pick<Scenario, "shards" 
 export function scenarios(costs: Costs): Scenario[] {
   const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
   const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil(sized(1_000, costs).cores / 4) };
-  // The most popular of 10,000 makes a tenth of all: with 100,000 a second, that is more than one shard can have.
+  // The most popular of 10,000 makes a tenth of all: of 100,000 a second, that is more than one shard can have.
   const flat = { accounts: 1_000_000, concurrency: 100 };
+  const hot = { ...many, concurrency: 100, hotShare: 0.5 };
   return [
     { name: "10/s", ...at(10, 600) },
     { name: "1,000/s", ...at(1_000, 60), concurrency: 100 },
     { name: "100,000/s", ...at(100_000, 6), ...flat },
     { name: "1,000/s, 4 shards", ...many, concurrency: 100 },
-    { name: "… limit of an account 10", ...many },
     { name: "… a shard lost for 10 s", ...many, concurrency: 100, lostShardSeconds: 10 },
     { name: "… half of a shard's workers lost", ...many, concurrency: 100, lostCores: 0.5 },
-    { name: "… one account makes half, limit 100", ...many, concurrency: 100, hotShare: 0.5 },
-    { name: "… one account makes half, limit 10", ...many, hotShare: 0.5 },
+    { name: "… one account makes half", ...hot },
+    { name: "… and has a quota of 200/s", ...hot, quotaPerSecond: 200 },
   ];
 }

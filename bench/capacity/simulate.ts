@@ -29,6 +29,8 @@ export interface Scenario {
   readonly maxPending: number;
   /** Submissions of one account that run at once. */
   readonly concurrency: number;
+  /** Requests of one account in a second; beyond it they are 429 and cost nothing here. */
+  readonly quotaPerSecond?: number;
   /** The share of all arrivals that one account makes, instead of its place in the order. */
   readonly hotShare?: number;
   /** After a third of the time a shard's database is gone for this long, with whoever asks it. */
@@ -51,6 +53,7 @@ export interface Result {
   readonly othersP99WaitMs: number;
   /** Answered 503, of all. */
   readonly refusedShare: number;
+  readonly othersRefusedShare: number;
 }
 
 const LEASE_MS = 15_000;
@@ -75,7 +78,17 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
   const agenda = new Agenda<Event>();
   const endMs = scenario.seconds * 1_000;
   const waits: { ms: number; hot: boolean }[] = [];
-  let [arrived, refused] = [0, 0];
+  const isHot = ({ account: of }: Submission) => hotShare > 0 && of === 0;
+  const all = { arrived: 0, refused: 0 };
+  const others = { arrived: 0, refused: 0 };
+  let inSecond = { second: -1, counts: new Map<number, number>() };
+  const overQuota = (of: number, now: number) => {
+    const second = Math.floor(now / 1_000);
+    if (second !== inSecond.second) inSecond = { second, counts: new Map() };
+    const count = (inSecond.counts.get(of) ?? 0) + 1;
+    inSecond.counts.set(of, count);
+    return count > (scenario.quotaPerSecond ?? Number.POSITIVE_INFINITY);
+  };
 
   const work = (shard: Shard, now: number) => {
     while (shard.busy < shard.cores && now >= shard.awayUntil) {
@@ -84,7 +97,7 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       shard.pending--;
       shard.busy++;
       shard.running.set(submission.account, (shard.running.get(submission.account) ?? 0) + 1);
-      waits.push({ ms: now - submission.at, hot: hotShare > 0 && submission.account === 0 });
+      waits.push({ ms: now - submission.at, hot: isHot(submission) });
       shard.workerMs += submission.workMs;
       agenda.put(now + submission.workMs, { kind: "ended", shard, submission });
     }
@@ -108,9 +121,13 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       agenda.put(now - (Math.log(1 - chance()) * 1_000) / scenario.perSecond, { kind: "arrival" });
       const submission = { account: account(), at: now, workMs: workMs() };
       const shard = shardOf(submission.account);
-      arrived++;
-      if (now < shard.awayUntil || shard.pending >= maxPending) refused++;
-      else agenda.put(shard.database(now, costs.databaseMs), { kind: "accepted", shard, submission });
+      if (overQuota(submission.account, now)) continue;
+      const refused = now < shard.awayUntil || shard.pending >= maxPending;
+      for (const counts of isHot(submission) ? [all] : [all, others]) {
+        counts.arrived++;
+        if (refused) counts.refused++;
+      }
+      if (!refused) agenda.put(shard.database(now, costs.databaseMs), { kind: "accepted", shard, submission });
     } else if (what.kind === "accepted") {
       enter(what.shard, what.submission);
       work(what.shard, now);
@@ -129,16 +146,17 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       if (scenario.lostCores) shard.cores = Math.max(1, Math.round(shard.cores * (1 - scenario.lostCores)));
     }
   }
-  return conclude(scenario, shards, waits, refused / arrived, endMs);
+  const refusedShare = all.refused / all.arrived;
+  const othersRefusedShare = others.refused / others.arrived;
+  return { ...conclude(scenario, shards, waits, endMs), refusedShare, othersRefusedShare };
 }
 
 function conclude(
   { name, perSecond, cores, databaseCores }: Scenario,
   shards: readonly Shard[],
   waits: readonly { readonly ms: number; readonly hot: boolean }[],
-  refusedShare: number,
   endMs: number,
-): Result {
+): Omit<Result, "refusedShare" | "othersRefusedShare"> {
   const workers = shards.map(({ workerMs }) => workerMs / (cores * endMs));
   const databases = shards.map(({ databaseMs }) => databaseMs / (databaseCores * endMs));
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -157,6 +175,5 @@ function conclude(
     p50WaitMs: at(all, 0.5),
     p99WaitMs: at(all, 0.99),
     othersP99WaitMs: at(others, 0.99),
-    refusedShare,
   };
 }

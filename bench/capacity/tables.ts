@@ -59,6 +59,7 @@ export function simulated(costs: Costs, seed: number): string[][] {
       ms(one.p99WaitMs),
       scenario.hotShare ? ms(one.othersP99WaitMs) : "–",
       percent(one.refusedShare),
+      scenario.hotShare ? percent(one.othersRefusedShare) : "–",
     ];
   });
   return [
@@ -71,6 +72,7 @@ export function simulated(costs: Costs, seed: number): string[][] {
       "p99 wait ms",
       "p99 of others",
       "503",
+      "503 of others",
     ],
     ...lines,
   ];

@@ -103,7 +103,12 @@ export async function measureWhole(options: Options): Promise<Whole> {
     }
   }
   const [processor] = cpus();
-  const machine = { cores: availableParallelism(), processor: processor?.model ?? null, kernel: release() };
+  const machine = {
+    at: new Date().toISOString(),
+    cores: availableParallelism(),
+    processor: processor?.model ?? null,
+    kernel: release(),
+  };
   return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
 }
 

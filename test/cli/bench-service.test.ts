@@ -28,7 +28,13 @@ const counted = z.number().nonnegative();
 const spread = z.strictObject({ p50: positive, p95: positive, p99: positive });
 const schema = z.strictObject({
   machine: z.strictObject({
-    ...{ cores: positive, processor: z.string().nullable(), kernel: z.string(), node: z.string() },
+    ...{
+      at: z.iso.datetime(),
+      cores: positive,
+      processor: z.string().nullable(),
+      kernel: z.string(),
+      node: z.string(),
+    },
     postgres: z.string().nullable(),
   }),
   bare: z.strictObject({ perSecond: positive, cpuMs: positive }),
