@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import { table } from "../row.ts";
-import { costsOf, simulated } from "./tables.ts";
+import { table } from "./row.ts";
+import { costsOf, simulated } from "./capacity/tables.ts";
 
-/** node bench/capacity/main.ts SERVICE.JSON [SEED]: the simulation with the costs that `assay bench service --json` has measured. */
+/** node bench/capacity.ts SERVICE.JSON [SEED]: the simulation with the costs that `assay bench service --json` has measured. */
 const [path, seed = "1"] = process.argv.slice(2);
 if (path === undefined || !/^\d+$/.test(seed)) {
-  process.stderr.write("usage: node bench/capacity/main.ts SERVICE.JSON [SEED]\n");
+  process.stderr.write("usage: node bench/capacity.ts SERVICE.JSON [SEED]\n");
   process.exit(2);
 }
 const costs = costsOf(JSON.parse(readFileSync(path, "utf8")));
