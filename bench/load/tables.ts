@@ -3,7 +3,7 @@ import type { Loaded } from "./measure.ts";
 import type { Whole } from "./whole.ts";
 
 /** Cells of each load: the same on the terminal and in documents. */
-export const HEAD = [
+const HEAD = [
   ...["engine", "sandbox", "records", "services", "keys", "load", "per s", "of bare"],
   ...[
     "submit p50/p95/p99 ms",
@@ -17,8 +17,8 @@ export const HEAD = [
   ],
 ];
 
-export function cells(whole: Whole): string[][] {
-  return whole.loaded.map((one) => [
+function cells(whole: Whole, one: Loaded): string[] {
+  return [
     one.engine,
     one.sandbox,
     String(one.records),
@@ -31,40 +31,48 @@ export function cells(whole: Whole): string[][] {
     spread(one.endToEndMs),
     ...[one.cpuMs.service, one.cpuMs.launcher, one.cpuMs.boxes, one.cpuMs.database, one.cpuMs.generator].map(number),
     number(one.walBytes),
-  ]);
+  ];
 }
 
 /** How much of all cores the bare runs of as many programs would have taken. */
-export function shareOfBare({ bare, machine }: Whole, { perSecond }: Loaded): number {
+function shareOfBare({ bare, machine }: Whole, { perSecond }: Loaded): number {
   return (perSecond * bare.cpuMs) / (1_000 * Number(machine.cores));
 }
 
-export function wholeTable(whole: Whole): string {
-  return [
-    table([HEAD, ...cells(whole)]),
-    `CPU ms of each submission: service, launcher, boxes, database, generator. Bare: ${number(whole.bare.cpuMs)} ms, ${number(whole.bare.perSecond)}/s.`,
-    table([
+/** Every table of one run, by the name that it has in documents. */
+export function tablesOf(whole: Whole): Record<"loads" | "idle" | "pending" | "stored", string[][]> {
+  const { loaded, idle, pending, stored } = whole;
+  return {
+    loads: [HEAD, ...loaded.map((one) => cells(whole, one))],
+    idle: [
       ["engine", "records", "idle service, of a core", "idle launcher"],
-      ...whole.idle.map((one) => [
-        one.engine,
-        String(one.records),
-        percent(one.serviceShare),
-        percent(one.launcherShare),
-      ]),
-    ]),
-    table([
+      ...idle.map((one) => [one.engine, String(one.records), percent(one.serviceShare), percent(one.launcherShare)]),
+    ],
+    pending: [
       ["engine", "pending", "service MB", "at most", "launcher MB a slot"],
-      ...whole.pending.map((one) => [
-        one.engine,
-        String(one.pending),
-        ...[one.serviceBytes, one.servicePeakBytes, one.launcherBytesPerSlot].map(megabytes),
-      ]),
-    ]),
-    table([
+      ...pending.map((one) => {
+        const bytes = [one.serviceBytes, one.servicePeakBytes, one.launcherBytesPerSlot];
+        return [one.engine, String(one.pending), ...bytes.map((amount) => (amount / 1e6).toFixed(1))];
+      }),
+    ],
+    stored: [
       ["engine", "records", "bytes a record"],
-      ...whole.stored.map((one) => [one.engine, String(one.records), String(one.bytesPerRecord)]),
-    ]),
-  ].join("\n\n");
+      ...stored.map((one) => [one.engine, String(one.records), String(one.bytesPerRecord)]),
+    ],
+  };
+}
+
+/** Where and when it was measured, and the floor of that run. */
+export function origin({ machine, bare }: Whole): string {
+  const server = machine.postgres === null ? "SQLite" : `PostgreSQL ${machine.postgres}`;
+  const where = `${machine.cores} × ${machine.processor ?? "unknown processor"}, Linux ${machine.kernel}`;
+  const floor = `\`python3 -I\` bare: ${number(bare.cpuMs)} ms CPU, ${number(bare.perSecond)}/s`;
+  return `${machine.at}: ${server}, Node ${machine.node}, ${where}; ${floor}.`;
+}
+
+export function wholeTable(whole: Whole): string {
+  const lines = Object.values(tablesOf(whole)).filter(({ length }) => length > 1);
+  return [origin(whole), "Under service … generator: CPU ms of each submission.", ...lines.map(table)].join("\n\n");
 }
 
 function spread(times: Loaded["submitMs"]): string {
@@ -77,8 +85,4 @@ function number(value: number | null): string {
 
 function percent(share: number): string {
   return `${(100 * share).toFixed(2)} %`;
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 1e6).toFixed(1);
 }

@@ -24,7 +24,7 @@ import {
 export interface Options {
   readonly image: string;
   readonly launcherSocket: string;
-  /** A PostgreSQL server with the right to make databases on it; without one there is SQLite alone. */
+  /** A PostgreSQL server with the right to make databases on it; without one it is SQLite. */
   readonly database?: string | undefined;
   readonly seconds: number;
   readonly keys: readonly number[];
@@ -68,7 +68,8 @@ export interface Whole {
   readonly pending: readonly Pending[];
 }
 
-const WARM_SECONDS = 2;
+/** Before each load that is measured: connections, and code that is compiled once it is hot. */
+const MOST_WARM_SECONDS = 2;
 /** Clients of closed loops, unless there are more keys: enough that somebody always waits to be served. */
 const CLIENTS = 64;
 /** Connections of open loops; the service allows 200 of one address. */
@@ -78,7 +79,7 @@ const OPEN_SHARE = 0.6;
 const NO_OP_WORKERS = 32;
 const MAX_PENDING = 1_000;
 
-/** All of `assay bench service`: for each engine and amount of records, each sandbox under each load. */
+/** All of `assay bench service`: with each amount of records, each sandbox under each load. */
 export async function measureWhole(options: Options): Promise<Whole> {
   // Set-up gives the socket to the service's user, and its directory to that one's group.
   const within = dirname(options.launcherSocket);
@@ -90,22 +91,24 @@ export async function measureWhole(options: Options): Promise<Whole> {
   options.tell("bare runs");
   const bare = await barePython(options.image, hello, options.seconds);
   let version: string | null = null;
-  for (const url of options.database === undefined ? [undefined] : [undefined, options.database]) {
-    for (const [at, records] of options.records.entries()) {
-      const place = makePlace(within, user);
-      const there = await makeDatabase(url, place.directory);
-      version = there.version ?? version;
-      const bench = new Bench(options, place, there, user, hello, rows);
-      try {
-        await bench.run(records, at === options.records.length - 1);
-      } finally {
-        await there.drop();
-        place.remove();
-      }
+  for (const [at, records] of options.records.entries()) {
+    const place = makePlace(within, user);
+    const there = await makeDatabase(options.database, place.directory);
+    version = there.version;
+    try {
+      await new Bench(options, place, there, user, hello, rows).run(records, at === options.records.length - 1);
+    } finally {
+      await there.drop();
+      place.remove();
     }
   }
   const [processor] = cpus();
-  const machine = { cores: availableParallelism(), processor: processor?.model ?? null, kernel: release() };
+  const machine = {
+    at: new Date().toISOString(),
+    cores: availableParallelism(),
+    processor: processor?.model ?? null,
+    kernel: release(),
+  };
   return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
 }
 
@@ -231,7 +234,7 @@ class Bench {
       code: this.#hello,
       mix,
       loop,
-      warmSeconds: seconds === undefined ? WARM_SECONDS : 0,
+      warmSeconds: seconds === undefined ? Math.min(MOST_WARM_SECONDS, this.#options.seconds) : 0,
       seconds: seconds ?? this.#options.seconds,
     };
   }
@@ -253,9 +256,14 @@ class Bench {
   /** Programs that sleep, until the queue is full. They are thrown away with the database. */
   async #pending({ there, sandbox, services }: Target): Promise<void> {
     this.#options.tell(`${there.kind}: a full queue`);
-    const plan = this.#plan(services, this.#keys.length, "submit", { clients: 20 }, 3);
-    const { full } = await load({ ...plan, code: "import time\ntime.sleep(9)\n" }, async () => {});
-    if (full === 0) throw new Error("the queue did not become full");
+    const plan = this.#plan(services, this.#keys.length, "submit", { clients: CLIENTS }, 1);
+    const sleeping = { ...plan, code: "import time\ntime.sleep(9)\n" };
+    for (let full = 0; full === 0; ) {
+      const measured = await load(sleeping, async () => {});
+      full = measured.full;
+      const wrong = Object.keys(measured.wrong);
+      if (wrong.length > 0) throw new Error(`the queue could not be filled: ${wrong}`);
+    }
     const [pid = 0] = services.map((service) => service.pid);
     const launcherBytes = tree([sandbox.pid]).reduce((sum, one) => sum + (sharedFairlyBytes(one) || 0), 0);
     this.#rows.pending.push({

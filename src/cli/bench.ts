@@ -41,7 +41,7 @@ interface ServiceFlags extends BenchFlags {
 /** `assay bench service`: what a whole service takes and gives under load; bench/README.md explains the rows. */
 function serviceCommand(): Command {
   return new Command("service")
-    .description("measure a whole service over HTTPS under load, on SQLite and, if told where, on PostgreSQL")
+    .description("measure a whole service over HTTPS under load, on SQLite or, if told where, on PostgreSQL")
     .option("--json", "everything that was measured")
     .option("--database <url>", "a PostgreSQL server; databases are made on it and removed")
     .option("--seconds <number>", "of each load", wholeNumber, 5)

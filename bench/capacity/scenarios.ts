@@ -1,0 +1,34 @@
+import type { Costs, Scenario } from "./simulate.ts";
+
+/** Cores may be used so far on average: beyond it, waits grow faster than what is gained. */
+export const USE = 0.7;
+/** Of a database. */
+export const DATABASE_CORES = 8;
+
+const COMMON = { accounts: 10_000, maxPending: 1_000, concurrency: 10, databaseCores: DATABASE_CORES };
+
+/** What a rate needs: shards by what one database can do, cores by what programs take. */
+export function sized(perSecond: number, costs: Costs): Pick<Scenario, "shards" | "cores"> {
+  const shards = Math.max(1, Math.ceil((perSecond * costs.databaseMs) / (1_000 * DATABASE_CORES * USE)));
+  const cores = Math.max(2, Math.ceil((perSecond * costs.workerMs) / (1_000 * shards * USE)));
+  return { shards, cores };
+}
+
+/** Each rate as it should be, and then what can go wrong. */
+export function scenarios(costs: Costs): Scenario[] {
+  const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
+  const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil(sized(1_000, costs).cores / 4) };
+  // The most popular of 10,000 makes a tenth of all: of 100,000 a second, that is more than one shard can have.
+  const flat = { accounts: 1_000_000, concurrency: 100 };
+  const hot = { ...many, concurrency: 100, hotShare: 0.5 };
+  return [
+    { name: "10/s", ...at(10, 600) },
+    { name: "1,000/s", ...at(1_000, 60), concurrency: 100 },
+    { name: "100,000/s", ...at(100_000, 6), ...flat },
+    { name: "1,000/s, 4 shards", ...many, concurrency: 100 },
+    { name: "… a shard lost for 10 s", ...many, concurrency: 100, lostShardSeconds: 10 },
+    { name: "… half of a shard's workers lost", ...many, concurrency: 100, lostCores: 0.5 },
+    { name: "… one account makes half", ...hot },
+    { name: "… and has a quota of 200/s", ...hot, quotaPerSecond: 200 },
+  ];
+}
