@@ -44,7 +44,10 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
     test("one that does not halt when its command has ended is not waited for, and the result counts", async (t) => {
       const late = await boot(t, `echo 0 > $dir/status; ${hangs}`, { seconds: 60 });
       assert.deepEqual([late.code, late.console, late.left], [0, "the last words\n", []]);
-      assert.match(late.words, new RegExp(`^${host} did not halt within 10 s of the end of its command, and was killed`, "m"));
+      assert.match(
+        late.words,
+        new RegExp(`^${host} did not halt within 10 s of the end of its command, and was killed`, "m"),
+      );
     });
 
     test("an interrupt ends it, whatever it does", async (t) => {
