@@ -1,12 +1,15 @@
 import { sql } from "kysely";
 import type { Database } from "../domain/database.ts";
+import { type Meter, NO_METER } from "../domain/meter.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
+import { backlog, endedSince } from "./backlog.ts";
 import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
 import { keyStore } from "./keys.ts";
+import { measured } from "./measured.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
@@ -26,13 +29,15 @@ export interface StoreOptions {
   readonly database: Database;
   /** Milliseconds since the epoch; the wall clock unless a test brings another. */
   readonly now?: () => number;
+  /** Told how long the database took for what. */
+  readonly meter?: Meter;
 }
 
 /**
  * Opens the store and brings its schema up to date.
  * @throws when the database cannot be used, or its schema is newer than this program.
  */
-export async function openStore({ database, now = Date.now }: StoreOptions): Promise<Store> {
+export async function openStore({ database, now = Date.now, meter = NO_METER }: StoreOptions): Promise<Store> {
   const engine = await openEngine(database);
   try {
     await migrate(engine);
@@ -40,7 +45,7 @@ export async function openStore({ database, now = Date.now }: StoreOptions): Pro
     await engine.db.destroy();
     throw error;
   }
-  return composeStore(engine, now);
+  return measured(composeStore(engine, now), meter);
 }
 
 /**
@@ -88,6 +93,8 @@ function composeStore(engine: Engine, now: () => number): Store {
     onWork: (listener) => wakeups.on("work", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
     backup: (write) => backup(engine, now, write),
+    backlog: () => backlog(engine.db, now()),
+    endedWithin: (ms) => endedSince(engine.db, now() - ms),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },

@@ -7,7 +7,7 @@ import { codes, documents, prose, ROOT, read, rows, section } from "./documents.
 const ALL = documents();
 
 test("every document that a newcomer expects is there", () => {
-  for (const name of ["README", "ARCHITECTURE", "SECURITY", "CONTRIBUTING", "GLOSSARY", "CHANGELOG"]) {
+  for (const name of ["README", "ARCHITECTURE", "SECURITY", "CONTRIBUTING", "OPERATIONS", "GLOSSARY", "CHANGELOG"]) {
     assert.ok(ALL.includes(`${name}.md`), `${name}.md is missing`);
   }
 });
@@ -70,7 +70,7 @@ test("the files that documents name are there", () => {
 
 /** Where a path of every Debian machine, of a box, of the API or of the image begins. */
 const KNOWN_ROOTS =
-  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|docs$|openapi\.json$|run$|live$|ready$|x$|PATH$)/;
+  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|docs$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
 
 test("no document names a path of the machine on which it was written", () => {
   const foreign = ALL.flatMap((path) =>

@@ -37,6 +37,7 @@ export class FakeCheckout implements Disposable {
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
+    this.write("setup/promtool.sh", "find_promtool() { promtool=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
