@@ -190,7 +190,7 @@ const session = async () => {
 };
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
-if (["accounts", "projects", "webhooks", "tiers", "audit"].includes(command)) {
+if (["accounts", "projects", "webhooks", "tiers", "audit", "status"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
 }

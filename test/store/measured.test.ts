@@ -1,16 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Meter } from "../../src/domain/meter.ts";
 import { StoreUnavailable } from "../../src/store/errors.ts";
 import { measured } from "../../src/store/measured.ts";
 import type { Store } from "../../src/store/port.ts";
+import { noting } from "../metrics/noting.ts";
 import { addKey, enqueue, temporaryStore } from "./temporary.ts";
-
-function noting(): { meter: Meter; said: string[] } {
-  const said: string[] = [];
-  const note = (name: string, labels: object) => said.push(`${name} ${Object.values(labels).join(" ")}`);
-  return { said, meter: { count: note, time: note } };
-}
 
 test("everything that is asked of the store is timed under its operation, and nothing that waits for a program", async (t) => {
   const { store } = await temporaryStore(t);
