@@ -23,7 +23,7 @@ export function statusText(page: StatusPage, nowMs: number): string {
 function readiness({ engine }: StatusPage, nowMs: number): string {
   if (engine.ready) return "ready, every control is proven";
   const since = engine.readyAtMs === null ? "never was" : `was ${span(nowMs - engine.readyAtMs)} ago`;
-  const why = engine.failures.map(({ name, detail }) => `${name}: ${detail}`).join("; ");
+  const why = engine.failures.map(({ name, detail, fault }) => `${name}: ${fault ?? detail}`).join("; ");
   return `NOT READY, ${since}: ${escaped(why)}`;
 }
 
