@@ -12,8 +12,9 @@ import { HttpServer } from "../src/http/server.ts";
 import { Prometheus } from "../src/metrics/prometheus.ts";
 import { openStore } from "../src/store/open.ts";
 
-const REQUESTS = 5_000;
-const SUBMISSIONS = 500;
+/** Of each round. */
+const REQUESTS = 1_000;
+const SUBMISSIONS = 100;
 const ROUNDS = Number(process.argv[2] ?? 5);
 const READY = { ready: true, cgroupBackend: null, checks: [] };
 
