@@ -14,6 +14,7 @@ const ROOMS = {
   admin: ["domain", "store"],
   webhooks: ["domain", "store"],
   retention: ["domain", "store"],
+  metrics: ["domain", "store"],
   http: ["domain", "languages", "store", "admin"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
 };
@@ -42,6 +43,11 @@ export default {
   forbidden: [
     ...rooms,
     owned("http", ["fastify"], "Fastify stays in http, so that the rest does not know how it is reached."),
+    owned(
+      "metrics",
+      ["prom-client"],
+      "Rooms say what they do to a Meter (src/domain/meter.ts); how it is measured, only metrics knows.",
+    ),
     owned("store", ["kysely", "better-sqlite3", "pg"], "Databases stay in store: ask its port, never a driver."),
     {
       name: "no-circular",

@@ -83,7 +83,7 @@ sweep() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   rm -rf --one-file-system -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image postgres arm64 uml qemu; do
+  for kind in app modules launcher image postgres arm64 promtool uml qemu; do
     rm -rf --one-file-system -- "${data:?}/$kind"/*.tmp.*
   done
   sweep_instances

@@ -48,6 +48,7 @@ start_service() {
     mkdir -m 0700 "$instance_dir/service"
     chown "$service_user:$service_user" "$instance_dir/service"
   fi
+  printf '%s\n' "$operator" >"$instance_dir/operator" # for 'assay status'
   # One line for each request is for log files, not for whoever looks at a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
   run_service "$@"

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { AdminError } from "./admin/error.ts";
 import { accountsCommand } from "./cli/accounts.ts";
+import { NobodyAnswers } from "./cli/ask-operator.ts";
 import { auditCommand } from "./cli/audit.ts";
 import { backupCommand } from "./cli/backup.ts";
 import { benchCommand } from "./cli/bench.ts";
@@ -10,6 +11,7 @@ import { projectsCommand } from "./cli/projects.ts";
 import { restoreCommand } from "./cli/restore.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { statusCommand } from "./cli/status.ts";
 import { tiersCommand } from "./cli/tiers.ts";
 import { webhooksCommand } from "./cli/webhooks.ts";
 import { workerCommand } from "./cli/worker.ts";
@@ -29,6 +31,7 @@ const SENTENCES = [
   BlockedError,
   ConfigError,
   LanguageFileError,
+  NobodyAnswers,
   ProtocolError,
   SandboxError,
   SecretKeyError,
@@ -49,6 +52,7 @@ const program = new Command("assay")
   .addCommand(backupCommand())
   .addCommand(restoreCommand())
   .addCommand(runCommand())
+  .addCommand(statusCommand())
   .addCommand(doctorCommand())
   .addCommand(benchCommand());
 

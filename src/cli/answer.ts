@@ -6,7 +6,7 @@ export function noteJoined(account: string): void {
 }
 
 /** The names and URLs of a database may be from whoever could write to it. */
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)?.toString(16)}}`);
 }
 

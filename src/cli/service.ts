@@ -1,8 +1,10 @@
 import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
+import type { Meter } from "../domain/meter.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
+import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
@@ -12,10 +14,13 @@ import { Announcer } from "../worker/announcer.ts";
 import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
+import { operatorPages } from "./operator-pages.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
 /** The contract's longest hold of `wait=true`. */
 const HOLD_MS = 30_000;
+
+const SECRET_HEADERS = ["x-api-key", "authorization", "proxy-authorization", "cookie"];
 
 export interface Service {
   /** Where clients connect; 0 for a socket file. */
@@ -35,26 +40,29 @@ export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   const languages = ourLanguages();
-  const store = await openStore(config);
+  const meter = new Prometheus(languages.list().map(({ name }) => name));
+  const store = await openStore({ ...config, meter });
   const sending = await sendingOf(store, config);
-  const worker = config.ownWorker ? work(config, store, log) : null;
+  const worker = config.ownWorker ? work(config, store, log, meter) : null;
   // Where workers may be anywhere, ours is one of them; else it is all there is.
   const fleet = store.manyProcesses ? await Fleet.start({ store, leaseMs: config.leaseMs, log }) : null;
   const engine = fleet ?? worker?.engine;
   if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
-  const deliverer = Deliverer.start({ ...sending, store, log, drainMs: config.drainMs });
+  const deliverer = Deliverer.start({ ...sending, store, log, meter, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log });
+  const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const dependencies: Dependencies = {
     store,
     engine,
     canonicalLanguage: (name) => languages.resolve(name)?.name,
     log,
+    meter,
     maxPending: config.maxPending,
     holdMs: HOLD_MS,
   };
   const http = new HttpServer(dependencies, config.transport);
-  const operator = new OperatorServer(dependencies);
+  const slots = () => worker?.engine.slots() ?? null;
+  const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, engine, slots }));
   const stop = async () => {
     http.beginClosing();
     await worker?.stop();
@@ -92,9 +100,17 @@ export async function startService(config: Config): Promise<Service> {
 export async function startWorker(config: Config): Promise<{ stop(): Promise<void> }> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
-  const store = await openStore(config);
-  const worker = work(config, store, log);
-  const operator = new OperatorServer({ store, engine: worker.engine });
+  const prometheus = new Prometheus(
+    ourLanguages()
+      .list()
+      .map(({ name }) => name),
+  );
+  const store = await openStore({ ...config, meter: prometheus });
+  const worker = work(config, store, log, prometheus);
+  const { engine } = worker;
+  const operator = new OperatorServer(
+    operatorPages(config, { prometheus, store, engine, slots: () => engine.slots() }),
+  );
   const stop = async () => {
     await worker.stop();
     await operator.close();
@@ -134,8 +150,8 @@ interface Working {
 }
 
 /** A worker in this process; where services in others may look for it, it is announced. */
-function work(config: Config, store: Store, log: Logger): Working {
-  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log });
+function work(config: Config, store: Store, log: Logger, meter: Meter): Working {
+  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log, meter });
   const { leaseMs } = config;
   const announcer = store.manyProcesses
     ? Announcer.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)
@@ -150,12 +166,12 @@ function work(config: Config, store: Store, log: Logger): Working {
   };
 }
 
-/** JSON lines on stdout. A key never appears, wherever a header object may be logged. */
+/** JSON lines on stdout. Nothing secret is given to it; and should a header object ever be, these are left out. */
 function logger(config: Config): Logger {
   return pino({
     level: config.logLevel,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: ['req.headers["x-api-key"]', 'headers["x-api-key"]', '["x-api-key"]'],
+    redact: SECRET_HEADERS.flatMap((name) => [`req.headers["${name}"]`, `headers["${name}"]`, `["${name}"]`]),
   });
 }

@@ -8,6 +8,7 @@ import type { Store } from "../store/port.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
+import { version } from "./version.ts";
 
 /** Which receivers are allowed and trusted beyond the usual ones. */
 export interface WebhookSettings {
@@ -97,9 +98,4 @@ function readNote(config: Pick<Config, "dataDir">): WebhookSettings | undefined 
 /** In the directory that belongs to the service and to nobody else. */
 function notePath({ dataDir }: Pick<Config, "dataDir">): string {
   return join(dataDir, "db", "webhooks.json");
-}
-
-function version(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
 }

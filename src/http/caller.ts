@@ -5,6 +5,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Set once the key is known to be valid. */
     caller: Caller | null;
+    /** Of the submission that the request made or asked for, once that is known to be the caller's. */
+    submissionId: string | null;
   }
   interface FastifyContextConfig {
     /** No key is needed: the page is about the API, not part of it. */
@@ -14,6 +16,7 @@ declare module "fastify" {
 
 export function decorateCaller(server: FastifyInstance): void {
   server.decorateRequest("caller", null);
+  server.decorateRequest("submissionId", null);
 }
 
 /** @throws when the request did not pass authentication: a mistake of ours, not of the client. */

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Meter } from "../domain/meter.ts";
 import type { Engine } from "../domain/readiness.ts";
 import type { Store } from "../store/port.ts";
 
@@ -9,6 +10,8 @@ export interface Dependencies {
   /** Canonical name of a name or alias; undefined for one that is unknown. */
   readonly canonicalLanguage: (nameOrAlias: string) => string | undefined;
   readonly log: Logger;
+  /** Told of every request. */
+  readonly meter?: Meter;
   /** Pending submissions that the queue holds. */
   readonly maxPending: number;
   /** How long `wait=true` holds the connection. */

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
+import type { Meter } from "../domain/meter.ts";
 import { StoreUnavailable } from "../store/errors.ts";
 import { MAX_BODY_BYTES } from "./body.ts";
 import { ALWAYS } from "./headers.ts";
@@ -20,12 +21,13 @@ const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
 };
 
 /** Every error leaves as JSON of the one list; what is not in it is logged and becomes `internal`. */
-export function sendErrors(server: FastifyInstance): void {
-  server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+export function sendErrors(server: FastifyInstance, meter: Meter): void {
+  server.setErrorHandler((error, request, reply) => sendError(error, request, reply, meter));
 }
 
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, meter: Meter): FastifyReply {
   const known = toClientError(error);
+  meter.count("refusals", { reason: known?.code ?? "internal" });
   if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "no database");
   if (!known) request.log.error({ err: error }, "request failed");
   const { status, body, headers } = known ?? clientError("internal", []);
@@ -46,24 +48,31 @@ function toClientError(error: unknown): ClientError | undefined {
 }
 
 /** Errors of the HTTP parser come before there is a request: the answer is written by hand. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, meter: Meter): void {
   // Before TLS is agreed on, an answer would wait for it, and the connection with it, for ever.
   if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
     socket.destroy();
     return;
   }
-  if (error.code === "HPE_HEADER_OVERFLOW") writeError(socket, "headersTooLarge");
-  else if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") writeError(socket, "requestTimeout");
-  else writeError(socket, "badRequest");
+  const code = BROKEN[error.code ?? ""] ?? "badRequest";
+  meter.count("refusals", { reason: code });
+  writeError(socket, code);
 }
 
+const BROKEN: Readonly<Record<string, ByHand>> = {
+  HPE_HEADER_OVERFLOW: "headersTooLarge",
+  ERR_HTTP_REQUEST_TIMEOUT: "requestTimeout",
+};
+
 /** CONNECT asks for a tunnel: there is none, and Node would hang up without a word. */
-export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
+export function answerConnect(socket: Duplex, meter: Meter): void {
+  meter.count("refusals", { reason: "badRequest" });
   writeError(socket, "badRequest");
 }
 
 /** `Expect:` with anything but 100-continue: Node would answer without a body. */
-export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+export function answerExpectation(response: ServerResponse, meter: Meter): void {
+  meter.count("refusals", { reason: "expectationFailed" });
   const { status, text, headers } = byHand("expectationFailed");
   response.writeHead(status, headers);
   response.end(text);

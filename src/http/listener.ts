@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import type { Socket } from "node:net";
+import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
 import { network } from "./network.ts";
@@ -54,12 +55,14 @@ const LIMITS: ListenerLimits = {
 
 /**
  * A listener with our limits, HTTPS unless the transport allows otherwise.
- * @param holdMs the longest time that an answer may be held back. @param limits other ones, for tests.
+ * @param holdMs the longest time that an answer may be held back. @param meter told of connections that are closed unheard.
+ * @param limits other ones, for tests.
  */
 export function createListener(
   transport: Transport,
   handler: RequestListener,
   holdMs: number,
+  meter: Meter,
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
@@ -72,20 +75,22 @@ export function createListener(
     transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
   server.maxConnections = maxConnections;
   server.timeout = holdMs + stillTimeout;
-  if (transport.kind !== "proxied") boundByAddress(server, maxConnectionsPerAddress);
-  server.on("checkExpectation", answerExpectation);
-  server.on("connect", answerConnect);
+  server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
+  if (transport.kind !== "proxied") boundByAddress(server, maxConnectionsPerAddress, meter);
+  server.on("checkExpectation", (_request, response) => answerExpectation(response, meter));
+  server.on("connect", (_request, socket) => answerConnect(socket, meter));
   return server;
 }
 
 /** Closes connections of an address that has as many as it may; before TLS, so that they cost next to nothing. */
-function boundByAddress(server: Server, limit: number): void {
+function boundByAddress(server: Server, limit: number, meter: Meter): void {
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
     if (socket.remoteAddress === undefined) return;
     const from = network(socket.remoteAddress);
     const others = open.get(from) ?? 0;
     if (others >= limit) {
+      meter.count("connectionsRefused", { limit: "address" });
       socket.destroy();
       return;
     }

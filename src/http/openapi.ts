@@ -3,6 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { ERRORS, type ErrorCode } from "../domain/error.ts";
 import { EXAMPLES } from "./examples.ts";
 import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
+import { REQUEST_ID } from "./request-id.ts";
 import { jsonSchemas, type SchemaName } from "./schemas.ts";
 
 /** The API as OpenAPI 3.1: the schemas are those that validate, the errors are those of the list. */
@@ -36,7 +37,11 @@ export function openApi(): OpenApi {
       securitySchemes: { key: { type: "apiKey", in: "header", name: "X-API-Key" } },
       schemas: jsonSchemas(),
       headers: {
-        RequestId: { description: "Names this answer in the log", schema: { type: "string", format: "uuid" } },
+        RequestId: {
+          description:
+            "Names this answer in the log: the request's own X-Request-Id if it is such a token, else a new UUID",
+          schema: { type: "string", pattern: REQUEST_ID.source },
+        },
         RetryAfter: { description: "Seconds after which to try again", schema: { type: "integer", minimum: 1 } },
         Location: { description: "Where the result can be read", schema: { type: "string" } },
         Allow: { description: "The methods that the path has", schema: { type: "string" } },

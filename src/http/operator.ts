@@ -5,6 +5,13 @@ import type { Dependencies } from "./dependencies.ts";
 import { readinessBody } from "./health.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
+export interface OperatorDependencies extends Pick<Dependencies, "store" | "engine"> {
+  /** For Prometheus; neither of the two fails because the database is gone. */
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  /** For a person. */
+  readonly status: () => Promise<unknown>;
+}
+
 /** A probe sends a few bytes, at once, and few of them at a time. */
 const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 const MAX_CONNECTIONS = 100;
@@ -14,18 +21,18 @@ const STILL_MS = 60_000;
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * Liveness and readiness for the machine itself: no key, no TLS, loopback or a Unix socket
- * only. `/live` says that the process answers and its database does; `/ready` says what
- * `/api/health/ready` says, and of a failure of the platform's the whole text.
+ * For the machine itself: no key, no TLS, loopback or a Unix socket only. `/live` says that the process answers and its
+ * database does; `/ready` says what `/api/health/ready` says, and of a failure of the platform's the whole text;
+ * `/metrics` is for Prometheus and `/status` for `assay status`.
  */
 export class OperatorServer {
   readonly #server: Server;
 
-  constructor(dependencies: Pick<Dependencies, "store" | "engine">) {
+  constructor(dependencies: OperatorDependencies) {
     this.#server = createServer(LIMITS, (request, response) => {
-      void answer(request.url ?? "/", dependencies).then(({ status, body }) => {
-        response.writeHead(status, { "content-type": "application/json" });
-        response.end(JSON.stringify(body));
+      void answer(request.url ?? "/", dependencies).then(({ status, body, type = "application/json" }) => {
+        response.writeHead(status, { "content-type": type });
+        response.end(typeof body === "string" ? body : JSON.stringify(body));
       });
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
@@ -52,17 +59,23 @@ export class OperatorServer {
   }
 }
 
-async function answer(
-  url: string,
-  { store, engine }: Pick<Dependencies, "store" | "engine">,
-): Promise<{ status: number; body: unknown }> {
+interface Answer {
+  readonly status: number;
+  /** A string as it is, anything else as JSON. */
+  readonly body: unknown;
+  readonly type?: string;
+}
+
+async function answer(url: string, { store, engine, metrics, status }: OperatorDependencies): Promise<Answer> {
   try {
+    if (url === "/metrics") return { status: 200, body: await metrics.text(), type: metrics.contentType };
+    if (url === "/status") return { status: 200, body: await status() };
     if (url === "/live") {
       await store.ping();
       return { status: 200, body: { status: "live" } };
     }
     if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness(), true) };
-    return { status: 404, body: { error: "no such endpoint; there are /live and /ready" } };
+    return { status: 404, body: { error: "no such endpoint; there are /live, /ready, /metrics and /status" } };
   } catch (error) {
     if (error instanceof ClientError) return { status: error.status, body: error.body };
     return { status: 503, body: { error: "the database does not answer" } };

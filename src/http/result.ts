@@ -10,6 +10,7 @@ export function resultRoute(server: FastifyInstance, { store }: Dependencies): v
     const id = request.params.id.toLowerCase();
     const submission = await store.submissions.get(id, callerOf(request).accountId);
     if (!submission) throw clientError("submissionNotFound", []);
+    request.submissionId = submission.id;
     return toRecord(submission);
   });
 }

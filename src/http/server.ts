@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
+import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit, Failures } from "./auth.ts";
 import { readJsonOnly } from "./body.ts";
@@ -12,7 +12,9 @@ import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
+import { measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
+import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 import { submitRoute } from "./submit.ts";
@@ -41,15 +43,16 @@ export class HttpServer {
 
   /** @param limits of the listener, where they are not the usual ones. */
   constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
+    const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
-    this.#server = create(dependencies, transport, trusts, limits);
+    this.#server = create(dependencies, meter, transport, trusts, limits);
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     readJsonOnly(this.#server);
-    sendErrors(this.#server);
+    sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
       addHeaders(request, reply, transport.kind !== "loopback");
@@ -71,9 +74,12 @@ export class HttpServer {
       if (this.#closing) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {
+      measure(meter, request, reply);
       const { method, url } = request.routeOptions;
+      const { caller, submissionId: submission } = request;
+      const ms = Math.round(reply.elapsedTime);
       request.log.info(
-        { method, route: url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), key: request.caller?.keyId },
+        { method, route: url, status: reply.statusCode, ms, key: caller?.keyId, ...(submission && { submission }) },
         "request",
       );
     });
@@ -129,16 +135,17 @@ async function forget({ store, log }: Dependencies): Promise<void> {
 
 function create(
   { log, holdMs }: Dependencies,
+  meter: Meter,
   transport: Transport,
   trusts: TrustsHop,
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler, holdMs, limits),
+    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),
-    genReqId: () => randomUUID(),
+    genReqId: requestId,
     requestIdHeader: false,
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
@@ -146,7 +153,7 @@ function create(
     // A longer parameter would be answered before anyone asks for the key.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",
-    clientErrorHandler: answerBrokenRequest,
-    frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, meter),
+    frameworkErrors: (error, request, reply) => void sendError(error, request, reply, meter),
   }) as unknown as FastifyInstance;
 }

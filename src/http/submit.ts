@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientError, echo } from "../domain/error.ts";
+import { NO_METER } from "../domain/meter.ts";
 import { toRecord } from "../domain/record.ts";
 import { isTerminal, newSubmission, programOf, requestHash, type Submission } from "../domain/submission.ts";
 import type { Enqueued } from "../store/port.ts";
@@ -47,6 +48,9 @@ async function accept(request: FastifyRequest, dependencies: Dependencies): Prom
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
   if (result.kind === "full")
     throw clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });
+  const { id, language, profile } = result.submission;
+  request.submissionId = id;
+  if (result.kind === "enqueued") (dependencies.meter ?? NO_METER).count("accepted", { language, profile });
   return result;
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Store } from "../store/port.ts";
 
 export interface PurgerOptions {
@@ -9,6 +10,8 @@ export interface PurgerOptions {
   readonly log: Logger;
   /** How often it is looked for old records; ten minutes unless a test is in a hurry. */
   readonly everyMs?: number;
+  /** Told how many went. */
+  readonly meter?: Meter;
 }
 
 const EVERY_MS = 600_000;
@@ -54,7 +57,7 @@ export class Purger {
   }
 
   async #purge(): Promise<void> {
-    const { store, retentionMs, log } = this.#options;
+    const { store, retentionMs, log, meter = NO_METER } = this.#options;
     const { signal } = this.#stopping;
     let removed = 0;
     try {
@@ -63,6 +66,7 @@ export class Purger {
         const gone = await store.retention.purge(Date.now() - retentionMs, this.#step);
         const tookMs = performance.now() - started;
         removed += gone;
+        meter.count("purged", {}, gone);
         more = gone >= this.#step;
         this.#step = nextStep(this.#step, tookMs);
         if (more) await sleep(tookMs * REST, undefined, { signal }).catch(() => {});

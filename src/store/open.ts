@@ -1,12 +1,15 @@
 import { sql } from "kysely";
 import type { Database } from "../domain/database.ts";
+import { type Meter, NO_METER } from "../domain/meter.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
+import { backlog, endedSince } from "./backlog.ts";
 import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
 import { keyStore } from "./keys.ts";
+import { measured } from "./measured.ts";
 import { migrate } from "./migrate.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
@@ -28,6 +31,8 @@ export interface StoreOptions {
   readonly now?: () => number;
   /** Milliseconds of a clock that is never set; the process's own unless a test brings another. */
   readonly steady?: () => number;
+  /** Told how long the database took for what. */
+  readonly meter?: Meter;
 }
 
 /**
@@ -38,6 +43,7 @@ export async function openStore({
   database,
   now = Date.now,
   steady = () => performance.now(),
+  meter = NO_METER,
 }: StoreOptions): Promise<Store> {
   const engine = await openEngine(database);
   try {
@@ -46,7 +52,7 @@ export async function openStore({
     await engine.db.destroy();
     throw error;
   }
-  return composeStore(engine, now, steady);
+  return measured(composeStore(engine, now, steady), meter);
 }
 
 /**
@@ -94,6 +100,8 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     onWork: (listener) => wakeups.on("work", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
     backup: (write) => backup(engine, now, write),
+    backlog: () => backlog(engine.db, now()),
+    endedWithin: (ms) => endedSince(engine.db, now() - ms),
     async ping() {
       await sql`select 1`.execute(engine.db);
     },

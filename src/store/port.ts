@@ -1,6 +1,7 @@
 import type { Attempt, Next } from "../domain/delivery.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { Readiness } from "../domain/readiness.ts";
+import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
@@ -43,6 +44,12 @@ export interface Store {
 
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
+
+  /** What waits and what runs, of all services. */
+  backlog(): Promise<Backlog>;
+
+  /** @returns how many submissions have ended in the last `ms` milliseconds, by verdict. */
+  endedWithin(ms: number): Promise<Record<string, number>>;
 
   /**
    * Everything in the database at one moment, line by line; what restoreStore (open.ts) takes back, on any engine.

@@ -13,13 +13,14 @@ export async function deliver(
   store: Store,
   options: SendOptions,
   stop: AbortSignal,
-): Promise<Sent | undefined> {
+): Promise<(Sent & { became: "delivered" | "again" | "failed" }) | undefined> {
   const message = await store.deliveries.message(claim);
   if (!message) return undefined;
   const sent = await send(claim, bodyOf(message), options, stop);
   const now = options.now ?? Date.now;
-  const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, nextAfter(claim, sent.ending, now()));
-  return recorded ? sent : undefined;
+  const next = nextAfter(claim, sent.ending, now());
+  const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, next);
+  return recorded ? { ...sent, became: next.state === "pending" ? "again" : next.state } : undefined;
 }
 
 /** The same bytes for every attempt: a terminal record never changes. */

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { DeliveryClaim, Store } from "../store/port.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
@@ -10,6 +11,8 @@ export interface DelivererOptions extends SendOptions {
   readonly drainMs: number;
   /** Longer than an attempt can take: after it, another process repeats the attempt. */
   readonly leaseMs?: number;
+  /** Told of every attempt. */
+  readonly meter?: Meter;
 }
 
 const LEASE_MS = 30_000;
@@ -106,12 +109,14 @@ export class Deliverer {
 
   /** Never rejects: one delivery's trouble is not another's. */
   async #attempt(claim: DeliveryClaim): Promise<void> {
-    const { store, log } = this.#options;
-    const about = { delivery: claim.id, endpoint: claim.endpoint.id, attempt: claim.attempt };
+    const { store, log, meter = NO_METER } = this.#options;
+    const of = claim.kind === "test" ? {} : { submission: claim.messageId };
+    const about = { delivery: claim.id, ...of, endpoint: claim.endpoint.id, attempt: claim.attempt };
     try {
       const sent = await deliver(claim, store, this.#options, this.#abort.signal);
       if (!sent) return;
       const { status, latencyMs, error } = sent.attempt;
+      meter.time("webhookAttempts", { outcome: sent.became }, latencyMs / 1000);
       if (sent.ending === "delivered") log.info({ ...about, status, latencyMs }, "delivered");
       else log.warn({ ...about, status, latencyMs, error }, "not delivered");
     } catch (error) {

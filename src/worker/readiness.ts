@@ -16,7 +16,7 @@ const STOPPING = "the service is stopping";
 export class Prover {
   readonly #socketPath: string;
   readonly #languages: Languages;
-  readonly #onFailure: (check: Check) => void;
+  readonly #onProof: (check: Check) => void;
   #slot: Slot | null = null;
   #newest: { readonly atMs: number; readonly readiness: Readiness } | null = null;
   #underWay: Promise<Readiness> | null = null;
@@ -25,11 +25,11 @@ export class Prover {
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  /** @param onFailure told of each proof of readiness that failed, because those who ask are not told everything. */
-  constructor(socketPath: string, languages: Languages, onFailure: (check: Check) => void = () => {}) {
+  /** @param onProof told of each proof of readiness, because those who ask are not told everything. */
+  constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}) {
     this.#socketPath = socketPath;
     this.#languages = languages;
-    this.#onFailure = onFailure;
+    this.#onProof = onProof;
   }
 
   /** Runs every language's hello, one after another. Languages that fail are not offered. */
@@ -97,7 +97,7 @@ export class Prover {
 
   async #proveBy(probe: Language): Promise<Readiness> {
     const run = await this.#prove(probe);
-    if (!run.ok) this.#onFailure(run);
+    this.#onProof(run);
     const detail = run.ok ? "every control held in a run just now" : run.detail;
     const sandbox = { ...run, name: "sandbox", detail };
     const backend = this.#slot?.hello.backend ?? null;

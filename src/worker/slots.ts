@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Meter } from "../domain/meter.ts";
 import { Slot } from "../sandbox/slot.ts";
 
 const RETRY_MS = 1_000;
@@ -8,15 +9,17 @@ export class Slots {
   readonly #socketPath: string;
   readonly #log: Logger;
   readonly #onFree: () => void;
+  readonly #meter: Meter;
   readonly #free: Slot[] = [];
   readonly #all = new Set<Slot>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #closed = false;
 
   /** @param onFree called when a slot can be taken. */
-  constructor(socketPath: string, log: Logger, onFree: () => void) {
+  constructor(socketPath: string, log: Logger, meter: Meter, onFree: () => void) {
     this.#socketPath = socketPath;
     this.#log = log;
+    this.#meter = meter;
     this.#onFree = onFree;
   }
 
@@ -78,19 +81,23 @@ export class Slots {
   async #openOne(): Promise<void> {
     try {
       const slot = await Slot.open(this.#socketPath);
+      this.#meter.count("slotsOpened", {});
       this.#all.add(slot);
-      slot.onLost(() => this.#dropFree(slot));
+      slot.onLost(() => this.#lost(slot));
       this.give(slot);
     } catch (error) {
+      this.#meter.count("slotFailures", {});
       this.#log.warn({ err: error }, "no slot; trying again");
       this.#later();
     }
   }
 
   /** A slot that is lost while nobody uses it is replaced at once. */
-  #dropFree(slot: Slot): void {
+  #lost(slot: Slot): void {
+    if (this.#closed) return;
+    this.#meter.count("slotsLost", {});
     const at = this.#free.indexOf(slot);
-    if (at < 0 || this.#closed) return;
+    if (at < 0) return;
     this.#free.splice(at, 1);
     this.#replace(slot);
   }

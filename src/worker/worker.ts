@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { type Meter, NO_METER, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { Check, Engine } from "../domain/readiness.ts";
+import type { SlotCounts } from "../domain/status.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/errors.ts";
 import type { Claim, Store } from "../store/port.ts";
 import { conclude } from "../verdict/conclude.ts";
+import { countLeftovers } from "./leftovers.ts";
 import { plan } from "./plan.ts";
 import { Prover } from "./readiness.ts";
 import { run } from "./run.ts";
@@ -22,6 +25,8 @@ export interface WorkerOptions {
   /** How long running submissions may go on once stopping. */
   readonly drainMs: number;
   readonly log: Logger;
+  /** Told of every run. */
+  readonly meter?: Meter;
 }
 
 /** Renewals, and looks at those of others, within one lease: two may fail. Where so many were not answered, it is over. */
@@ -55,6 +60,7 @@ interface Active {
  */
 export class Worker implements Engine {
   readonly #options: WorkerOptions;
+  readonly #meter: Meter;
   /** Who holds its leases. */
   readonly id = randomUUID();
   readonly #slots: Slots;
@@ -73,10 +79,12 @@ export class Worker implements Engine {
 
   private constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#slots = new Slots(options.launcherSocket, options.log, () => this.#wake());
-    this.#prover = new Prover(options.launcherSocket, options.languages, ({ detail, fault }) =>
-      options.log.error({ detail: fault ?? detail }, "not ready"),
-    );
+    this.#meter = options.meter ?? NO_METER;
+    this.#slots = new Slots(options.launcherSocket, options.log, this.#meter, () => this.#wake());
+    this.#prover = new Prover(options.launcherSocket, options.languages, ({ ok, detail, fault }) => {
+      this.#meter.count("proofs", { result: ok ? "ok" : "failed" });
+      if (!ok) options.log.error({ detail: fault ?? detail }, "not ready");
+    });
     this.#unsubscribe = options.store.onWork(() => this.#wake());
     this.#timers = [
       setInterval(() => this.#renewAll(), options.leaseMs / LOOKS_PER_LEASE),
@@ -92,6 +100,10 @@ export class Worker implements Engine {
 
   workers(): number {
     return Math.min(this.#slots.alive, this.#options.workers);
+  }
+
+  slots(): SlotCounts {
+    return { wanted: this.#options.workers, alive: this.#slots.alive, busy: this.#active.size };
   }
 
   languages(): readonly string[] {
@@ -204,13 +216,17 @@ export class Worker implements Engine {
   async #serve(active: Active): Promise<void> {
     const { claim, slot } = active;
     this.#active.add(active);
+    const { language, profile, createdAtMs, startedAtMs } = claim.submission;
+    const started = performance.now();
+    this.#meter.time("waited", { language, profile }, ((startedAtMs ?? createdAtMs) - createdAtMs) / 1000);
     try {
       const outcome = await this.#outcome(claim, slot);
       active.ended = true;
+      this.#meter.time("ran", { language, profile }, secondsSince(started));
       if (!active.abandoned) await this.#end(claim, outcome);
     } catch (error) {
       // The lease runs out by itself, and the sweep decides what becomes of it.
-      this.#options.log.error({ err: error, id: claim.submission.id }, "the result could not be stored");
+      this.#options.log.error({ err: error, ...about(claim) }, "the result could not be stored");
     } finally {
       this.#active.delete(active);
       this.#slots.give(slot);
@@ -236,28 +252,36 @@ export class Worker implements Engine {
   }
 
   /** An internal error is ours and says nothing about the program: while there are attempts, it is run again. */
-  async #endOnce({ submission, lease }: Claim, outcome: Outcome): Promise<void> {
+  async #endOnce(claim: Claim, outcome: Outcome): Promise<void> {
     const { store, log } = this.#options;
+    const { lease } = claim;
+    const { language } = claim.submission;
+    const { verdict } = outcome.judgement;
     if (outcome.status === "error" && (await store.submissions.repeat(lease))) {
-      log.warn({ id: submission.id, attempt: lease.attempt }, "the platform failed this run; it will be run again");
-    } else {
-      await store.submissions.finish(lease, outcome);
+      this.#meter.count("repeated", { language });
+      log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be run again");
+    } else if (await store.submissions.finish(lease, outcome)) {
+      this.#meter.count("ended", { language, verdict });
+      log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
     }
   }
 
   /** The one place where a throw becomes an internal error of this submission. */
-  async #outcome({ submission, program }: Claim, slot: Slot): Promise<Outcome> {
+  async #outcome(claim: Claim, slot: Slot): Promise<Outcome> {
     const { languages, log } = this.#options;
+    const { submission, program } = claim;
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is not available any more`);
       const outcome = conclude(
         await run(slot, plan(language, languages.limitsFor(language, submission.profile), program)),
       );
-      if (outcome.status === "error") log.error({ id: submission.id, reason: outcome.judgement.errorMessage }, "IE");
+      if (outcome.status === "error") log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
+      countLeftovers(outcome, this.#meter);
       return outcome;
     } catch (error) {
-      log.error({ err: error, id: submission.id }, "the sandbox was lost");
+      this.#meter.count("sandboxesLost", {});
+      log.error({ err: error, ...about(claim) }, "the sandbox was lost");
       return internalError("the sandbox was lost before the run ended");
     }
   }
@@ -269,26 +293,34 @@ export class Worker implements Engine {
   /** What nobody could renew for a whole lease is somebody else's by now, or will be: it is not run here as well. */
   async #renew(active: Active): Promise<void> {
     const { store, leaseMs, log } = this.#options;
-    const about = { id: active.claim.submission.id };
     if (active.ended || active.abandoned) return;
     if (active.unanswered === LOOKS_PER_LEASE) {
-      log.error(about, "the lease has run out; the run is given up");
-      return abandon(active);
+      log.error(about(active.claim), "the lease has run out; the run is given up");
+      return this.#lose(active);
     }
     active.unanswered++;
     try {
       const held = await store.submissions.renew(active.claim.lease, leaseMs);
       active.unanswered = 0;
-      if (!held && !active.ended) abandon(active);
+      if (held || active.ended) return;
+      log.warn(about(active.claim), "the lease is another worker's; the run is ended");
+      this.#lose(active);
     } catch (error) {
-      log.error({ ...about, err: error }, "the lease could not be renewed");
+      log.error({ err: error, ...about(active.claim) }, "the lease could not be renewed");
     }
+  }
+
+  #lose(active: Active): void {
+    abandon(active);
+    this.#meter.count("leasesLost", {});
   }
 
   async #sweep(all = false): Promise<void> {
     const { store, leaseMs, log } = this.#options;
     try {
       const { requeued, failed } = await (all ? store.submissions.sweepAll() : store.submissions.sweep(leaseMs));
+      this.#meter.count("leasesExpired", { became: "pending" }, requeued.length);
+      this.#meter.count("leasesExpired", { became: "error" }, failed.length);
       if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "taken back from who held it");
     } catch (error) {
       log.error({ err: error }, "sweep failed");
@@ -298,9 +330,11 @@ export class Worker implements Engine {
   async #giveBack(active: Active): Promise<void> {
     abandon(active);
     try {
-      await this.#options.store.submissions.release(active.claim.lease, true);
+      if (!(await this.#options.store.submissions.release(active.claim.lease, true))) return;
+      this.#meter.count("givenBack", {});
+      this.#options.log.info(about(active.claim), "given back");
     } catch (error) {
-      this.#options.log.error({ err: error, id: active.claim.submission.id }, "could not be given back");
+      this.#options.log.error({ err: error, ...about(active.claim) }, "could not be given back");
     }
   }
 }
@@ -309,4 +343,9 @@ export class Worker implements Engine {
 function abandon(active: Active): void {
   active.abandoned = true;
   active.slot.close();
+}
+
+/** What every line about a run carries. */
+function about({ submission }: Claim): { submission: string; key: string } {
+  return { submission: submission.id, key: submission.keyId };
 }

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { faultyCheck, notReady } from "../../src/domain/readiness.ts";
 import { OperatorServer } from "../../src/http/operator.ts";
+import type { Store } from "../../src/store/port.ts";
 import { Raw } from "./raw.ts";
-import { READY, startHttp } from "./running.ts";
+import { READY, type Running, startHttp } from "./running.ts";
 
 /** Who waits for a client that never finishes would wait for ever. */
 const LIMIT = { timeout: 10_000 };
@@ -54,10 +55,7 @@ test("a path of the host in a fault of the platform is the operator's alone", as
   assert.equal(status, 503);
   assert.match(text, /the service's log says why/);
   assert.doesNotMatch(text, /ENOENT|launcher/);
-  const operator = new OperatorServer({
-    store,
-    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
-  });
+  const operator = operatorOver(store, engine);
   const path = join(tmpdir(), `assay-faults-${process.pid}.sock`);
   await operator.listen({ path });
   t.after(() => operator.close());
@@ -71,10 +69,7 @@ test("languages lists what is available now", async (t) => {
 
 test("the operator asks without a key, on a socket of the machine", async (t) => {
   const { store, engine } = await startHttp(t);
-  const operator = new OperatorServer({
-    store,
-    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
-  });
+  const operator = operatorOver(store, engine);
   const path = join(tmpdir(), `assay-operator-${process.pid}.sock`);
   await operator.listen({ path });
   t.after(() => operator.close());
@@ -87,10 +82,7 @@ test("the operator asks without a key, on a socket of the machine", async (t) =>
 
 test("an operator that never finishes its request does not keep the service from stopping", LIMIT, async (t) => {
   const { store, engine } = await startHttp(t);
-  const operator = new OperatorServer({
-    store,
-    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
-  });
+  const operator = operatorOver(store, engine);
   const path = join(tmpdir(), `assay-unfinished-${process.pid}.sock`);
   await operator.listen({ path });
   const unfinished = new Raw(connect(path));
@@ -101,6 +93,15 @@ test("an operator that never finishes its request does not keep the service from
   assert.ok(performance.now() - started < 3_000);
   await unfinished.ended;
 });
+
+function operatorOver(store: Store, engine: Running["engine"]): OperatorServer {
+  return new OperatorServer({
+    store,
+    engine: { workers: () => 0, languages: () => [], readiness: async () => engine.ready },
+    metrics: { contentType: "text/plain", text: async () => "assay_ready 1\n" },
+    status: async () => ({ version: "1.2.3" }),
+  });
+}
 
 function get(socketPath: string, path: string): Promise<[number, unknown]> {
   return new Promise((resolve, reject) => {

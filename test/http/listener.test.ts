@@ -117,7 +117,7 @@ test("who is answered by hand and resets the connection ends nothing but that", 
 });
 
 test("more connections than the bound are closed, and there is room again when one leaves", LIMIT, async (t) => {
-  const { port, caPath, ask } = await startHttp(t, { limits: { maxConnections: 5 } });
+  const { port, caPath, ask, times } = await startHttp(t, { limits: { maxConnections: 5 } });
   const idle = Array.from({ length: 5 }, () => Raw.secure(port, caPath));
   await Promise.all(idle.map(({ socket }) => new Promise((resolve) => socket.once("secureConnect", resolve))));
   const more = Array.from({ length: 10 }, () => Raw.secure(port, caPath));
@@ -126,13 +126,14 @@ test("more connections than the bound are closed, and there is room again when o
     more.map(() => ""),
   );
   await assert.rejects(ask({ path: "/api/health" }));
+  assert.equal(times("connectionsRefused all"), 11);
   for (const { socket } of idle) socket.destroy();
   await sleep(100);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
 });
 
 test("one address cannot take all connections, and gets new ones when it gives some back", LIMIT, async (t) => {
-  const { port, caPath, ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 3 } });
+  const { port, caPath, ask, times } = await startHttp(t, { limits: { maxConnectionsPerAddress: 3 } });
   const here = Array.from({ length: 3 }, () => Raw.secure(port, caPath));
   await Promise.all(here.map(({ socket }) => new Promise((resolve) => socket.once("secureConnect", resolve))));
   await assert.rejects(ask({ path: "/api/health" }));
@@ -140,6 +141,7 @@ test("one address cannot take all connections, and gets new ones when it gives s
   const elsewhere = Raw.secure(port, caPath, "127.0.0.2");
   elsewhere.write(health);
   assert.match(await elsewhere.ended, /^HTTP\/1\.1 401 /);
+  assert.equal(times("connectionsRefused address"), 1);
   for (const { socket } of here) socket.destroy();
   await sleep(100);
   assert.equal((await ask({ path: "/api/health" })).status, 200);

@@ -14,6 +14,7 @@ import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
+import { type Noting, noting } from "../metrics/noting.ts";
 import { type Clock, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
@@ -54,6 +55,8 @@ export interface Running {
   readonly port: number;
   readonly caPath: string;
   readonly logs: string[];
+  /** How often its meter was told something. */
+  readonly times: Noting["times"];
   readonly engine: { ready: Readiness; workers: number; languages: readonly string[] };
   readonly key: (request?: Partial<NewKey>) => Promise<string>;
   readonly ask: (ask: Ask) => Promise<Reply>;
@@ -77,8 +80,10 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const { store, clock, another } = await temporaryStore(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
+  const { meter, times } = noting();
   const server = new HttpServer(
     {
+      meter,
       store,
       engine: options.engineOver?.(store) ?? {
         workers: () => engine.workers,
@@ -116,7 +121,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, another, server, port, caPath: certPath, logs, engine, key, ask, submit };
+  return { store, clock, another, server, port, caPath: certPath, logs, times, engine, key, ask, submit };
 }
 
 function send(

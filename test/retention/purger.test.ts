@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { nextStep, Purger } from "../../src/retention/purger.ts";
 import { StoreUnavailable } from "../../src/store/errors.ts";
+import { noting } from "../metrics/noting.ts";
 import { onEachEngine } from "../store/temporary.ts";
 import { addProject, endOne } from "../webhooks/project.ts";
 
@@ -27,10 +28,14 @@ onEachEngine((temporaryStore) => {
     for (let n = 0; n < 50; n++) old.push(await endOne(store, project));
     clock.nowMs = Date.now();
     const young = await endOne(store, project);
-    const purgers = [store, await another()].map((one) => Purger.start({ store: one, retentionMs: 30 * DAY_MS, log }));
+    const { meter, times } = noting();
+    const purgers = [store, await another()].map((one) =>
+      Purger.start({ store: one, retentionMs: 30 * DAY_MS, log, meter }),
+    );
     await until("they go", async () => !(await Promise.all(old.map(exists))).includes(true));
     await Promise.all(purgers.map((purger) => purger.stop()));
     assert.ok(await exists(young));
+    assert.equal(times("purged"), old.length);
   });
 });
 

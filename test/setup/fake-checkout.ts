@@ -37,6 +37,7 @@ export class FakeCheckout implements Disposable {
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
+    this.write("setup/promtool.sh", "find_promtool() { promtool=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
@@ -189,7 +190,7 @@ const session = async () => {
 };
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
-if (["accounts", "projects", "webhooks", "tiers", "audit"].includes(command)) {
+if (["accounts", "projects", "webhooks", "tiers", "audit", "status"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
 }

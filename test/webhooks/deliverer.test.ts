@@ -11,6 +11,7 @@ import { openStore } from "../../src/store/open.ts";
 import type { Delivery, Store } from "../../src/store/port.ts";
 import { Deliverer, type DelivererOptions } from "../../src/webhooks/deliverer.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
+import { noting } from "../metrics/noting.ts";
 import { type Temporary, temporaryStore } from "../store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, endOne, type Project, SEALING_KEY, sealer } from "./project.ts";
 import { type Answer, makeCertificates, type Receiver, startReceiver } from "./receiver.ts";
@@ -59,12 +60,13 @@ async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<ty
   const receiver = await startReceiver(t, certificates, answer);
   const { store, project } = await room(t);
   const { secret } = await addEndpoint(store, project, { url: receiver.url });
-  const deliverer = start(t, store, [receiver]);
+  const { meter, said } = noting();
+  const deliverer = start(t, store, [receiver], { meter });
   await sleep(50); // it sleeps now, and has to be woken
   const id = await endOne(store, project, outcome);
   const delivery = await ended(store, id);
   await deliverer.stop();
-  return { receiver, secret, store, project, id, delivery };
+  return { receiver, secret, store, project, id, delivery, said };
 }
 
 test("a result arrives at once, verified, as the record that the API gives", LIMIT, async (t) => {
@@ -94,8 +96,12 @@ test("an error is delivered like a completion", LIMIT, async (t) => {
 });
 
 test("5xx: three attempts, one and five seconds after the one before, same id, each newly signed", LIMIT, async (t) => {
-  const { receiver, secret, store, project, id, delivery } = await deliverTo(t, (response) =>
+  const { receiver, secret, store, project, id, delivery, said } = await deliverTo(t, (response) =>
     response.writeHead(503).end("busy"),
+  );
+  assert.deepEqual(
+    said,
+    ["again", "again", "failed"].map((outcome) => `webhookAttempts ${outcome}`),
   );
   assert.deepEqual([delivery.state, delivery.nextAtMs], ["failed", null]);
   assert.deepEqual(
@@ -117,7 +123,8 @@ test("5xx: three attempts, one and five seconds after the one before, same id, e
 
 test("a second attempt that succeeds is the last", LIMIT, async (t) => {
   let times = 0;
-  const { delivery } = await deliverTo(t, (response) => response.writeHead(times++ === 0 ? 500 : 200).end());
+  const { delivery, said } = await deliverTo(t, (response) => response.writeHead(times++ === 0 ? 500 : 200).end());
+  assert.deepEqual(said, ["webhookAttempts again", "webhookAttempts delivered"]);
   assert.equal(delivery.state, "delivered");
   assert.deepEqual(
     delivery.attempts.map(({ status }) => status),

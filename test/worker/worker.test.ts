@@ -10,6 +10,7 @@ import type { Store } from "../../src/store/port.ts";
 import { Worker, type WorkerOptions } from "../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { childrenOf, eventually, programsOf } from "../launcher/machine.ts";
+import { type Noting, noting } from "../metrics/noting.ts";
 import { addKey, enqueue, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { broken, someLanguages } from "./some-languages.ts";
 
@@ -26,6 +27,8 @@ after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 interface Working extends Temporary {
   readonly worker: Worker;
   readonly logs: string[];
+  /** How often its meter was told something. */
+  readonly times: Noting["times"];
   readonly key: { keyId: string; accountId: string };
   /** Puts a program into the queue. @returns its id. */
   readonly submit: (code: string, more?: Parameters<typeof enqueue>[2] & { of?: Working["key"] }) => Promise<string>;
@@ -53,7 +56,9 @@ async function working(
   const key = await addKey(store, "key", { concurrency: 100 });
   await earlier(temporary, key);
   const logs: string[] = [];
+  const { meter, times } = noting();
   worker = Worker.start({
+    meter,
     store: wrap(store),
     languages: PYTHON,
     launcherSocket: launcher.socket,
@@ -79,7 +84,7 @@ async function working(
     assert.ok(enqueued.kind === "enqueued");
     return enqueued.submission.id;
   };
-  return { ...temporary, worker, logs, key, submit, end, now };
+  return { ...temporary, worker, logs, times, key, submit, end, now };
 }
 
 const verdictOf = ({ outcome }: Submission) => outcome?.judgement.verdict;
@@ -270,7 +275,7 @@ test(
   "a slot that is killed costs its own run some time; its neighbour and the next ones do not notice",
   LIMIT,
   async (t) => {
-    const { worker, submit, end } = await working(t);
+    const { worker, times, submit, end } = await working(t);
     const victim = await submit("import time; time.sleep(0.5); print('after all')");
     await programRuns();
     const [program] = programs();
@@ -284,6 +289,8 @@ test(
     const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
     for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
     await eventually("the second slot", () => worker.workers() === 2);
+    const counted = ["sandboxesLost", "repeated python", "slotsLost", "slotsOpened", "ended python AC"].map(times);
+    assert.deepEqual(counted, [1, 1, 1, 3, 6]);
   },
 );
 
@@ -303,7 +310,7 @@ for (const [what, choose, words] of [
   ["init is killed", initOf, "the sandbox could not be set up"],
 ] as const) {
   test(`a run whose ${what} is run again, and is an internal error at the third time`, LIMIT, async (t) => {
-    const { submit, end } = await working(t);
+    const { times, submit, end } = await working(t);
     const patient = await submit("import time; time.sleep(0.5); print('right')");
     await killRunning(2, choose);
     const right = await end(patient);
@@ -312,6 +319,7 @@ for (const [what, choose, words] of [
     await killRunning(3, choose);
     const { status, outcome, attempts } = await end(hopeless);
     assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(words).judgement, 3]);
+    assert.deepEqual(["repeated python", "ended python AC", "ended python IE"].map(times), [4, 1, 1]);
   });
 }
 
@@ -324,10 +332,11 @@ test("an agent run whose slot is killed is an error at once: it may have had eff
 });
 
 test("slots that are killed while nothing runs are replaced before they are needed", LIMIT, async (t) => {
-  const { worker, submit, end } = await working(t);
+  const { worker, times, submit, end } = await working(t);
   for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
   await eventually("the loss", () => worker.workers() === 0);
   await eventually("new slots", () => worker.workers() === 2);
+  assert.deepEqual(["slotsLost", "slotsOpened"].map(times), [2, 4]);
   const id = await submit("print(1)");
   assert.equal(verdictOf(await end(id)), "AC");
 });
@@ -372,7 +381,7 @@ test("stopping lets what runs finish, and begins nothing more", LIMIT, async (t)
 });
 
 test("what runs on too long is given back: judge runs to the queue, agent runs as an error", LIMIT, async (t) => {
-  const { worker, submit, now } = await working(t, { drainMs: 200 });
+  const { worker, times, submit, now } = await working(t, { drainMs: 200 });
   const judge = await submit(SLEEP);
   const agent = await submit(SLEEP, { profile: "agent" });
   await programRuns(2);
@@ -385,6 +394,7 @@ test("what runs on too long is given back: judge runs to the queue, agent runs a
   const ended = await now(agent);
   assert.equal(ended.status, "error");
   assert.match(ended.outcome?.judgement.errorMessage ?? "", /agent runs are not repeated/);
+  assert.deepEqual(["givenBack", "slotsLost"].map(times), [2, 0]);
   await eventually("their end", () => programsOf(launcher).length === 0);
 });
 
@@ -423,7 +433,7 @@ test("a worker that has stopped holds nothing open", LIMIT, async (t) => {
 });
 
 test("a run whose lease was taken back is ended, and what became of it is not overwritten", LIMIT, async (t) => {
-  const { store, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
+  const { store, times, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
   const id = await submit(SLEEP);
   await programRuns();
   const outcome = internalError("ended by another worker");
@@ -440,6 +450,7 @@ test("a run whose lease was taken back is ended, and what became of it is not ov
   const next = await end(await submit("print('next')"));
   assert.equal(stdoutOf(next), "next\n");
   assert.deepEqual((await end(id)).outcome, outcome);
+  assert.equal(times("leasesLost"), 1);
 });
 
 test("a lease is renewed for as long as the run goes on", LIMIT, async (t) => {
@@ -483,12 +494,13 @@ test("a worker that has the database for itself waits for no lease of the one be
 });
 
 test("what a dead worker left is taken back and run", LIMIT, async (t) => {
-  const { store, submit, end, now } = await working(t, { leaseMs: 300, wrap: withoutFirst });
+  const { store, times, submit, end, now } = await working(t, { leaseMs: 300, wrap: withoutFirst });
   const id = await submit("print('again')");
   while ((await now(id)).status === "pending") await sleep(5);
   const ended = await end(id);
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["again\n", 2]);
   assert.equal(await store.submissions.depth(), 0);
+  assert.equal(times("leasesExpired pending"), 1);
 });
 
 /** The first submission is claimed by a worker that dies at once. */

@@ -1,0 +1,18 @@
+# assay status: asks what runs in this data directory how it stands. Sets nothing up: who answers is asked with the very copy
+# of the program that it was started from.
+
+# Root made these files, in a directory where nobody else can write; an instance lives as long as its lock is held.
+for dir in "$data"/run/*/; do
+  dir=${dir%/}
+  [ -f "$dir/operator" ] || continue
+  if (exec 7>>"$dir/lock" && flock -n 7); then continue; fi
+  { read -r app && read -r modules; } <"$dir/uses"
+  set -- --operator-listen "$(cat "$dir/operator")" "$@"
+done
+[ -n "${app-}" ] || fail "nothing runs in $data: there is neither 'assay serve' nor 'assay worker'"
+
+node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
+exec 3<&0
+run_node as_service status "$@"
+finish_node
+exit "$node_status"

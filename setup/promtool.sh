@@ -1,0 +1,16 @@
+# promtool for `assay test`: the checker of Debian's Prometheus, unpacked (see unpack.sh). Installing the package would start a
+# server.
+
+# find_promtool: sets $promtool to the program.
+find_promtool() {
+  find_unpacked promtool "checker of Prometheus"
+  promtool=$unpacked/promtool
+}
+
+# unpack_promtool DIR: the one program.
+unpack_promtool() {
+  unpack "$1/all" "$alone" prometheus || return
+  mv "$1/all/usr/bin/promtool" "$1/promtool" || return
+  rm -rf "${1:?}/all"
+  ls "$1/promtool"
+}

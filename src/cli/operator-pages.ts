@@ -1,0 +1,51 @@
+import type { Config } from "../config.ts";
+import type { Engine } from "../domain/readiness.ts";
+import type { Recent, SlotCounts, Status } from "../domain/status.ts";
+import type { OperatorDependencies } from "../http/operator.ts";
+import { setGauges } from "../metrics/gauges.ts";
+import { Look } from "../metrics/look.ts";
+import type { Prometheus } from "../metrics/prometheus.ts";
+import type { Store } from "../store/port.ts";
+import { ourLanguages } from "./engine.ts";
+import { version } from "./version.ts";
+
+const RECENT_MS = 300_000;
+
+/** What `/status` tells. */
+export interface StatusPage extends Status {
+  readonly recent: Recent | null;
+}
+
+/** What is served to the operator of this process. @param slots null where it runs nothing. */
+export function operatorPages(
+  config: Config,
+  {
+    prometheus,
+    store,
+    engine,
+    slots,
+  }: { prometheus: Prometheus; store: Store; engine: Engine; slots: () => SlotCounts | null },
+): OperatorDependencies {
+  const { dataDir, transport } = config;
+  const certificatePath = transport.kind === "https" ? transport.certPath : null;
+  const look = new Look({ version: version(), store, engine, slots, dataDir, certificatePath });
+  const languages = ourLanguages()
+    .list()
+    .map(({ name }) => name);
+  return {
+    store,
+    engine,
+    metrics: {
+      contentType: prometheus.contentType,
+      async text() {
+        setGauges(prometheus, await look.status(), languages);
+        return await prometheus.text();
+      },
+    },
+    async status(): Promise<StatusPage> {
+      const status = await look.status();
+      const verdicts = status.database && (await store.endedWithin(RECENT_MS).catch(() => null));
+      return { ...status, recent: verdicts && { withinMs: RECENT_MS, verdicts } };
+    },
+  };
+}

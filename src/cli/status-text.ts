@@ -1,0 +1,84 @@
+import { escaped } from "./answer.ts";
+import type { StatusPage } from "./operator-pages.ts";
+
+const DAY_MS = 86_400_000;
+
+/** What a person is told: one line for each thing, what is wrong in capitals. */
+export function statusText(page: StatusPage, nowMs: number): string {
+  const lines: [string, string][] = [
+    ["workers", workers(page)],
+    ["queue", queue(page)],
+    ["running", running(page)],
+    ["ended", ended(page)],
+    ["webhooks", webhooks(page)],
+    ["database", page.database ? `answers in ${page.database.latencyMs.toFixed(1)} ms` : "DOES NOT ANSWER"],
+    ["disk", disk(page)],
+    ["certificate", certificate(page, nowMs)],
+    ["languages", page.engine.languages.join(" ") || "NONE is proven"],
+  ];
+  const told = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${text}\n`).join("");
+  return `Assay ${page.version}: ${readiness(page, nowMs)}\n${told}`;
+}
+
+function readiness({ engine }: StatusPage, nowMs: number): string {
+  if (engine.ready) return "ready, every control is proven";
+  const since = engine.readyAtMs === null ? "never was" : `was ${span(nowMs - engine.readyAtMs)} ago`;
+  const why = engine.failures.map(({ name, detail, fault }) => `${name}: ${fault ?? detail}`).join("; ");
+  return `NOT READY, ${since}: ${escaped(why)}`;
+}
+
+function workers({ engine, slots }: StatusPage): string {
+  if (!slots) return `${engine.workers} elsewhere`;
+  const { wanted, alive, busy } = slots;
+  return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SOME ARE LOST)" : ""}, ${busy} busy`;
+}
+
+function queue({ database }: StatusPage): string {
+  if (!database) return "unknown";
+  const { pending, oldestPendingMs, held } = database.backlog;
+  if (pending === 0) return "empty";
+  return `${pending} pending, the first for ${span(oldestPendingMs)}; ${held} wait for their own key's concurrency`;
+}
+
+function running({ database }: StatusPage): string {
+  if (!database) return "unknown";
+  return counts(database.backlog.running) || "nothing";
+}
+
+function ended({ recent }: StatusPage): string {
+  if (!recent) return "unknown";
+  const total = Object.values(recent.verdicts).reduce((sum, one) => sum + one, 0);
+  const within = `in ${span(recent.withinMs)}`;
+  if (total === 0) return `nothing ${within}`;
+  return `${total} ${within}, ${((total * 60_000) / recent.withinMs).toFixed(1)} a minute: ${counts(recent.verdicts)}`;
+}
+
+function webhooks({ database }: StatusPage): string {
+  if (!database) return "unknown";
+  const { deliveries, oldestDueMs } = database.backlog;
+  return deliveries === 0 ? "nothing to deliver" : `${deliveries} to deliver, due for ${span(oldestDueMs)}`;
+}
+
+function disk({ disk: space }: StatusPage): string {
+  if (!space) return "UNKNOWN: the data directory cannot be looked at";
+  const gigabytes = (bytes: number) => (bytes / 1e9).toFixed(1);
+  return `${gigabytes(space.freeBytes)} of ${gigabytes(space.sizeBytes)} GB free`;
+}
+
+function certificate({ certificateEndsAtMs: ends }: StatusPage, nowMs: number): string {
+  if (ends === null) return "none";
+  const day = new Date(ends).toISOString().slice(0, 10);
+  return ends < nowMs ? `ENDED on ${day}` : `until ${day}, ${Math.floor((ends - nowMs) / DAY_MS)} days`;
+}
+
+/** The most first. */
+function counts(amounts: Readonly<Record<string, number>>): string {
+  const sorted = Object.entries(amounts).sort(([, a], [, b]) => b - a);
+  return sorted.map(([name, amount]) => `${escaped(name)} ${amount}`).join(", ");
+}
+
+function span(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  return ms < 2 * DAY_MS ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / DAY_MS)} days`;
+}

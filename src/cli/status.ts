@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command } from "commander";
+import { ConfigError, loadConfig } from "../config.ts";
+import type { Address } from "../domain/transport.ts";
+import { askOperator, NobodyAnswers } from "./ask-operator.ts";
+import type { StatusPage } from "./operator-pages.ts";
+import { append } from "./option-values.ts";
+import { statusText } from "./status-text.ts";
+
+const WATCH_MS = 2_000;
+/** To the upper left corner, and nothing behind it. */
+const CLEAR = "\u001b[H\u001b[J";
+
+interface Options {
+  readonly json?: boolean;
+  readonly watch?: boolean;
+  readonly operatorListen: readonly string[];
+}
+
+/** `assay status`: how what runs stands, told by itself. Exit code 1 when nobody answers. */
+export function statusCommand(): Command {
+  return new Command("status")
+    .description("how a running service or worker stands")
+    .option("--json", "answer as one line of JSON for each of them")
+    .option("--watch", "look again every two seconds, until Ctrl-C")
+    .option(
+      "--operator-listen <address>",
+      "where it listens for its operator: HOST:PORT or unix:/PATH; may be repeated",
+      append,
+      [],
+    )
+    .action(async (options: Options) => {
+      const addresses = addressesOf(options);
+      if (!options.watch) {
+        process.stdout.write(await look(addresses, options.json));
+        return;
+      }
+      const begin = process.stdout.isTTY && !options.json ? CLEAR : "";
+      for (;;) {
+        // One that is started again is seen again.
+        const seen = await look(addresses, options.json).catch((error: unknown) => {
+          if (error instanceof NobodyAnswers) return `${error.message}\n`;
+          throw error;
+        });
+        process.stdout.write(`${begin}${seen}`);
+        await sleep(WATCH_MS);
+      }
+    });
+}
+
+/** @throws ConfigError when none is given, or one cannot be meant. */
+function addressesOf({ operatorListen }: Options): Address[] {
+  const given = operatorListen.length > 0 ? operatorListen : [undefined];
+  const parsed = given.map((address) => loadConfig({ operatorListen: address }).operatorListen);
+  const known = parsed.filter((address) => address !== null);
+  if (known.length === 0) {
+    throw new ConfigError(
+      "nobody to ask: give --operator-listen, or start it as 'assay status', which finds what runs",
+    );
+  }
+  return known;
+}
+
+async function look(addresses: readonly Address[], json = false): Promise<string> {
+  const pages = await Promise.all(addresses.map((address) => askOperator(address, "/status")));
+  return pages.map((page) => (json ? `${page}\n` : statusText(JSON.parse(page) as StatusPage, Date.now()))).join("");
+}

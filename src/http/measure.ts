@@ -1,0 +1,13 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Meter } from "../domain/meter.ts";
+import { METHODS, STATUS_CLASSES } from "../domain/metrics.ts";
+
+/** Notes how long an answer took: by the pattern of its route, because whatever else is in a path is the client's. */
+export function measure(meter: Meter, request: FastifyRequest, reply: FastifyReply): void {
+  const { url } = request.routeOptions;
+  const held = (request.query as { wait?: unknown } | undefined)?.wait === "true" && request.caller !== null;
+  const route = url === undefined ? "none" : held && url === "/api/submit" ? `${url}?wait=true` : url;
+  const method = METHODS.find((one) => one === request.method) ?? "other";
+  const status = STATUS_CLASSES[Math.floor(reply.statusCode / 100) - 1] ?? "5xx";
+  meter.time("requests", { route, method, status }, reply.elapsedTime / 1000);
+}

@@ -1,0 +1,34 @@
+import type { Status } from "../domain/status.ts";
+import type { Prometheus } from "./prometheus.ts";
+
+/** Gauges of what only the database knows. */
+const OF_DATABASE = ["pending", "oldestPending", "held", "running", "deliveries", "oldestDue"] as const;
+
+/** Writes down how the service stands; what is not known is absent, because a 0 would be a lie. @param languages all. */
+export function setGauges(prometheus: Prometheus, status: Status, languages: readonly string[]): void {
+  const { engine, slots, database, disk, certificateEndsAtMs } = status;
+  prometheus.set("build", { version: status.version, node: process.version }, 1);
+  prometheus.set("ready", {}, Number(engine.ready));
+  if (engine.readyAtMs !== null) prometheus.set("proven", {}, engine.readyAtMs / 1000);
+  prometheus.set("capacity", {}, engine.workers);
+  for (const language of languages)
+    prometheus.set("offered", { language }, Number(engine.languages.includes(language)));
+  for (const state of ["wanted", "alive", "busy"] as const) if (slots) prometheus.set("slots", { state }, slots[state]);
+  if (disk) {
+    prometheus.set("dataFree", {}, disk.freeBytes);
+    prometheus.set("dataSize", {}, disk.sizeBytes);
+  }
+  if (certificateEndsAtMs === null) prometheus.forget("certificate");
+  else prometheus.set("certificate", {}, certificateEndsAtMs / 1000);
+  prometheus.set("databaseUp", {}, Number(database !== null));
+  for (const gauge of OF_DATABASE) prometheus.forget(gauge);
+  if (!database) return;
+  const { backlog } = database;
+  prometheus.set("pending", {}, backlog.pending);
+  prometheus.set("oldestPending", {}, backlog.oldestPendingMs / 1000);
+  prometheus.set("held", {}, backlog.held);
+  for (const language of languages) prometheus.set("running", { language }, 0);
+  for (const [language, amount] of Object.entries(backlog.running)) prometheus.set("running", { language }, amount);
+  prometheus.set("deliveries", {}, backlog.deliveries);
+  prometheus.set("oldestDue", {}, backlog.oldestDueMs / 1000);
+}

@@ -1,0 +1,101 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { type Engine, notReady } from "../domain/readiness.ts";
+import type { Backlog, SlotCounts, Status } from "../domain/status.ts";
+import type { Store } from "../store/port.ts";
+
+export interface LookOptions {
+  readonly version: string;
+  readonly store: Pick<Store, "ping" | "backlog">;
+  readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
+  /** Null where nothing is run. */
+  readonly slots: () => SlotCounts | null;
+  readonly dataDir: string;
+  /** The file of the certificate that clients see; null without HTTPS. */
+  readonly certificatePath: string | null;
+}
+
+/** Prometheus gives a scrape 10 s: whatever does not answer must not take the rest along. */
+const DATABASE_MS = 3_000;
+const PROOF_MS = 8_000;
+
+/** Sees how the service stands. Who asks while somebody is answered gets the same answer. */
+export class Look {
+  readonly #options: LookOptions;
+  #underWay: Promise<Status> | null = null;
+  #asked: Promise<Status["database"]> | null = null;
+  #readyAtMs: number | null = null;
+
+  constructor(options: LookOptions) {
+    this.#options = options;
+  }
+
+  status(): Promise<Status> {
+    this.#underWay ??= this.#status().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  async #status(): Promise<Status> {
+    const { version, engine, slots, dataDir, certificatePath } = this.#options;
+    const [readiness, database, disk] = await Promise.all([
+      within(PROOF_MS, engine.readiness()),
+      within(DATABASE_MS, this.#database()),
+      statfs(dataDir).catch(() => null),
+    ]);
+    const { ready, checks } = readiness ?? notReady(`no proof within ${PROOF_MS / 1000} s`);
+    if (ready) this.#readyAtMs = Date.now();
+    return {
+      version,
+      engine: {
+        ready,
+        readyAtMs: this.#readyAtMs,
+        failures: checks.filter(({ ok }) => !ok),
+        workers: engine.workers(),
+        languages: engine.languages(),
+      },
+      slots: slots(),
+      database,
+      disk: disk && { freeBytes: disk.bavail * disk.bsize, sizeBytes: disk.blocks * disk.bsize },
+      certificateEndsAtMs: certificatePath === null ? null : endOf(certificatePath),
+    };
+  }
+
+  /** A database that hangs is asked once, not once for each scrape. */
+  #database(): Promise<Status["database"]> {
+    this.#asked ??= this.#ask().finally(() => {
+      this.#asked = null;
+    });
+    return this.#asked;
+  }
+
+  async #ask(): Promise<{ latencyMs: number; backlog: Backlog }> {
+    const { store } = this.#options;
+    const started = performance.now();
+    await store.ping();
+    const latencyMs = performance.now() - started;
+    return { latencyMs, backlog: await store.backlog() };
+  }
+}
+
+/** @returns null when it failed or took longer; why is in the log of whoever needed it. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), ms);
+  try {
+    return await Promise.race([work.catch(() => null), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** From the file: one that was renewed counts once it is there, and a service that still shows the old one is asked to load it. */
+function endOf(path: string): number | null {
+  try {
+    return Date.parse(new X509Certificate(readFileSync(path)).validTo);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,96 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { LabelsOf, Meter, NameOf } from "../domain/meter.ts";
+import { METRICS, type Metric } from "../domain/metrics.ts";
+
+/** Values of a label that only the start of the service tells: there are as many as languages or routes. */
+const MAX_OPEN_VALUES = 64;
+const OTHER = "other";
+
+/** Default is 10 ms: a timer that wakes an idle process a hundred times a second. */
+const LOOP_RESOLUTION_MS = 50;
+
+/** Gauges of the library that end as only counters may; the ones without `_total` say the same by type. */
+const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Measures in this process and writes it down as Prometheus reads it. The only file that knows the library. */
+export class Prometheus implements Meter {
+  readonly contentType: string;
+  readonly #registry = new Registry();
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #histograms = new Map<string, Histogram>();
+  readonly #open = new Map<string, Set<string>>();
+
+  /** @param languages those that there are: their counters begin at 0. */
+  constructor(languages: readonly string[]) {
+    this.contentType = this.#registry.contentType;
+    this.#open.set("language", new Set(languages));
+    for (const [key, metric] of Object.entries<Metric>(METRICS)) this.#register(key, metric);
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS });
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
+  }
+
+  count<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by = 1): void {
+    this.#counters.get(name)?.inc(this.#bounded(labels), by);
+  }
+
+  time<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
+    this.#histograms.get(name)?.observe(this.#bounded(labels), Math.max(seconds, 0)); // a clock may step back
+  }
+
+  set<Name extends NameOf<"gauge">>(name: Name, labels: LabelsOf<Name>, value: number): void {
+    this.#gauges.get(name)?.set(this.#bounded(labels), value);
+  }
+
+  /** What was said of a gauge is no longer known: it is absent. */
+  forget(name: NameOf<"gauge">): void {
+    const gauge = this.#gauges.get(name);
+    gauge?.reset();
+    if (Object.keys(METRICS[name].labels).length === 0) gauge?.remove(); // one without labels was set to 0
+  }
+
+  /** The text that Prometheus reads. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #register(key: string, metric: Metric): void {
+    const labelNames = Object.keys(metric.labels);
+    const common = { name: metric.name, help: metric.help, labelNames, registers: [this.#registry] };
+    if (metric.kind === "histogram") {
+      this.#histograms.set(key, new Histogram({ ...common, buckets: [...(metric.buckets ?? [])] }));
+    } else if (metric.kind === "gauge") {
+      this.#gauges.set(key, new Gauge(common));
+      this.forget(key as NameOf<"gauge">);
+    } else {
+      const counter = new Counter(common);
+      this.#counters.set(key, counter);
+      // A counter that first appears with 1 has no increase that anybody could see.
+      for (const labels of this.#combinations(metric)) counter.inc(labels, 0);
+    }
+  }
+
+  #combinations({ labels }: Metric): Labels[] {
+    return Object.entries(labels).reduce<Labels[]>(
+      (made, [label, values]) =>
+        made.flatMap((one) =>
+          [...(values ?? this.#open.get(label) ?? [])].map((value) => ({ ...one, [label]: value })),
+        ),
+      [{}],
+    );
+  }
+
+  /** The types bound the values of most labels; those of the others are bounded here, whatever is said. */
+  #bounded(labels: object): Record<string, string> {
+    const bounded: Record<string, string> = {};
+    for (const [label, value] of Object.entries(labels) as [string, string][]) {
+      const known = this.#open.get(label) ?? new Set<string>();
+      this.#open.set(label, known);
+      if (!known.has(value) && known.size < MAX_OPEN_VALUES) known.add(value);
+      bounded[label] = known.has(value) ? value : OTHER;
+    }
+    return bounded;
+  }
+}

@@ -1,0 +1,66 @@
+import { type Kysely, sql } from "kysely";
+import type { Backlog } from "../domain/status.ts";
+import type { Schema } from "./schema.ts";
+
+/**
+ * What waits and what runs. Asked at every scrape: each statement reads the queue by an index that has nothing else in it,
+ * however many records there are. Statuses are literal, because a partial index is not found by a parameter.
+ */
+export async function backlog(db: Kysely<Schema>, nowMs: number): Promise<Backlog> {
+  const { rows: keys } = await WAITING.execute(db);
+  const { rows: running } = await RUNNING.execute(db);
+  const { rows: due } = await DUE.execute(db);
+  const pending = keys.map((key) => Number(key.pending));
+  const oldest = keys.length === 0 ? nowMs : Math.min(...keys.map(({ oldest_at }) => oldest_at));
+  return {
+    pending: sum(pending),
+    oldestPendingMs: Math.max(nowMs - oldest, 0),
+    held: sum(keys.map(heldOf)),
+    running: Object.fromEntries(running.map(({ language, amount }) => [language, Number(amount)])),
+    deliveries: Number(due[0]?.amount ?? 0),
+    oldestDueMs: Math.max(nowMs - (due[0]?.next_at ?? nowMs), 0),
+  };
+}
+
+/** @returns how many have ended since then, by verdict. */
+export async function endedSince(db: Kysely<Schema>, sinceMs: number): Promise<Record<string, number>> {
+  const { rows } = await ended(sinceMs).execute(db);
+  return Object.fromEntries(rows.map(({ verdict, amount }) => [verdict, Number(amount)]));
+}
+
+interface WaitingKey {
+  readonly pending: number | string;
+  readonly oldest_at: number;
+  readonly running: number | string;
+  readonly concurrency: number;
+}
+
+/** Of those that wait, as many as would be over the key's concurrency if there were no end of workers. */
+function heldOf({ pending, running, concurrency }: WaitingKey): number {
+  return Math.min(Number(pending), Math.max(Number(running) + Number(pending) - concurrency, 0));
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+
+export const WAITING = sql<WaitingKey>`
+  select waiting.pending, oldest.created_at as oldest_at, coalesce(running.amount, 0) as running,
+    coalesce(api_keys.concurrency, tiers.concurrency) as concurrency
+  from (
+    select key_id, count(*) as pending, min(seq) as first from submissions where status = 'pending' group by key_id
+  ) as waiting
+  join submissions as oldest on oldest.seq = waiting.first
+  join api_keys on api_keys.id = waiting.key_id
+  join accounts on accounts.id = api_keys.account_id
+  join tiers on tiers.name = accounts.tier
+  left join (
+    select key_id, count(*) as amount from submissions where status = 'running' group by key_id
+  ) as running on running.key_id = waiting.key_id`;
+
+export const RUNNING = sql<{ language: string; amount: number | string }>`
+  select language, count(*) as amount from submissions where status = 'running' group by language`;
+
+export const DUE = sql<{ amount: number | string; next_at: number | null }>`
+  select count(*) as amount, min(next_at) as next_at from deliveries where state = 'pending'`;
+
+export const ended = (sinceMs: number) => sql<{ verdict: string; amount: number | string }>`
+  select verdict, count(*) as amount from submissions where completed_at > ${sinceMs} group by verdict`;

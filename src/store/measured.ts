@@ -1,0 +1,69 @@
+import { type Meter, secondsSince } from "../domain/meter.ts";
+import type { OPERATIONS } from "../domain/metrics.ts";
+import { StoreUnavailable } from "./errors.ts";
+import type { Store } from "./port.ts";
+
+type Operation = (typeof OPERATIONS)[number];
+
+/** What is timed under another name than `admin`: whole parts of the store, and single methods. */
+const PARTS: { readonly [Part in keyof Store]?: Operation } = {
+  deliveries: "deliveries",
+  quota: "quota",
+  workers: "workers",
+  retention: "retention",
+};
+const METHODS: Readonly<Record<string, Operation>> = {
+  "keys.findCaller": "authenticate",
+  "keys.touch": "authenticate",
+  "submissions.enqueue": "accept",
+  "submissions.claim": "claim",
+  "submissions.renew": "lease",
+  "submissions.sweep": "lease",
+  "submissions.nextExpiryMs": "lease",
+  "submissions.finish": "finish",
+  "submissions.release": "finish",
+  "submissions.repeat": "finish",
+  "submissions.get": "read",
+  "submissions.depth": "read",
+};
+/** It waits for a program, not for the database. */
+const UNTIMED = ["submissions.whenTerminal"];
+
+type Method = (...asked: unknown[]) => unknown;
+
+/** The same store, with every answer timed and every failure counted. */
+export function measured(store: Store, meter: Meter): Store {
+  const parts = Object.entries(store).map(([name, part]) => [
+    name,
+    typeof part === "object" ? measuredPart(name, part as Record<string, Method>, meter) : part,
+  ]);
+  return Object.fromEntries(parts) as Store;
+}
+
+function measuredPart(part: string, methods: Readonly<Record<string, Method>>, meter: Meter) {
+  const entries = Object.entries(methods).map(([name, method]): [string, Method] => {
+    const path = `${part}.${name}`;
+    if (UNTIMED.includes(path)) return [name, method];
+    const operation = METHODS[path] ?? PARTS[part as keyof Store] ?? "admin";
+    return [name, (...asked) => timed(() => method(...asked), operation, meter)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What is no promise is a subscription, which takes no time. */
+function timed(ask: () => unknown, operation: Operation, meter: Meter): unknown {
+  const started = performance.now();
+  const answer = ask();
+  if (!(answer instanceof Promise)) return answer;
+  return answer.then(
+    (value) => {
+      meter.time("database", { operation }, secondsSince(started));
+      return value;
+    },
+    (error: unknown) => {
+      meter.time("database", { operation }, secondsSince(started));
+      meter.count("databaseErrors", { operation, kind: error instanceof StoreUnavailable ? "away" : "other" });
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type RawBuilder, sql } from "kysely";
+import { DUE, ended, RUNNING, WAITING } from "../../src/store/backlog.ts";
+import type { Engine } from "../../src/store/engine.ts";
+import { openEngine } from "../../src/store/open.ts";
+import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
+import {
+  addKey,
+  enqueue,
+  type OpenTemporary,
+  onEachEngine,
+  START_MS,
+  temporaryPostgres,
+  temporaryStore,
+} from "./temporary.ts";
+
+onEachEngine((temporary) => {
+  test("the backlog is what waits and what runs, by key and by language", async (t) => {
+    const { store, clock } = await temporary(t);
+    const none = { pending: 0, oldestPendingMs: 0, held: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
+    assert.deepEqual(await store.backlog(), none);
+    const narrow = await addKey(store, "narrow", { concurrency: 1 });
+    const wide = await addKey(store, "wide", { concurrency: 10 });
+    for (const language of ["c", "python", "c"]) await enqueue(store, narrow, { language });
+    clock.nowMs += 500;
+    await enqueue(store, wide, { language: "rust", nowMs: clock.nowMs });
+    clock.nowMs += 1_000;
+    assert.deepEqual(await store.backlog(), { ...none, pending: 4, oldestPendingMs: 1_500, held: 2 });
+    assert.equal((await store.submissions.claim("w", 60_000, 10)).length, 2);
+    const running = { c: 1, rust: 1 };
+    assert.deepEqual(await store.backlog(), { ...none, pending: 2, oldestPendingMs: 1_500, held: 2, running });
+  });
+
+  test("deliveries count from when the first of them was due; one that is due later is not late", async (t) => {
+    const { store, clock } = await temporary(t);
+    const project = await addProject(store);
+    await addEndpoint(store, project);
+    await submit(store, project);
+    const [claim] = await store.submissions.claim("w", 60_000);
+    assert.ok(claim);
+    await store.submissions.finish(claim.lease, DONE);
+    clock.nowMs += 700;
+    const { deliveries, oldestDueMs } = await store.backlog();
+    assert.deepEqual([deliveries, oldestDueMs], [1, 700]);
+    const [delivery] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+    assert.ok(delivery);
+    const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 503, error: null, answer: null };
+    await store.deliveries.recordAttempt(delivery, attempt, { state: "pending", atMs: clock.nowMs + 5_000 });
+    const later = await store.backlog();
+    assert.deepEqual([later.deliveries, later.oldestDueMs], [1, 0]);
+  });
+
+  test("what ended lately is counted by verdict", async (t) => {
+    const { store, clock } = await temporary(t);
+    const key = await addKey(store, "key");
+    const endOne = async () => {
+      await enqueue(store, key);
+      const [claim] = await store.submissions.claim("w", 60_000);
+      assert.ok(claim);
+      await store.submissions.finish(claim.lease, DONE);
+    };
+    await endOne();
+    clock.nowMs += 60_000;
+    await endOne();
+    await endOne();
+    assert.deepEqual(await store.endedWithin(30_000), { AC: 2 });
+    assert.deepEqual(await store.endedWithin(60_001), { AC: 3 });
+  });
+});
+
+/** Ended records that the statements must not walk, as a service has them after some weeks. */
+const RECORDS = 20_000;
+
+async function fill(engine: Engine, open: string): Promise<void> {
+  await sql.raw(`insert into accounts values ('a', 'a', 'beta', 0)`).execute(engine.db);
+  await sql
+    .raw(`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
+      values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 0)`)
+    .execute(engine.db);
+  await sql
+    .raw(`insert into submissions (id, account_id, key_id, language, profile, status, attempts, created_at, completed_at, verdict)
+      ${open} select 'id' || n, 'a', 'k', 'c', 'judge', 'completed', 1, n, n, 'AC' from numbers`)
+    .execute(engine.db);
+  await sql.raw("insert into projects (id, account_id, name, created_at) values ('p', 'a', 'p', 0)").execute(engine.db);
+  await sql
+    .raw(`insert into endpoints (id, project_id, url, secret, signing, active, created_at)
+      values ('e', 'p', 'u', 's', 'raw', 1, 0)`)
+    .execute(engine.db);
+  await sql
+    .raw(`insert into deliveries (id, endpoint_id, message_id, kind, state, created_at, ended_at)
+      ${open} select 'id' || n, 'e', 'm', 'result', 'delivered', n, n from numbers`)
+    .execute(engine.db);
+  await sql.raw("analyze").execute(engine.db);
+}
+
+const STATEMENTS: Readonly<Record<string, RawBuilder<unknown>>> = {
+  waiting: WAITING,
+  running: RUNNING,
+  due: DUE,
+  ended: ended(START_MS),
+};
+
+const ENGINES: readonly [string, OpenTemporary, string, string][] = [
+  [
+    "SQLite",
+    temporaryStore,
+    `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${RECORDS})`,
+    "explain query plan",
+  ],
+  ["PostgreSQL", temporaryPostgres, `with numbers as (select n from generate_series(1, ${RECORDS}) as n)`, "explain"],
+];
+
+for (const [name, temporary, numbers, explain] of ENGINES) {
+  describe(`on ${name}`, () => {
+    test("a scrape finds the queue by an index, however many records there are", async (t) => {
+      const { database } = await temporary(t);
+      const engine = await openEngine(database);
+      try {
+        await fill(engine, numbers);
+        for (const [what, statement] of Object.entries(STATEMENTS)) {
+          const { rows } = await sql`${sql.raw(explain)} ${statement}`.execute(engine.db);
+          const plan = rows.map((row) => Object.values(row as object).join(" ")).join("\n");
+          assert.doesNotMatch(plan, /Seq Scan on (submissions|deliveries)/, `${what}:\n${plan}`);
+          assert.doesNotMatch(plan, /SCAN (submissions|deliveries)$/m, `${what}:\n${plan}`);
+          assert.match(plan, /(submissions|deliveries)_[a-z]+/, `${what}:\n${plan}`);
+        }
+      } finally {
+        await engine.db.destroy();
+      }
+    });
+  });
+}

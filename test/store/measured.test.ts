@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailable } from "../../src/store/errors.ts";
+import { measured } from "../../src/store/measured.ts";
+import type { Store } from "../../src/store/port.ts";
+import { noting } from "../metrics/noting.ts";
+import { addKey, enqueue, temporaryStore } from "./temporary.ts";
+
+test("everything that is asked of the store is timed under its operation, and nothing that waits for a program", async (t) => {
+  const { store } = await temporaryStore(t);
+  const { meter, said } = noting();
+  const timed = measured(store, meter);
+  const key = await addKey(timed, "key");
+  const enqueued = await enqueue(timed, key);
+  assert.ok("submission" in enqueued);
+  const { id, accountId } = enqueued.submission;
+  await timed.submissions.claim("w", 1_000);
+  await timed.submissions.get(id, accountId);
+  await timed.submissions.whenTerminal(id, accountId, AbortSignal.timeout(1));
+  await timed.quota.take(key.keyId, 10);
+  await timed.keys.findCaller(key.hash);
+  await timed.deliveries.nextDueMs(0);
+  timed.onWork(() => {})();
+  assert.deepEqual(said, [
+    "database admin",
+    "database admin",
+    "database accept",
+    "database claim",
+    "database read",
+    "database quota",
+    "database authenticate",
+    "database deliveries",
+  ]);
+});
+
+test("what fails is timed, counted by its kind, and thrown as it was", async () => {
+  const { meter, said } = noting();
+  const away = new StoreUnavailable("it is restarted");
+  const fails = (error: Error) => ({ submissions: { depth: () => Promise.reject(error) } }) as unknown as Store;
+  await assert.rejects(measured(fails(away), meter).submissions.depth(), away);
+  await assert.rejects(measured(fails(new Error("bug")), meter).submissions.depth(), /bug/);
+  assert.deepEqual(said, ["database read", "databaseErrors read away", "database read", "databaseErrors read other"]);
+});
