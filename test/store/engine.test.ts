@@ -143,7 +143,7 @@ test("PostgreSQL: who waits for one another is tried again until both are throug
   const rows = ["one", "two"];
   const add = (name: string) => ({ name, requests_per_minute: 0, concurrency: 1 });
   await engine.db.insertInto("tiers").values(rows.map(add)).execute();
-  let tries = 0;
+  let [tries, held] = [0, 0];
   const both = Promise.withResolvers<void>();
   const cross = (names: readonly string[]) =>
     transactions.run(async (trx) => {
@@ -154,7 +154,7 @@ test("PostgreSQL: who waits for one another is tried again until both are throug
           .set((eb) => ({ requests_per_minute: eb("requests_per_minute", "+", 1) }))
           .where("name", "=", name)
           .execute();
-        if (tries === 2) both.resolve();
+        if (++held === 2) both.resolve();
         if (at === 0) await both.promise; // each holds what the other wants next
       }
     });
