@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { environment } from "../launcher/launcher.ts";
@@ -28,8 +28,8 @@ export async function place(
 
 /** With them a service may send to a receiver of ours. */
 export function receiverSettings(t: TestContext, { ca }: Certificates, { port }: Receiver): Record<string, string> {
-  const directory = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "receiver-"));
-  t.after(() => rmSync(directory, { recursive: true }));
-  writeFileSync(join(directory, "ca.pem"), ca);
-  return { ASSAY_WEBHOOK_ALLOW: `127.0.0.1:${port}`, ASSAY_WEBHOOK_CA: join(directory, "ca.pem") };
+  const file = join(environment("ASSAY_TEST_DATA"), `receiver-${port}.pem`); // where the service's user can read it
+  writeFileSync(file, ca);
+  t.after(() => rmSync(file));
+  return { ASSAY_WEBHOOK_ALLOW: `127.0.0.1:${port}`, ASSAY_WEBHOOK_CA: file };
 }
