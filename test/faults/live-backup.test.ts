@@ -1,32 +1,12 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendText } from "../engine/engine.ts";
-import { postgresServer } from "../store/temporary.ts";
 import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
-import { type Ledger, postgresLedger, sqliteLedger } from "./ledger.ts";
 import { Load } from "./load.ts";
-import { type Installation, installation } from "./real-serve.ts";
-
-interface Place {
-  readonly home: Installation;
-  readonly ledger: () => Ledger;
-}
-
-const PLACES: Readonly<Record<string, (t: TestContext, settings: Record<string, string>) => Promise<Place>>> = {
-  SQLite: async (t, settings) => {
-    const home = installation(t, settings);
-    return { home, ledger: () => sqliteLedger(join(home.data, "db/assay.sqlite")) };
-  },
-  PostgreSQL: async (t, settings) => {
-    const server = await postgresServer();
-    const url = server.url(await server.createDatabase());
-    return { home: installation(t, { ...settings, ASSAY_DATABASE: url }), ledger: () => postgresLedger(url) };
-  },
-};
+import { place, receiverSettings } from "./places.ts";
 
 describe("a backup of a busy service", { concurrency: 2 }, () => {
   for (const [from, to] of [
@@ -38,14 +18,8 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
     }, async (t) => {
       const certificates = makeCertificates();
       const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 100));
-      const ca = join(process.env.ASSAY_TEST_DATA ?? assert.fail(), `receiver-of-${from}.pem`);
-      writeFileSync(ca, certificates.ca);
-      const settings = {
-        ASSAY_WEBHOOK_ALLOW: `127.0.0.1:${receiver.port}`,
-        ASSAY_WEBHOOK_CA: ca,
-        ASSAY_LEASE_MS: "2000",
-      };
-      const { home } = (await PLACES[from]?.(t, settings)) ?? assert.fail();
+      const settings = { ...receiverSettings(t, certificates, receiver), ASSAY_LEASE_MS: "2000" };
+      const { home } = await place(t, from, settings);
       const service = await home.serve("--workers", "2");
       home.command("projects", "create", "--name", "p");
       const key = home.command("keys", "create", "--name", "k", "--project", "p", "--rpm", "1000000");
@@ -68,10 +42,8 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       const delivered = receiver.received.length;
 
       const secrets = { ASSAY_SECRET_KEY_FILE: join(home.data, "keys/webhook.key") };
-      const { home: away, ledger: open } = (await PLACES[to]?.(t, { ...settings, ...secrets })) ?? assert.fail();
+      const { home: away, ledger } = await place(t, to, { ...settings, ...secrets });
       assert.deepEqual((await away.piped(file, "/dev/null", "restore"))[0], 0);
-      const ledger = open();
-      t.after(() => ledger.close());
       const states = () =>
         ledger.rows<{ id: string; status: string }>("select id, status from submissions order by seq");
       const restored = await states();

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { Agent } from "node:https";
-import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendText } from "../engine/engine.ts";
-import { postgresServer } from "../store/temporary.ts";
-import { type Ledger, postgresLedger, sqliteLedger } from "./ledger.ts";
-import { type Installation, installation } from "./real-serve.ts";
+import type { Ledger } from "./ledger.ts";
+import { type Kind, place } from "./places.ts";
 
 /** `assay test full` has 20,000. */
 const RECORDS = Number(process.env.ASSAY_TEST_RECORDS ?? 5_000);
@@ -16,30 +14,13 @@ const SAMPLES = 60;
 const MAY_BE_SLOWER = 10;
 const NOISE_MS = 250;
 
-interface Place {
-  readonly home: Installation;
-  readonly ledger: Ledger;
-  readonly bytes: (count: number) => string;
-}
-
-const PLACES: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
-  SQLite: async (t) => {
-    const home = installation(t);
-    const ledger = sqliteLedger(join(home.data, "db/assay.sqlite"));
-    return { home, ledger, bytes: (count) => `zeroblob(${count})` };
-  },
-  PostgreSQL: async (t) => {
-    const server = await postgresServer();
-    const url = server.url(await server.createDatabase());
-    const ledger = postgresLedger(url);
-    t.after(() => ledger.close());
-    const bytes = (count: number) => `decode(repeat('00', ${count}), 'hex')`;
-    return { home: installation(t, { ASSAY_DATABASE: url }), ledger, bytes };
-  },
+const BYTES: Readonly<Record<Kind, (count: number) => string>> = {
+  SQLite: (count) => `zeroblob(${count})`,
+  PostgreSQL: (count) => `decode(repeat('00', ${count}), 'hex')`,
 };
 
 /** Ended forty days ago, each with a program and some output. */
-async function addOld({ ledger, bytes }: Place): Promise<void> {
+async function addOld(ledger: Ledger, bytes: (count: number) => string): Promise<void> {
   const atMs = Date.now() - 40 * 86_400_000;
   await ledger.change(`
     insert into submissions (id, account_id, key_id, language, profile, status, attempts, created_at, started_at,
@@ -62,15 +43,14 @@ const percentile = (numbers: readonly number[], share: number) =>
 const UNENDED = "select count(*) as n from submissions where status in ('pending', 'running')";
 
 describe("a purge beside load", { concurrency: 2 }, () => {
-  for (const [database, make] of Object.entries(PLACES))
+  for (const database of ["SQLite", "PostgreSQL"] as const)
     test(`${RECORDS} old records are removed beside clients, none of whom waits for it (${database})`, {
       timeout: 240_000,
     }, async (t) => {
-      const place = await make(t);
-      const { home, ledger } = place;
+      const { home, ledger } = await place(t, database);
       const limits = ["--rpm", "1000000", "--concurrency", "50"];
       const key = home.command("keys", "create", "--name", "k", ...limits);
-      await addOld(place);
+      await addOld(ledger, BYTES[database]);
       const left = async () => {
         const [row] = await ledger.rows<{ n: number }>("select count(*) as n from submissions where id like 'old %'");
         return Number(row?.n);
