@@ -45,7 +45,8 @@ export async function openStore({ database, now = Date.now, meter = NO_METER }: 
     await engine.db.destroy();
     throw error;
   }
-  return measured(composeStore(engine, now), meter);
+  const store = composeStore(engine, now);
+  return meter === NO_METER ? store : measured(store, meter);
 }
 
 /**
