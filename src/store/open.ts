@@ -52,7 +52,8 @@ export async function openStore({
     await engine.db.destroy();
     throw error;
   }
-  return measured(composeStore(engine, now, steady), meter);
+  const store = composeStore(engine, now, steady);
+  return meter === NO_METER ? store : measured(store, meter);
 }
 
 /**
