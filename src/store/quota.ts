@@ -107,7 +107,9 @@ async function readNewest(trx: Transaction<Schema>, keyIds: readonly string[]): 
     left join quota on quota.key_id = api_keys.id
       and quota.n = (select max(newest.n) from quota as newest where newest.key_id = api_keys.id)
     where api_keys.id in (${sql.join(keyIds)})`.execute(trx);
-  return rows.map(({ id, n, at }) => ({ keyId: id, n: n ?? 0, at })).sort((a, b) => (a.keyId < b.keyId ? -1 : 1));
+  const found = new Map(rows.map(({ id, n, at }) => [id, { keyId: id, n: n ?? 0, at }]));
+  // A key that is not there has none, and the database refuses its first.
+  return keyIds.toSorted().map((keyId) => found.get(keyId) ?? { keyId, n: 0, at: null });
 }
 
 /** @returns when those went through that have to leave the minute before the next may, by key and number. */

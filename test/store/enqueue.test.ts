@@ -64,6 +64,17 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.depth(), 1);
   });
 
+  test("equal requests of the same instant are one submission, also in the last place of the queue", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "key");
+    const ask = () => enqueue(store, key, { idempotencyKey: "same", maxPending: 1 });
+    const all = await Promise.all([ask(), ask(), enqueue(store, key, { maxPending: 1 })]);
+    assert.deepEqual(
+      all.map(({ kind }) => kind),
+      ["enqueued", "duplicate", "full"],
+    );
+  });
+
   test("the same idempotency key with another request is a conflict", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");

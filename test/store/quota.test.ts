@@ -87,6 +87,14 @@ onEachEngine((temporaryStore) => {
     assert.equal((await take(100)).filter((wait) => wait === 0).length, 20);
   });
 
+  test("a key that is not there is refused by the database, and one that asks at the same time is not", async (t) => {
+    const { store } = await temporaryStore(t);
+    await addKey(store, "a");
+    const [good, bad] = await Promise.allSettled([store.quota.take("a", 5), store.quota.take("nobody's", 5)]);
+    assert.deepEqual(good, { status: "fulfilled", value: 0 });
+    assert.ok(bad?.status === "rejected" && /foreign key/i.test(String(bad.reason)), String(bad));
+  });
+
   test("a clock that steps back locks nobody out for more than a minute and gives nothing away", async (t) => {
     const { store, clock } = await temporaryStore(t);
     for (const [i, step] of STEPS.entries()) {

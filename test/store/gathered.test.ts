@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailable } from "../../src/store/errors.ts";
+import { Gathered } from "../../src/store/gathered.ts";
+
+/** Doubles numbers; every group is noted, and goes on only when it is let. */
+function doubling(fail: (group: readonly number[]) => Error | null = () => null) {
+  const groups: (readonly number[])[] = [];
+  let go = Promise.withResolvers<void>();
+  const gathered = new Gathered(async (group: readonly number[]) => {
+    groups.push(group);
+    await go.promise;
+    const error = fail(group);
+    if (error) throw error;
+    return group.map((number) => 2 * number);
+  });
+  const open = () => {
+    go.resolve();
+    go = Promise.withResolvers();
+    go.resolve();
+  };
+  return { gathered, groups, open };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("what comes while a group is under way is the next one, in order", async () => {
+  const { gathered, groups, open } = doubling();
+  const first = [gathered.add(1), gathered.add(2)];
+  await turn();
+  const next = [3, 4, 5].map((number) => gathered.add(number));
+  await turn();
+  assert.deepEqual(groups, [[1, 2]], "one group at a time");
+  open();
+  assert.deepEqual(await Promise.all([...first, ...next]), [2, 4, 6, 8, 10]);
+  assert.deepEqual(groups, [
+    [1, 2],
+    [3, 4, 5],
+  ]);
+  assert.equal(await gathered.add(6), 12, "it goes on after it was idle");
+});
+
+test("a group has a bound, and nobody is left behind it", async () => {
+  const { gathered, groups, open } = doubling();
+  const all = Array.from({ length: 200 }, (_, number) => gathered.add(number));
+  await turn();
+  open();
+  assert.deepEqual(
+    await Promise.all(all),
+    Array.from({ length: 200 }, (_, number) => 2 * number),
+  );
+  assert.deepEqual(
+    groups.map(({ length }) => length),
+    [64, 64, 64, 8],
+  );
+});
+
+test("one that fails takes no other along", async () => {
+  const { gathered, groups, open } = doubling((group) => (group.includes(2) ? new Error("not two") : null));
+  const all = Promise.allSettled([1, 2, 3].map((number) => gathered.add(number)));
+  await turn();
+  open();
+  const [one, two, three] = await all;
+  assert.deepEqual(
+    [one, three],
+    [
+      { status: "fulfilled", value: 2 },
+      { status: "fulfilled", value: 6 },
+    ],
+  );
+  assert.ok(two?.status === "rejected" && two.reason.message === "not two");
+  assert.deepEqual(groups, [[1, 2, 3], [1], [2], [3]]);
+});
+
+test("after a lost connection nothing is done again, because nobody knows what was committed", async () => {
+  const { gathered, groups, open } = doubling(() => new StoreUnavailable("gone"));
+  const all = Promise.allSettled([1, 2].map((number) => gathered.add(number)));
+  await turn();
+  open();
+  for (const one of await all) assert.ok(one.status === "rejected" && one.reason instanceof StoreUnavailable);
+  assert.deepEqual(groups, [[1, 2]]);
+});
