@@ -12,10 +12,10 @@ const CLIENTS = 4;
 const SAMPLES = 60;
 /** Of the purge as much as goes on in this time is looked at. */
 const WATCHED_MS = 10_000;
-/** What a submit may take longer beside a purge: in the middle, and at the worst. The whole purge takes many seconds. */
+/** What nineteen of twenty submits may take longer beside a purge; and the worst of them, which a busy machine may stop. */
 const MAY_BE_SLOWER = 5;
-const NOISE_MS = 100;
-const WORST_MS = 2_000;
+const NOISE_MS = 250;
+const WORST_MS = 5_000;
 
 const BYTES: Readonly<Record<Kind, (count: number) => string>> = {
   SQLite: (count) => `zeroblob(${count})`,
@@ -91,11 +91,11 @@ describe("a purge beside load", { concurrency: 2 }, () => {
       const alone = await submits(keeping.port, (count) => count < SAMPLES);
       await stop(keeping);
 
-      const [usual, worst] = [percentile(beside, 0.5), Math.max(...beside)];
-      const [without, worstWithout] = [percentile(alone, 0.5), Math.max(...alone)];
+      const [usual, worst] = [percentile(beside, 0.95), Math.max(...beside)];
+      const [without, worstWithout] = [percentile(alone, 0.95), Math.max(...alone)];
       t.diagnostic(
-        `${before - now} of ${before} while ${beside.length} submits came: ${usual.toFixed(1)} ms in the middle, ` +
-          `${worst.toFixed(0)} ms at most; without: ${without.toFixed(1)} ms, ${worstWithout.toFixed(0)} ms at most`,
+        `${before - now} of ${before} while ${beside.length} submits came: ${usual.toFixed(1)} ms for 95 of 100, ` +
+          `${worst.toFixed(0)} ms at most; without: ${without.toFixed(1)} ms and ${worstWithout.toFixed(0)} ms at most`,
       );
       assert.ok(before > now, "nothing was removed meanwhile");
       assert.ok(beside.length >= 10, "nobody submitted beside it");
