@@ -101,7 +101,7 @@ plain)
   ;;
 full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
-  : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}" "${ASSAY_TEST_RECORDS:=20000}"
+  : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
   run_machine
   here=$status

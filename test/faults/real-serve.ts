@@ -59,6 +59,8 @@ export interface RealServe extends RealCommand {
 export interface Installation {
   readonly data: string;
   readonly checkout: string;
+  /** Its settings, for what is started from now on. */
+  readonly env: Record<string, string | undefined>;
   /** After the test, and after what was started or made later is gone. */
   readonly after: (work: () => unknown) => void;
   /** Of its commands, for operators. */
@@ -106,7 +108,7 @@ export function installation(t: TestContext, settings: Record<string, string> = 
   }
   writeFileSync(join(data, ".assay-data"), "directory-made-by-us yes\n");
 
-  const env = { PATH: process.env.PATH, ASSAY_DATA: data, ...settings };
+  const env: Installation["env"] = { PATH: process.env.PATH, ASSAY_DATA: data, ...settings };
   const assay = join(checkout, "assay");
   const command: Installation["command"] = (...args) =>
     execFileSync(assay, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
@@ -139,7 +141,7 @@ export function installation(t: TestContext, settings: Record<string, string> = 
     };
     return { ...running, port, command, ask, isReady };
   };
-  return { data, checkout, after, command, piped, start, serve };
+  return { data, checkout, env, after, command, piped, start, serve };
 }
 
 async function startCommand(
