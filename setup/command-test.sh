@@ -2,11 +2,12 @@
 # word: only the test files whose path has it; if there is none, the tests whose name has it.
 #
 # Without a word, part of a variant of the engine's suites (setup/test-variants.sh) runs at the same time, in the background.
-# full: then all variants, of the same choice of tests; faults and endurance at their whole length; and, without a word, clang's
-# analysis and a minute of libFuzzer on each reader of the launcher. on VARIANT: that one and nothing else.
+# full: then all variants, of the same choice of tests; faults, endurance and deployment at their whole length; and, without a
+# word, clang's analysis and a minute of libFuzzer on each reader of the launcher. on VARIANT: that one and nothing else.
 
 for part in variants run leftovers; do . "$checkout/setup/test-$part.sh"; done
 
+! is_release || fail "a release has no tools to test itself with: assay doctor, or assay test in a checkout"
 test_mode=plain
 case ${1-} in
 full)
@@ -46,6 +47,15 @@ find_postgres
 find_arm64
 find_promtool
 for variant in $variants; do "prepare_$variant"; done
+[ $test_mode != full ] || : "${ASSAY_TEST_DEPLOY:=long}"
+ASSAY_TEST_UML=
+if [ -n "${ASSAY_TEST_DEPLOY-}" ]; then
+  test_seconds=3600
+  if [ "$(uname -m)" = x86_64 ]; then
+    find_uml
+    ASSAY_TEST_UML=$uml
+  fi
+fi
 prepared test
 take_uid_range
 scratch=$instance_dir/data
@@ -69,7 +79,7 @@ unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
   ASSAY_TEST_IMAGE ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_ARM64
   ASSAY_TEST_PROMTOOL ASSAY_TEST_PATIENCE ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_KILLS ASSAY_TEST_SEED
-  ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_RECORDS'
+  ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_DEPLOY ASSAY_TEST_UML'
 
 machine_state >"$instance_dir/before"
 cd "$app" || exit

@@ -1,6 +1,8 @@
 # assay uninstall [--yes]: everything below the data directory and the user, if set-up made it. Packages stay, because
 # something else may use them by now; the command that removes them is printed.
 
+. "$checkout/setup/units.sh"
+
 yes=no
 for argument; do
   case $argument in
@@ -25,6 +27,9 @@ packages=$(sed -n 's/.*  installed Debian packages: //p' "$data/changes.log" 2>/
 
 say "this removes $data with all submissions, results and keys in it"
 [ $user_made = no ] || say "and the system user $service_user"
+units=
+if units_are_ours; then units=$(installed_units); fi
+[ -z "$units" ] || say "and stops and removes $(echo "$units" | tr '\n' ' ')with $settings_file"
 if [ $yes = no ]; then
   [ -t 0 ] || fail "to remove it without being asked: assay uninstall --yes"
   printf 'assay: remove? [y/N] ' >&2
@@ -35,6 +40,13 @@ if [ $yes = no ]; then
   esac
 fi
 
+if [ -n "$units" ]; then
+  # shellcheck disable=SC2086 # names of ours
+  remove_units $units
+  rm -f -- "$settings_file"
+  rmdir --ignore-fail-on-non-empty -- "${settings_file%/*}"
+  changed "removed $settings_file"
+fi
 sweep
 directory_made=no
 ! grep -qs '^directory-made-by-us yes' "$data/.assay-data" || directory_made=yes

@@ -83,7 +83,7 @@ sweep() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   rm -rf --one-file-system -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image postgres arm64 promtool uml qemu; do
+  for kind in app modules launcher image set-up postgres arm64 promtool uml qemu; do
     rm -rf --one-file-system -- "${data:?}/$kind"/*.tmp.*
   done
   sweep_instances
@@ -99,11 +99,15 @@ unmount_below() {
 }
 
 # keep_recent KIND: versions pile up (every change of the checkout makes a new app). The three used last stay, and all
-# that a live instance uses.
+# that a live instance uses, or the next start of a unit would.
 keep_recent() {
   # The names are hashes that we made: nothing for ls to garble.
   # shellcheck disable=SC2010
   ls -1t -- "$data/$1" | grep -E '^[0-9a-f]{16}$' | tail -n +4 | while read -r old; do
-    grep -qsxF "$data/$1/$old" "$data"/run/*/uses || rm -rf --one-file-system -- "${data:?}/$1/$old"
+    grep -qsxF "$data/$1/$old" "$data"/run/*/uses "$data/current/uses" || rm -rf --one-file-system -- "${data:?}/$1/$old"
   done
+}
+
+keep_recent_versions() {
+  for kind in app modules launcher image; do keep_recent "$kind"; done
 }

@@ -8,6 +8,13 @@ instance=
 launcher_pid=
 uid_locks=/run/assay
 
+# Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
+take_serving() {
+  only_ours "$data/serve.lock"
+  exec 6<>"$data/serve.lock"
+  flock -n 6 || fail "another 'assay serve' runs in $data"
+}
+
 # open_instance KIND: still under the set-up lock, so that no sweep meets a directory whose lock is not taken yet.
 open_instance() {
   instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
@@ -17,8 +24,13 @@ open_instance() {
   only_ours "$instance_dir/lock"
   exec 7>"$instance_dir/lock"
   flock -n 7 || fail "the new instance $instance is locked already"
+  in_use >"$instance_dir/uses"
+}
+
+# in_use: what this command has prepared, as keep_recent must not remove it.
+in_use() {
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
-    "${launcher_faults+${launcher_faults%/*}}" "${image-}" >"$instance_dir/uses"
+    "${launcher_faults+${launcher_faults%/*}}" "${image-}"
 }
 
 # 41c0 is a directory, no link, with mode 0700.
@@ -53,17 +65,24 @@ start_launcher() {
   fi
 }
 
+# with_launcher PROGRAM RUNNER...: RUNNER with PROGRAM, the launcher, and all that root fixes for it as its arguments.
+with_launcher() {
+  launcher_program=$1
+  shift
+  set -- "$@" env -i PATH="$PATH" "$launcher_program" --socket "$socket" --client-uid "$launcher_client" \
+    --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
+  while read -r ceiling most; do
+    case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
+  done <"$app/setup/ceilings"
+  "$@"
+}
+
 # launch: the launcher that start_launcher chose. After one that died it sweeps that one's groups and takes its uids, which
 # nobody else may have before. Returns 1 when it does not listen.
 launch() {
   rm -f -- "$socket"
-  set -- "$launcher.delegated" --socket "$socket" --client-uid "$launcher_client" --image "$image/rootfs" \
-    --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
-  while read -r ceiling most; do
-    case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
-  done <"$app/setup/ceilings"
   # A session of its own: Ctrl-C is for us, who drain the service first.
-  (exec setsid setpriv --pdeathsig TERM env -i PATH="$PATH" "$@") </dev/null >&2 &
+  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM) </dev/null >&2 &
   launcher_pid=$!
   clock
   launcher_since=$now

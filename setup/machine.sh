@@ -4,6 +4,10 @@ service_user=assay
 
 needed_packages() {
   set -- "$checkout/setup/packages"
+  if is_release; then
+    sed -e '/^#/d' -e 's/ .*//' "$checkout/setup/packages-release"
+    return
+  fi
   [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
   [ "$command ${test_mode-}" != "test full" ] || set -- "$@" "$checkout/setup/packages-full"
   sed -e '/^#/d' -e 's/ .*//' "$@"

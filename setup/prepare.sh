@@ -5,6 +5,7 @@ prepare_software() {
   prepare_start=$now
   interruptible
   known_processor
+  for_this_machine
   open_data_dir
   install_packages
   make_user
@@ -21,7 +22,7 @@ prepare_engine() {
 
 # prepared KIND: set-up is over; from here on we are a running instance.
 prepared() {
-  for kind in app modules launcher image; do keep_recent "$kind"; done
+  keep_recent_versions
   open_instance "$1"
   unlock_set_up
 }

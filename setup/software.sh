@@ -4,7 +4,8 @@
 
 # source_of DIR: its files as a tar stream that depends on names, contents and execute bits alone.
 source_of() {
-  set -- "$1" --exclude=./.git --exclude=node_modules --exclude='*.tmp.*'
+  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude=node_modules \
+    --exclude='*.tmp.*'
   case $data in "$checkout"/*) set -- "$@" --exclude="./${data#"$checkout"/}" ;; esac
   tree=$1
   shift
@@ -34,7 +35,13 @@ install_app() {
   touch "$app"
 }
 
-modules_hash() { (cd "$checkout" && sha256sum package.json package-lock.json && uname -m) | hash_of_stdin; }
+# Those of a release are others: without what develops and tests.
+modules_hash() {
+  {
+    (cd "$checkout" && sha256sum package.json package-lock.json) && uname -m
+    ! is_release || echo release
+  } | hash_of_stdin
+}
 
 install_modules() {
   modules=$data/modules/$(modules_hash)
@@ -42,7 +49,7 @@ install_modules() {
     made=$modules.tmp.$$
     mkdir "$made"
     cp -- "$checkout/package.json" "$checkout/package-lock.json" "$made"
-    step modules "npm ci" npm_ci "$made"
+    if is_release; then from_release modules "$made"; else step modules "npm ci" npm_ci "$made"; fi
     ls "$made"/node_modules/node-linux-*/bin/node >/dev/null 2>&1 ||
       fail "npm installed no Node for this processor ($(uname -m)); assay runs on x86_64 and aarch64"
     place "$made" "$modules"
@@ -87,7 +94,7 @@ build_launcher() {
   *) program=assay-launcher ;;
   esac
   built=$({
-    gcc -dumpfullversion -dumpmachine
+    if is_release; then echo release; else gcc -dumpfullversion -dumpmachine; fi
     echo "$@"
     source_of "$app/launcher"
     cat "$app/setup/delegated-launcher"
@@ -95,8 +102,7 @@ build_launcher() {
   built=$data/launcher/$built
   if [ ! -d "$built" ]; then
     mkdir "$built.tmp.$$"
-    step "$program" "compiling" clean_env contained '' "$app/launcher/build" "$@" "$built.tmp.$$"
-    cp -- "$app/setup/delegated-launcher" "$built.tmp.$$/$program.delegated"
+    if is_release; then from_release launcher "$built.tmp.$$"; else compile_launcher "$@"; fi
     place "$built.tmp.$$" "$built"
   fi
   touch "$built"
@@ -107,15 +113,27 @@ build_launcher() {
   esac
 }
 
+compile_launcher() {
+  step "$program" "compiling" clean_env contained '' "$app/launcher/build" "$@" "$built.tmp.$$"
+  cp -- "$app/setup/delegated-launcher" "$built.tmp.$$/$program.delegated"
+}
+
 build_image() {
   image_hash=$("$app/image/build" --hash) || fail "image/build --hash failed"
   image=$data/image/$image_hash
   if [ ! -d "$image" ]; then
     free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
     [ "$free_kb" -ge 4000000 ] || fail "the sandbox image needs 4 GB free below $data; there are $((free_kb / 1000000)) GB"
-    say "image: building the sandbox's root file system (a minute or two)"
-    await build_image_in "$image" || fail "the image could not be built; its words stand above"
-    rm -rf -- "${data:?}/cache"
+    if is_release; then
+      say "image: unpacking the sandbox's root file system"
+      mkdir "$image.tmp.$$"
+      await from_release image "$image.tmp.$$" || fail "the image could not be unpacked; its words stand above"
+      place "$image.tmp.$$" "$image"
+    else
+      say "image: building the sandbox's root file system (a minute or two)"
+      await build_image_in "$image" || fail "the image could not be built; its words stand above"
+      rm -rf -- "${data:?}/cache"
+    fi
   fi
   touch "$image"
   ln -sfn "$image_hash" "$data/image/current.tmp.$$"

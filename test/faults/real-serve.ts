@@ -96,7 +96,12 @@ export function installation(t: TestContext, settings: Record<string, string> = 
   for (const file of readdirSync(join(checkout, "languages")))
     if (file.endsWith(".json") && !LANGUAGES.includes(file)) rmSync(join(checkout, "languages", file));
   const modules = dirname(realpathSync(join(CHECKOUT, "node_modules")));
-  const hash = execFileSync("sh", ["-c", `checkout=$1; . "$1/setup/software.sh"; modules_hash`, "sh", checkout]);
+  const hash = execFileSync("sh", [
+    "-c",
+    `checkout=$1; . "$1/setup/release.sh"; . "$1/setup/software.sh"; modules_hash`,
+    "sh",
+    checkout,
+  ]);
   const built = dirname(environment("ASSAY_TEST_LAUNCHER"));
   for (const [kind, name, target] of [
     ["modules", hash.toString().trim(), modules],

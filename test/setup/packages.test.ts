@@ -8,7 +8,7 @@ const CHECKOUT = resolve(import.meta.dirname, "../..");
 
 /** What set-up would see to for a command, by its own words. */
 function needed(command: string, mode = "plain"): string[] {
-  const script = `checkout=$1 command=$2 test_mode=$3; . "$checkout/setup/machine.sh"; needed_packages`;
+  const script = `checkout=$1 command=$2 test_mode=$3; . "$checkout/setup/release.sh"; . "$checkout/setup/machine.sh"; needed_packages`;
   return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, mode], { encoding: "utf8" }).trim().split("\n");
 }
 

@@ -1,0 +1,36 @@
+# assay install [worker | --no-worker]: sets up, and has systemd start it now and at every boot, launcher and service apart
+# (deploy/systemd/). Once more, from a newer checkout or after a change of settings: what runs is stopped as a unit manager stops
+# it, and the new one started. `assay uninstall` takes it away.
+
+for part in foreground welcome current units; do . "$checkout/setup/$part.sh"; done
+
+exec 3</dev/null
+needs_systemd
+units_are_ours || fail "$units_dir has the units of another data directory; assay uninstall --data THAT removes them"
+[ ! -e "$settings_file" ] || say "settings: those of $settings_file"
+read_settings
+choose_role "$@"
+common_options
+# A service in the foreground keeps the units' launcher from starting: say so before any long step, and not after it.
+if [ -z "$(installed_units)" ] && [ -e "$data/serve.lock" ]; then (take_serving); fi
+listen=${ASSAY_LISTEN:-127.0.0.1:8443}
+choose_url
+set_up_role
+make_settings
+# shellcheck disable=SC2046 # names of ours
+set -- $(units_of_role)
+service=$1
+# shellcheck disable=SC2046
+remove_units $(installed_units | grep -vxF -e "$(units_of_role)")
+write_units "$service" $(((drain_ms + 999) / 1000 + 15))
+unlock_set_up
+systemctl daemon-reload
+systemctl enable --quiet "$@"
+say "starting $service"
+systemctl stop "$@"
+systemctl start "$service" || fail "$service did not start; its words: journalctl -u $service${2:+ -u $2}"
+case $role in
+serve) welcome ;;
+worker) say "working: ready in $(since "$prepare_start")" ;;
+esac
+say "settings: $settings_file; words: journalctl -u $service${2:+ -u $2}"

@@ -1,0 +1,58 @@
+# What units and containers start: the last set-up, under names that stay, in DATA/current.
+#
+#   app, node, launcher, image   links to the versions that belong together; the last two only where programs run
+#   environment                  what the units have to know of the choice that was made
+#   uses                         which versions must be kept for it
+#
+# It is a link itself, replaced at once: a start finds the old versions or the new ones.
+
+# choose_role ARGUMENTS...: [worker | --no-worker]
+choose_role() {
+  role=serve own_worker=yes
+  for argument; do
+    case $argument in
+    worker) role=worker ;;
+    --no-worker) own_worker=no ;;
+    *) misuse "$command knows only 'worker' and --no-worker, not '$argument'; the rest are settings (ASSAY_…)" ;;
+    esac
+  done
+  case $role-$own_worker in
+  worker-no) misuse "a worker without a worker is nothing" ;;
+  serve-yes) ;;
+  *)
+    [ -n "${ASSAY_DATABASE-}" ] ||
+      fail "that needs ASSAY_DATABASE=postgres://…: SQLite belongs to one process, which serves and runs everything"
+    ;;
+  esac
+}
+
+# set_up_role: everything but the start.
+set_up_role() {
+  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
+  [ "$role" = worker ] || make_certificate
+  only_ours "$data/serve.lock" # a unit may write to it, and not make it
+  keep_recent_versions
+  make_current
+}
+
+make_current() {
+  serve_options='' started=/ready
+  [ "$own_worker" = yes ] || serve_options=--no-worker started=/live
+  made=set-up/$({ in_use && echo "$node $started"; } | hash_of_stdin)
+  if [ ! -d "$data/$made" ]; then
+    new=$data/$made.tmp.$$
+    mkdir -p "$new"
+    in_use >"$new/uses"
+    printf 'SERVE_OPTIONS=%s\nSTARTED=%s\n' "$serve_options" "$started" >"$new/environment"
+    ln -s "$app" "$new/app"
+    ln -s "$node" "$new/node"
+    if [ "$own_worker" = yes ]; then
+      ln -s "${launcher%/*}" "$new/launcher"
+      ln -s "$image" "$new/image"
+    fi
+    place "$new" "$data/$made"
+  fi
+  ln -sfn "$made" "$data/current.tmp.$$"
+  mv -T -- "$data/current.tmp.$$" "$data/current"
+  find "$data/set-up" -mindepth 1 -maxdepth 1 ! -name "${made#set-up/}" -exec rm -rf --one-file-system {} +
+}

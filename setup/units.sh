@@ -1,0 +1,79 @@
+# The units of deploy/systemd/ on this machine: their files, and the settings that they read.
+
+units_dir=/etc/systemd/system
+settings_file=/etc/assay/environment
+all_units='assay.service assay-worker.service assay-launcher.service'
+
+needs_systemd() {
+  [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' by what runs it, or use deploy/container"
+}
+
+# units_are_ours: no installation of another data directory has them.
+units_are_ours() {
+  for unit in $all_units; do
+    [ ! -e "$units_dir/$unit" ] || grep -qF "=$data/current/" "$units_dir/$unit" || return
+  done
+}
+
+# make_settings: the file belongs to its reader. The first installation makes it from the settings that it is given.
+make_settings() {
+  [ ! -e "$settings_file" ] || return 0
+  given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\)/d; /^ASSAY_[A-Z0-9_]*=/p')
+  # What systemd would read in another way.
+  case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, as systemd wants it" ;; esac
+  mkdir -p -- "${settings_file%/*}"
+  # A database's URL may hold a password.
+  (umask 077 && printf '%s\n' "# Settings of the units, as README.md has them: NAME=value. To have them used: assay install" "$given" >"$settings_file")
+  changed "wrote $settings_file"
+}
+
+# read_settings: those of the units are ours from here on, too.
+read_settings() {
+  [ -f "$settings_file" ] || return 0
+  while IFS='=' read -r name value; do
+    case $name in ASSAY_*) ;; *) continue ;; esac
+    case $name in *[!A-Z0-9_]*) continue ;; esac
+    case $value in \"*\" | \'*\') value=${value#?} && value=${value%?} ;; esac
+    export "$name=$value"
+  done <"$settings_file"
+}
+
+# units_of_role: its service first.
+units_of_role() {
+  case $role in serve) echo assay.service ;; worker) echo assay-worker.service ;; esac
+  [ "$own_worker" = no ] || echo assay-launcher.service
+}
+
+# write_units SERVICE SECONDS: those of the role, for this data directory; SERVICE may take so long to stop.
+write_units() {
+  for unit in $(units_of_role); do
+    stop_seconds=$2
+    [ "$unit" = "$1" ] || stop_seconds='\1'
+    sed -e "s#/var/lib/assay\([/ ]\|\$\)#$data\1#g" -e "s|^TimeoutStopSec=\(.*\)|TimeoutStopSec=$stop_seconds|" \
+      "$app/deploy/systemd/$unit" >"$units_dir/$unit.tmp.$$"
+    if cmp -s "$units_dir/$unit.tmp.$$" "$units_dir/$unit"; then
+      rm -f -- "$units_dir/$unit.tmp.$$"
+    else
+      mv -T -- "$units_dir/$unit.tmp.$$" "$units_dir/$unit"
+      changed "wrote $units_dir/$unit"
+    fi
+  done
+}
+
+installed_units() {
+  for unit in $all_units; do
+    [ ! -e "$units_dir/$unit" ] || echo "$unit"
+  done
+}
+
+# remove_units UNIT...: stopped, and gone.
+remove_units() {
+  [ $# -gt 0 ] || return 0
+  [ ! -d /run/systemd/system ] || systemctl stop "$@"
+  for unit in "$@"; do
+    systemctl disable --quiet "$unit" || true
+    rm -f -- "$units_dir/$unit"
+    changed "removed $units_dir/$unit"
+  done
+  [ ! -d /run/systemd/system ] || systemctl daemon-reload
+}

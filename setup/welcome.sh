@@ -1,0 +1,44 @@
+# What people are told when the service is ready. Needs $listen; its url and trust are what clients use.
+
+# The address as given, unless it stands for all addresses.
+choose_url() {
+  case ${listen%:*} in
+  0.0.0.0 | '[::]' | '') url=127.0.0.1:${listen##*:} ;;
+  *) url=$listen ;;
+  esac
+  url=https://$url
+  trust="--cacert $data/tls/ca.pem "
+  [ -z "${ASSAY_TLS_CERT-}" ] || trust=
+  case "${ASSAY_PLAIN_HTTP-} $* " in
+  yes* | *" --plain-http "*) url=http://${url#https://} trust= ;;
+  esac
+}
+
+welcome() {
+  say "ready in $(since "$prepare_start"): $url"
+  [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
+  if [ ! -f "$data/first-key" ]; then
+    ! no_key_yet || show_first_key
+    : >"$data/first-key" # not in db/: root follows no link that the service could lay
+  fi
+}
+
+show_first_key() {
+  key=$(run_node as_service keys create --name first --data "$data" && wait "$node_pid") || fail "cannot make the first key"
+  cat <<TEXT
+
+The first key, shown this once: $key
+Try it:
+
+curl ${trust}'$url/api/submit?wait=true' \\
+  -H 'X-API-Key: $key' -H 'Content-Type: application/json' \\
+  -d '{"language": "python", "code": "print(6 * 7)"}'
+
+TEXT
+}
+
+# A database that other machines use, too, has had its first key.
+no_key_yet() {
+  keys=$(run_node as_service keys list --json --data "$data" && wait "$node_pid") || fail "cannot read the keys"
+  [ "$keys" = "[]" ]
+}

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { test } from "node:test";
+import { loadLanguages } from "../../src/languages/load.ts";
+import { LANGUAGES } from "../languages/directory.ts";
+import { environment } from "../launcher/launcher.ts";
+import { ROOT } from "../repo/documents.ts";
+
+const skip = process.env.ASSAY_TEST_DEPLOY === "long" ? false : "with 'assay test full', or ASSAY_TEST_DEPLOY=long";
+
+test("a release of this checkout runs every language in a clean Debian 12 and 13, with no network at all", {
+  skip,
+}, (t) => {
+  // No data directory may be above a checkout, and the tests' own is.
+  const place = mkdtempSync("/var/tmp/assay-release-");
+  t.after(() => rmSync(place, { recursive: true, force: true }));
+  const checkout = join(place, "checkout");
+  cpSync(ROOT, checkout, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  const data = dirname(dirname(environment("ASSAY_TEST_IMAGE")));
+  const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  execFileSync(join(checkout, "assay"), ["release", "--data", data, "--output", place], {
+    env: { PATH },
+    stdio: "pipe",
+  });
+  const tarball = readdirSync(place).find((name) => name.endsWith(".tar.gz")) ?? "";
+  execFileSync("sha256sum", ["--check", "--status", `${tarball}.sha256`], { cwd: place });
+  assert.match(readFileSync(join(place, `${tarball}.sha256`), "utf8"), /^[0-9a-f]{64} {2}assay-/);
+
+  for (const suite of ["bookworm", "trixie"]) {
+    const runner = join(ROOT, "test/deploy/clean-release");
+    const { status, stdout, stderr } = spawnSync(runner, [suite, join(place, tarball), "doctor"], {
+      env: { PATH, ASSAY_TRIALS: place },
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, `${suite}: ${stdout}${stderr}`);
+    for (const { name } of loadLanguages(LANGUAGES).list())
+      assert.match(stdout, new RegExp(`^works +language ${name} `, "m"), `${suite}: ${name}`);
+    assert.match(stdout, /\nready to run programs with full isolation\n/);
+    assert.doesNotMatch(stderr, /npm|compiling|installing|building/);
+    rmSync(join(place, `release-${suite}`), { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { loadConfig } from "../../src/config.ts";
+import { directory, Machine, readiness } from "../hosts/host.ts";
+import { ROOT } from "../repo/documents.ts";
+import { boundingSet, launcherCapabilities, UNITS, unit } from "./units.ts";
+
+/** The units as set-up writes them for a data directory, by its own words. */
+function written(t: TestContext, role: "serve" | "worker", ownWorker: "yes" | "no"): { data: string; units: string } {
+  const [data, units] = [directory(t), directory(t)];
+  mkdirSync(join(data, "current"));
+  symlinkSync(process.execPath, join(data, "current/node"));
+  symlinkSync(ROOT, join(data, "current/app"));
+  const script = `checkout=$1 data=$2 role=$4 own_worker=$5 app=$1
+    . "$1/setup/say.sh"; . "$1/setup/units.sh"; units_dir=$3
+    changed() { :; }
+    write_units "$(units_of_role | head -n 1)" 77`;
+  execFileSync("sh", ["-euc", script, "sh", ROOT, data, units, role, ownWorker]);
+  return { data, units };
+}
+
+for (const [role, ownWorker, expected] of [
+  ["serve", "yes", ["assay.service", "assay-launcher.service"]],
+  ["serve", "no", ["assay.service"]],
+  ["worker", "yes", ["assay-worker.service", "assay-launcher.service"]],
+] as const) {
+  test(`systemd finds nothing to say about the units of ${role}, own worker ${ownWorker}, in any data directory`, (t) => {
+    const { data, units } = written(t, role, ownWorker);
+    for (const name of expected) {
+      const path = join(units, name);
+      const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", path], { encoding: "utf8" });
+      assert.deepEqual([status, stderr], [0, ""], name);
+      const text = readFileSync(path, "utf8");
+      assert.doesNotMatch(text.replaceAll(data, ""), /\/var\/lib\/assay/);
+      assert.match(text, new RegExp(`^ExecStart=${data}/current/`, "m"));
+      assert.match(text, name === "assay-launcher.service" ? /^TimeoutStopSec=25$/m : /^TimeoutStopSec=77$/m);
+    }
+    assert.deepEqual(execFileSync("ls", [units], { encoding: "utf8" }).trim().split("\n"), [...expected].sort());
+  });
+}
+
+/** In tenths, as `systemd-analyze security` counts with systemd 252: from 0, harmless, to 100, root without a restriction. */
+const EXPOSURE = { "assay-launcher.service": 70, "assay.service": 15, "assay-worker.service": 15 };
+
+for (const name of UNITS) {
+  test(`${name} exposes no more than was reached`, () => {
+    const path = join(ROOT, "deploy/systemd", name);
+    const ask = (most: number) =>
+      spawnSync("systemd-analyze", ["security", "--offline=yes", `--threshold=${most}`, path], { encoding: "utf8" });
+    const { status, stdout, stderr } = ask(EXPOSURE[name]);
+    assert.equal(status, 0, `${stdout}${stderr}`);
+    assert.notEqual(ask(5).status, 0);
+  });
+
+  test(`what ${name} leaves out it leaves out with a reason`, () => {
+    const text = readFileSync(join(ROOT, "deploy/systemd", name), "utf8");
+    const [, excuses = ""] = /^# Left out, with the reason:\n((?:#.*\n)+)/m.exec(text) ?? [];
+    const hardening = [
+      ..."LockPersonality MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateTmp PrivateUsers".split(" "),
+      ..."ProtectClock ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs".split(" "),
+      ..."ProtectKernelModules ProtectKernelTunables ProtectProc ProtectSystem RemoveIPC".split(" "),
+      ..."RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID".split(" "),
+      ..."SystemCallArchitectures SystemCallFilter PrivateNetwork CapabilityBoundingSet ProcSubset".split(" "),
+    ];
+    for (const directive of hardening)
+      assert.ok(unit(name).has(directive) !== new RegExp(`\\b${directive}\\b.*(:|,)`).test(excuses), directive);
+  });
+}
+
+test("the launcher's unit has the capabilities that the launcher keeps, and the other units have none", () => {
+  const listed = unit("assay-launcher.service")
+    .get("CapabilityBoundingSet")
+    ?.flatMap((line) => line.split(" "));
+  assert.equal(launcherCapabilities().length, 12);
+  assert.deepEqual(listed?.sort(), launcherCapabilities());
+  for (const name of ["assay.service", "assay-worker.service"] as const) {
+    for (const directive of ["CapabilityBoundingSet", "AmbientCapabilities"])
+      assert.deepEqual(unit(name).get(directive), []);
+    assert.deepEqual([unit(name).get("User"), unit(name).get("NoNewPrivileges")], [["assay"], ["yes"]]);
+  }
+});
+
+test("what the units set are settings, and they let a drain end", () => {
+  for (const name of ["assay.service", "assay-worker.service"] as const) {
+    const set = unit(name).get("Environment") ?? [];
+    const config = loadConfig({}, Object.fromEntries(set.map((one) => one.split(/=(.*)/s))));
+    assert.deepEqual(config.unknownSettings, []);
+    assert.equal(config.launcherSocket, "/run/assay-launcher/launcher.sock");
+    assert.deepEqual(config.operatorListen, { path: "/run/assay-service/operator.sock" });
+    assert.deepEqual(unit(name).get("TimeoutStopSec"), [String(config.drainMs / 1000 + 15)]);
+  }
+  assert.ok(unit("assay-launcher.service").get("ExecStart")?.[0]?.endsWith(" /run/assay-launcher/launcher.sock"));
+});
+
+test("under the launcher's unit everything that is needed works, and a program runs with every control", async (t) => {
+  const directives = unit("assay-launcher.service");
+  const capabilities = (directives.get("CapabilityBoundingSet") ?? []).flatMap((line) => line.split(" "));
+  // ProtectSystem, ProtectHome and ProtectKernelTunables as far as a mount namespace makes them; what tests write stays.
+  const prepare = `
+    mount --bind "$TMPDIR" "$TMPDIR"; mount --bind "$ASSAY_TEST_DATA" "$ASSAY_TEST_DATA"
+    mount -o remount,bind,ro /; mount -t tmpfs -o mode=0,ro none /home
+    mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys`;
+  for (const directive of ["PrivateNetwork", "PrivateIPC", "NoNewPrivileges"])
+    assert.deepEqual(directives.get(directive), ["yes"]);
+  const apart = ["unshare", "--net", "--ipc"];
+  const under = [...apart, "setpriv", "--no-new-privs", "--bounding-set", boundingSet(capabilities)];
+  const machine = await Machine.with(t, { prepare, under });
+  const { ok, missing } = await machine.doctor();
+  assert.equal(ok, true, missing.join(" "));
+  const launcher = await machine.launcher();
+  if (typeof launcher === "string") assert.fail(launcher);
+  const status = readFileSync(`/proc/${launcher.pid}/status`, "utf8");
+  assert.match(status, /^NoNewPrivs:\t1$/m);
+  const service = await machine.service();
+  const { json } = await readiness(service);
+  assert.deepEqual([json.status, json.enforcement_mode], ["ready", "strict"]);
+  assert.equal(await launcher.stop(), 0);
+});
+
+test("without one of its capabilities the launcher's unit would make no box", async (t) => {
+  for (const lost of ["CAP_SYS_ADMIN", "CAP_MKNOD", "CAP_SETUID"]) {
+    const kept = launcherCapabilities().filter((name) => name !== lost);
+    const machine = await Machine.with(t, { under: ["setpriv", "--bounding-set", boundingSet(kept)] });
+    assert.equal((await machine.doctor()).ok, false, lost);
+  }
+});
