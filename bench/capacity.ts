@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { table } from "./row.ts";
 import { costsOf, simulated } from "./capacity/tables.ts";
+import { table } from "./row.ts";
 
 /** node bench/capacity.ts SERVICE.JSON [SEED]: the simulation with the costs that `assay bench service --json` has measured. */
 const [path, seed = "1"] = process.argv.slice(2);
