@@ -17,7 +17,8 @@ export function sized(perSecond: number, costs: Costs): Pick<Scenario, "shards" 
 /** Each rate as it should be, and then what can go wrong. */
 export function scenarios(costs: Costs): Scenario[] {
   const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
-  const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil(sized(1_000, costs).cores / 4) };
+  const { shards, cores } = sized(1_000, costs);
+  const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil((shards * cores) / 4) };
   // The most popular of 10,000 makes a tenth of all: of 100,000 a second, that is more than one shard can have.
   const flat = { accounts: 1_000_000, concurrency: 100 };
   const hot = { ...many, concurrency: 100, hotShare: 0.5 };

@@ -34,7 +34,7 @@ export function sizes(whole: Whole): string[][] {
       String(shards),
       `${(shards * DATABASE_CORES).toLocaleString("en")}`,
       `${(shards * cores).toLocaleString("en")}`,
-      walBytes === null ? "–" : `${((perSecond * walBytes) / 1e6).toPrecision(2)} MB/s`,
+      walBytes === null ? "–" : `${Number(((perSecond * walBytes) / 1e6).toPrecision(2))} MB/s`,
       daily === null ? "–" : `${Number(daily.toPrecision(2)).toLocaleString("en")} GB`,
       daily === null ? "–" : `${Number((daily * 30).toPrecision(2)).toLocaleString("en")} GB`,
     ];

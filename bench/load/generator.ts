@@ -52,7 +52,7 @@ class Load {
     this.#body = Buffer.from(JSON.stringify({ language: "python", code: plan.code }));
   }
 
-  async run(begun: () => void): Promise<Measured> {
+  async run(begun: () => void, over: (measured: Measured) => void): Promise<void> {
     const { loop, warmSeconds, seconds } = this.#plan;
     const amount = "clients" in loop ? loop.clients : loop.connections;
     const free = await Promise.all(Array.from({ length: amount }, (_, at) => this.#connect(at)));
@@ -72,13 +72,13 @@ class Load {
     await window;
     this.#counts = false;
     const used = process.cpuUsage(cpu);
-    const measured = {
+    // At once: what is still under way is not waited for, or its CPU time would be counted without it.
+    over({
       ...{ done: this.#done, full: this.#full, wrong: this.#wrong, submitMs: this.#submitMs },
       ...{ endToEndMs: this.#endToEndMs, lateMs: this.#late, cpuMs: (used.user + used.system) / 1000, seconds },
-    };
+    });
     await working;
     for (const connection of free) connection.end();
-    return measured;
   }
 
   #connect(at: number): Promise<Connection> {
@@ -161,7 +161,10 @@ const send = process.send?.bind(process);
 if (send) {
   process.once("disconnect", () => process.exit());
   process.once("message", async (plan) => {
-    const measured = await new Load(plan as Plan).run(() => send({ begun: true }));
-    send({ measured }, undefined, {}, () => process.disconnect());
+    await new Load(plan as Plan).run(
+      () => send({ begun: true }),
+      (measured) => send({ measured }),
+    );
+    process.disconnect();
   });
 }

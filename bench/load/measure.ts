@@ -74,19 +74,13 @@ async function sample({ there, sandbox, services }: Target): Promise<Sample> {
 }
 
 export async function measure(target: Target, plan: Plan): Promise<Loaded> {
-  let before: Sample | undefined;
-  const measured = await load(plan, async () => {
-    before = await sample(target);
-  });
-  const after = await sample(target);
-  if (!before) throw new Error("the load did not begin");
-  const was = before;
+  const { measured, before, after } = await load(plan, () => sample(target));
   const { done, seconds } = measured;
   const each = (total: number) => digits(total / Math.max(1, done));
-  const used = (of: "service" | "launcher") => after[of].ownMs - was[of].ownMs;
+  const used = (of: "service" | "launcher") => after[of].ownMs - before[of].ownMs;
   const counted = (of: keyof Counted) =>
-    after.counted && was.counted ? each(after.counted[of] - was.counted[of]) : null;
-  const databaseMs = after.database && was.database ? total(after.database) - total(was.database) : null;
+    after.counted && before.counted ? each(after.counted[of] - before.counted[of]) : null;
+  const databaseMs = after.database && before.database ? total(after.database) - total(before.database) : null;
   return {
     engine: target.there.kind,
     sandbox: target.sandbox.kind,
@@ -103,14 +97,14 @@ export async function measure(target: Target, plan: Plan): Promise<Loaded> {
     cpuMs: {
       service: each(used("service")),
       launcher: each(used("launcher")),
-      boxes: each(after.launcher.endedMs - was.launcher.endedMs),
+      boxes: each(after.launcher.endedMs - before.launcher.endedMs),
       database: databaseMs === null ? null : each(databaseMs),
       generator: each(measured.cpuMs),
     },
     walBytes: counted("walBytes"),
     walFlushes: counted("walFlushes"),
     transactions: counted("transactions"),
-    serviceWrittenBytes: each(after.written - was.written),
+    serviceWrittenBytes: each(after.written - before.written),
     servicePeakBytes: Math.max(...target.services.map(({ pid }) => peakBytes(pid))),
     launcherSharedFairlyBytes: tree([target.sandbox.pid]).reduce((sum, pid) => sum + (sharedFairlyBytes(pid) || 0), 0),
   };

@@ -137,16 +137,23 @@ export async function makeKeys(there: BenchDatabase, amount: number): Promise<st
   }
 }
 
-/** Runs a load from a process of its own. @param begun called when the window begins. */
-export async function load(plan: Plan, begun: () => Promise<void>): Promise<Measured> {
+/** Runs a load from a process of its own. @param look called when the window begins and when it is over. */
+export async function load<T>(
+  plan: Plan,
+  look: () => Promise<T>,
+): Promise<{ readonly measured: Measured; readonly before: T; readonly after: T }> {
   const child = fork(fileURLToPath(new URL("generator.ts", import.meta.url)));
+  const exited = new Promise((resolve) => child.once("exit", resolve));
   const begins = said<{ begun: true }>(child, (words) => "begun" in words);
-  const measured = said<{ measured: Measured }>(child, (words) => "measured" in words);
-  measured.catch(() => {}); // it is asked below
+  const over = said<{ measured: Measured }>(child, (words) => "measured" in words);
+  over.catch(() => {}); // it is asked below
   child.send(plan);
   await begins;
-  await begun();
-  return (await measured).measured;
+  const before = await look();
+  const { measured } = await over;
+  const after = await look();
+  await exited;
+  return { measured, before, after };
 }
 
 function said<T extends object>(child: ChildProcess, wanted: (words: object) => boolean): Promise<T> {

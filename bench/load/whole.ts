@@ -259,7 +259,7 @@ class Bench {
     const plan = this.#plan(services, this.#keys.length, "submit", { clients: CLIENTS }, 1);
     const sleeping = { ...plan, code: "import time\ntime.sleep(9)\n" };
     for (let full = 0; full === 0; ) {
-      const measured = await load(sleeping, async () => {});
+      const { measured } = await load(sleeping, async () => {});
       full = measured.full;
       const wrong = Object.keys(measured.wrong);
       if (wrong.length > 0) throw new Error(`the queue could not be filled: ${wrong}`);

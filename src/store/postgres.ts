@@ -22,8 +22,8 @@ const SILENCE_MS = STATEMENT_MS + 5_000;
 const PATIENT = "set local statement_timeout = 0";
 /**
  * A plan that is kept was made for the tables as they were. While they are small, reading through them is the best way, and it was
- * still taken when they had grown, until the server next looked at their sizes: so no plan may begin with it.
- * Where there is no index such a plan looks dear enough to be compiled, which takes longer than all of ours: never.
+ * still taken when they had grown, until the server next looked at their sizes: so no plan may begin with it. Where there is no
+ * other way it is called so dear that the server would compile the statement, for longer than any of ours takes.
  */
 const BY_INDEX = "-c enable_seqscan=off -c jit=off";
 const INT8 = pg.types.builtins.INT8;
