@@ -33,15 +33,15 @@ export async function makeDatabase(url: string | undefined, directory: string): 
   own.pathname = `/${name}`;
   const database: Database = { kind: "postgres", url: own.href };
   const ask = <T>(work: (engine: Engine) => Promise<T>) => within(database, work);
-  const { version, pid } = await ask(async ({ db }) => {
+  const { version, server } = await ask(async ({ db }) => {
     const { rows } = await sql<{ version: string; pid: number }>`
       select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
-    return rows[0] as { version: string; pid: number };
+    const [{ version, pid }] = rows as [{ version: string; pid: number }];
+    // While that process lives, which is as long as the connection; elsewhere the number may be any process of ours.
+    return { version, server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null };
   });
   return {
-    ...{ kind: "postgres", database, version },
-    // Elsewhere the number may be any process of ours.
-    server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null,
+    ...{ kind: "postgres", database, version, server },
     counted: () =>
       ask(async ({ db }) => {
         const { rows } = await sql<Counted>`
