@@ -4,7 +4,7 @@ import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Store } from "../store/port.ts";
 
 export interface PurgerOptions {
-  readonly store: Pick<Store, "retention">;
+  readonly store: Pick<Store, "retention" | "manyProcesses">;
   /** How long a record is kept after its end. */
   readonly retentionMs: number;
   readonly log: Logger;
@@ -17,6 +17,8 @@ export interface PurgerOptions {
 const EVERY_MS = 600_000;
 /** A step holds the only writer of SQLite: none may take longer than a client notices. */
 const STEP_MS = 25;
+/** Where others write meanwhile it holds up nobody, but is a dozen round trips to a server that may be far away. */
+const SHARED_STEP_MS = 250;
 const SMALLEST_STEP = 4;
 const LARGEST_STEP = 256;
 /** After each step others have three times as long as it took, so that a purge is never more than a quarter of the work. */
@@ -59,6 +61,7 @@ export class Purger {
   async #purge(): Promise<void> {
     const { store, retentionMs, log, meter = NO_METER } = this.#options;
     const { signal } = this.#stopping;
+    const stepMs = store.manyProcesses ? SHARED_STEP_MS : STEP_MS;
     let removed = 0;
     try {
       for (let more = true; more && !signal.aborted; ) {
@@ -68,7 +71,7 @@ export class Purger {
         removed += gone;
         meter.count("purged", {}, gone);
         more = gone >= this.#step;
-        this.#step = nextStep(this.#step, tookMs);
+        this.#step = nextStep(this.#step, tookMs, stepMs);
         if (more) await sleep(tookMs * REST, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
@@ -79,7 +82,7 @@ export class Purger {
 }
 
 /** Twice as many when there was time left for them, half as many when it took too long. */
-export function nextStep(step: number, tookMs: number): number {
-  if (tookMs > STEP_MS) return Math.max(SMALLEST_STEP, Math.floor(step / 2));
-  return tookMs < STEP_MS / 2 ? Math.min(LARGEST_STEP, step * 2) : step;
+export function nextStep(step: number, tookMs: number, stepMs: number): number {
+  if (tookMs > stepMs) return Math.max(SMALLEST_STEP, Math.floor(step / 2));
+  return tookMs < stepMs / 2 ? Math.min(LARGEST_STEP, step * 2) : step;
 }

@@ -46,9 +46,32 @@ test("a database that does not answer is asked again later", async () => {
     if (asked === 1) throw new StoreUnavailable("away");
     return 0;
   };
-  const purger = Purger.start({ store: { retention: { purge } as never }, retentionMs: 1, log, everyMs: 5 });
+  const purger = Purger.start({
+    store: { retention: { purge } as never, manyProcesses: false },
+    retentionMs: 1,
+    log,
+    everyMs: 5,
+  });
   await until("it asks again", () => asked > 2);
   await purger.stop();
+});
+
+test("a server that is far away does not keep steps small: nobody waits for them there", async () => {
+  for (const [manyProcesses, most] of [
+    [true, 256],
+    [false, 4],
+  ] as const) {
+    const asked: number[] = [];
+    const purge = async (_: number, max: number) => {
+      asked.push(max);
+      await sleep(40); // whatever is asked for
+      return asked.length < 10 ? max : 0;
+    };
+    const purger = Purger.start({ store: { retention: { purge } as never, manyProcesses }, retentionMs: 1, log });
+    await until("it is through", () => asked.length === 10);
+    await purger.stop();
+    assert.equal(Math.max(...asked), most);
+  }
 });
 
 test("it stops after the step that is under way, however much is left", async () => {
@@ -58,7 +81,7 @@ test("it stops after the step that is under way, however much is left", async ()
     await sleep(20);
     return max;
   };
-  const purger = Purger.start({ store: { retention: { purge } as never }, retentionMs: 1, log });
+  const purger = Purger.start({ store: { retention: { purge } as never, manyProcesses: false }, retentionMs: 1, log });
   await until("it has begun", () => steps > 0);
   await purger.stop();
   const then = steps;
@@ -67,6 +90,6 @@ test("it stops after the step that is under way, however much is left", async ()
 });
 
 test("steps grow while they are quick, shrink when they are slow, and stay within their bounds", () => {
-  assert.deepEqual([nextStep(16, 1), nextStep(16, 20), nextStep(16, 26)], [32, 16, 8]);
-  assert.deepEqual([nextStep(256, 1), nextStep(4, 1_000)], [256, 4]);
+  assert.deepEqual([nextStep(16, 1, 25), nextStep(16, 20, 25), nextStep(16, 26, 25)], [32, 16, 8]);
+  assert.deepEqual([nextStep(256, 1, 25), nextStep(4, 1_000, 25)], [256, 4]);
 });
