@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { after, before, test } from "node:test";
 import { z } from "zod";
+import { TOO_LONG } from "../engine/long.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { postgresServer } from "../store/temporary.ts";
 import { assay, NOBODY } from "./processes.ts";
@@ -104,7 +105,10 @@ test("on SQLite: both sandboxes under every load, over the records that were ask
   assert.ok(full && full.pending === 1_000 && full.serviceBytes > 2e7 && full.serviceBytes < 1e9);
 });
 
-test("on PostgreSQL: the server's work is counted, too, and several services share it", LIMIT, async () => {
+test("on PostgreSQL: the server's work is counted, too, and several services share it", {
+  ...LIMIT,
+  skip: TOO_LONG,
+}, async () => {
   const server = await postgresServer();
   const url = server.url("postgres");
   const few = ["--seconds", "1", "--records", "0", "--keys", "3", "--services", "2"];

@@ -34,7 +34,7 @@ async function trial(results: string): Promise<Record<string, string>> {
   );
 }
 
-const skip = UML ? false : "with 'assay test full', or ASSAY_TEST_DEPLOY=long, on x86-64";
+const skip = UML ? false : "with 'assay test full', or ASSAY_TEST_LONG=yes, on x86-64";
 
 test("where systemd is process 1, the units are installed, run a program, survive a kill, are upgraded, and go", {
   skip,

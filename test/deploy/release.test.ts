@@ -4,14 +4,13 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { loadLanguages } from "../../src/languages/load.ts";
+import { TOO_LONG } from "../engine/long.ts";
 import { LANGUAGES } from "../languages/directory.ts";
 import { environment } from "../launcher/launcher.ts";
 import { ROOT } from "../repo/documents.ts";
 
-const skip = process.env.ASSAY_TEST_DEPLOY === "long" ? false : "with 'assay test full', or ASSAY_TEST_DEPLOY=long";
-
 test("a release of this checkout runs every language in a clean Debian 12 and 13, with no network at all", {
-  skip,
+  skip: TOO_LONG,
 }, (t) => {
   // No data directory may be above a checkout, and the tests' own is.
   const place = mkdtempSync("/var/tmp/assay-release-");

@@ -4,17 +4,19 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendText } from "../engine/engine.ts";
+import { TOO_LONG } from "../engine/long.ts";
 import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
 import { Load } from "./load.ts";
 import { place, receiverSettings } from "./places.ts";
 
 describe("a backup of a busy service", { concurrency: 2 }, () => {
-  for (const [from, to] of [
-    ["SQLite", "PostgreSQL"],
-    ["PostgreSQL", "SQLite"],
+  for (const [from, to, skip] of [
+    ["SQLite", "PostgreSQL", false],
+    ["PostgreSQL", "SQLite", TOO_LONG],
   ] as const) {
     test(`a backup of a busy ${from} is restored into ${to}: what had ended is as it was, all else ends there`, {
       timeout: 240_000,
+      skip,
     }, async (t) => {
       const certificates = makeCertificates();
       const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 100));

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { childrenOf, groupsOf, read } from "../launcher/machine.ts";
-import { family, namespacesOf } from "./footprint.ts";
+import { family } from "./footprint.ts";
 import type { RealCommand } from "./real-serve.ts";
 
 export type Victim = "service" | "launcher" | "slot" | "init";
@@ -27,7 +27,7 @@ export function victims(there: RealCommand, kind: Victim): number[] {
   return slots.flatMap(childrenOf).filter((pid) => read(`/proc/${pid}/comm`) === "assay-init\n");
 }
 
-/** What is there of it: processes, groups, namespaces. Counted when nothing runs. */
+/** What is there of it: processes, groups. Counted when nothing runs. */
 export function remains(there: RealCommand) {
   const launcher = there.launcher() ?? 0;
   const processes = family(there.process.pid ?? 0);
@@ -43,6 +43,5 @@ export function remains(there: RealCommand) {
     anybodys: inRange.length,
     slots: childrenOf(launcher).length,
     groups: groupsOf({ instance: there.instance() }).length,
-    namespaces: namespacesOf(family(launcher)),
   };
 }

@@ -10,11 +10,12 @@ import { source } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { groupsOf, hostMounts } from "../launcher/machine.ts";
 import { postgresServer } from "../store/temporary.ts";
+import { family, namespacesOf } from "./footprint.ts";
 import { random, remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
-const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 40);
+const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 24);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 6;
 const PAUSE_MS = 600;
@@ -96,6 +97,8 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   while (!(await there.isReady(key))) await sleep(100);
   await sleep(1_000);
   const before = remains(there);
+  const namespaces = () => namespacesOf(family(there.launcher() ?? 0));
+  const namespacesBefore = namespaces();
   const chance = random(SEED);
   const ends = new Map<number, SeenRecord>();
   let [next, storming] = [0, true];
@@ -180,6 +183,8 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
     if (JSON.stringify(remains(there)) === JSON.stringify(before)) break;
   }
   assert.deepEqual(remains(there), before);
+  // A slot makes those of its second lane when it first needs them.
+  assert.ok(namespaces() <= namespacesBefore, `${namespaces()} namespaces, ${namespacesBefore} before`);
   for (const [n, { verdict }] of PROGRAMS.entries()) {
     const { id } = await insist(1_000_000 + n, [200, 202], "POST", "/api/submit?wait=true", PROGRAMS[n] && body(n));
     const record = checked(await insist(1_000_000 + n, [200], "GET", `/api/result/${id}`));
