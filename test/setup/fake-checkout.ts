@@ -229,7 +229,6 @@ if (command === "serve" || command === "worker") {
   const given = args.lastIndexOf("--webhook-ca");
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
-  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
   const operator = option("--operator-listen").slice("unix:".length);
   rmSync(operator, { force: true });
   createServer((_, answer) => answer.end("ready")).listen(operator);
@@ -239,5 +238,7 @@ if (command === "serve" || command === "worker") {
       process.exit(0);
     }, 200);
   });
+  // Whoever reads it may rely on all of the above.
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
 }
 `;
