@@ -49,7 +49,7 @@ find_promtool
 for variant in $variants; do "prepare_$variant"; done
 [ $test_mode != full ] || ASSAY_TEST_LONG=yes
 ASSAY_TEST_UML=
-if [ -n "${ASSAY_TEST_LONG-}" ]; then
+if [ "${ASSAY_TEST_LONG-}" = yes ]; then
   test_seconds=3600
   if [ "$(uname -m)" = x86_64 ]; then
     find_uml

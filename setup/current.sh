@@ -1,4 +1,4 @@
-# What units and containers start: the last set-up, under names that stay, in DATA/current.
+# What units start: the last set-up, under names that stay, in DATA/current.
 #
 #   app, node, launcher, image   links to the versions that belong together; the last two only where programs run
 #   environment                  what the units have to know of the choice that was made

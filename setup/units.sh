@@ -5,7 +5,7 @@ settings_file=/etc/assay/environment
 all_units='assay.service assay-worker.service assay-launcher.service'
 
 needs_systemd() {
-  [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' by what runs it, or use deploy/container"
+  [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' by what runs it"
 }
 
 # units_are_ours: no installation of another data directory has them.

@@ -61,7 +61,7 @@ export async function bringNear(
   trx: Transaction<Schema>,
   { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
 ): Promise<void> {
-  const pending = trx.updateTable("deliveries").where("state", "=", "pending");
+  const pending = trx.updateTable("deliveries").where("state", "=", sql.lit("pending"));
   await pending
     .set({ next_at: nowMs })
     .where("next_at", ">", nowMs + FAR_MS)

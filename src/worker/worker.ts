@@ -218,7 +218,7 @@ export class Worker implements Engine {
     this.#active.add(active);
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const started = performance.now();
-    this.#meter.time("waited", { language, profile }, ((startedAtMs ?? createdAtMs) - createdAtMs) / 1000);
+    this.#meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
     try {
       const outcome = await this.#outcome(claim, slot);
       active.ended = true;

@@ -5,17 +5,6 @@ import type { RealCommand } from "./real-serve.ts";
 
 export type Victim = "service" | "launcher" | "slot" | "init";
 
-/** Numbers from 0 to 1 that a seed repeats. */
-export function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Pids of one kind of part. */
 export function victims(there: RealCommand, kind: Victim): number[] {
   const [service, launcher] = [there.service(), there.launcher()];

@@ -5,13 +5,14 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { Pool } from "pg";
+import { random } from "../../bench/capacity/chance.ts";
 import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
 import { source } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { groupsOf, hostMounts } from "../launcher/machine.ts";
 import { postgresServer } from "../store/temporary.ts";
 import { family, namespacesOf } from "./footprint.ts";
-import { random, remains, type Victim, victims } from "./parts.ts";
+import { remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
