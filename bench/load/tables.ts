@@ -1,6 +1,6 @@
 import { table } from "../row.ts";
 import type { Loaded } from "./measure.ts";
-import type { Whole } from "./whole.ts";
+import type { LoadedBesideBare, Whole } from "./whole.ts";
 
 /** Cells of each load: the same on the terminal and in documents. */
 const HEAD = [
@@ -17,7 +17,7 @@ const HEAD = [
   ],
 ];
 
-function cells(whole: Whole, one: Loaded): string[] {
+function cells(cores: number, one: LoadedBesideBare): string[] {
   return [
     one.engine,
     one.sandbox,
@@ -26,7 +26,7 @@ function cells(whole: Whole, one: Loaded): string[] {
     String(one.keys),
     `${one.mix}, ${"clients" in one.loop ? `${one.loop.clients} clients` : `${one.loop.perSecond}/s`}`,
     `${one.perSecond}${one.fullPerSecond > 0 ? ` (${one.fullPerSecond} full)` : ""}`,
-    one.sandbox === "real" ? `${Math.round(100 * shareOfBare(whole, one))} %` : "–",
+    one.bareCpuMs === null ? "–" : `${Math.round((100 * one.perSecond * one.bareCpuMs) / (1_000 * cores))} %`,
     spread(one.submitMs),
     spread(one.endToEndMs),
     ...[one.cpuMs.service, one.cpuMs.launcher, one.cpuMs.boxes, one.cpuMs.database, one.cpuMs.generator].map(number),
@@ -34,16 +34,12 @@ function cells(whole: Whole, one: Loaded): string[] {
   ];
 }
 
-/** How much of all cores the bare runs of as many programs would have taken. */
-function shareOfBare({ bare, machine }: Whole, { perSecond }: Loaded): number {
-  return (perSecond * bare.cpuMs) / (1_000 * Number(machine.cores));
-}
-
 /** Every table of one run, by the name that it has in documents. */
 export function tablesOf(whole: Whole): Record<"loads" | "idle" | "pending" | "stored", string[][]> {
   const { loaded, idle, pending, stored } = whole;
+  const cores = Number(whole.machine.cores);
   return {
-    loads: [HEAD, ...loaded.map((one) => cells(whole, one))],
+    loads: [HEAD, ...loaded.map((one) => cells(cores, one))],
     idle: [
       ["engine", "records", "idle service, of a core", "idle launcher"],
       ...idle.map((one) => [one.engine, String(one.records), percent(one.serviceShare), percent(one.launcherShare)]),

@@ -61,21 +61,27 @@ interface Pending {
 
 export interface Whole {
   readonly machine: Readonly<Record<string, string | number | null>>;
+  /** Before all loads. Each with real boxes has one of its own, because a machine is not as fast in each minute. */
   readonly bare: Bare;
-  readonly loaded: readonly Loaded[];
+  readonly loaded: readonly LoadedBesideBare[];
   readonly stored: readonly Stored[];
   readonly idle: readonly Idle[];
   readonly pending: readonly Pending[];
 }
 
-/** Before each load that is measured: connections, and code that is compiled once it is hot. */
+/** Before each load that is measured: its connections. */
 const MOST_WARM_SECONDS = 2;
+/** A service that is new runs code that nobody has compiled yet, at four times the CPU time: so many first, or so long. */
+const WARM_SUBMISSIONS = 2_000;
+const MOST_WARMING = 6;
 /** Clients of closed loops, unless there are more keys: enough that somebody always waits to be served. */
 const CLIENTS = 64;
 /** Connections of open loops; the service allows 200 of one address. */
 const CONNECTIONS = 180;
 /** Open loops come at this share of what the closed loop reached: queues are short, and times are those of the work. */
 const OPEN_SHARE = 0.6;
+/** The floor of a load is measured right before it and right after, as long each. */
+const MOST_BARE_SECONDS = 1;
 const NO_OP_WORKERS = 32;
 const MAX_PENDING = 1_000;
 
@@ -87,7 +93,12 @@ export async function measureWhole(options: Options): Promise<Whole> {
   const user: User = { uid, gid: statSync(within).gid };
   if (uid === 0) throw new Error("the launcher serves root alone, and no service runs as root");
   const hello = ourLanguages().resolve("python")?.hello.code ?? "";
-  const rows = { loaded: [] as Loaded[], stored: [] as Stored[], idle: [] as Idle[], pending: [] as Pending[] };
+  const rows = {
+    loaded: [] as LoadedBesideBare[],
+    stored: [] as Stored[],
+    idle: [] as Idle[],
+    pending: [] as Pending[],
+  };
   options.tell("bare runs");
   const bare = await barePython(options.image, hello, options.seconds);
   let version: string | null = null;
@@ -112,8 +123,13 @@ export async function measureWhole(options: Options): Promise<Whole> {
   return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
 }
 
+/** A load, and what CPU time a bare run took around it; null where none is compared with. */
+export interface LoadedBesideBare extends Loaded {
+  readonly bareCpuMs: number | null;
+}
+
 interface Rows {
-  readonly loaded: Loaded[];
+  readonly loaded: LoadedBesideBare[];
   readonly stored: Stored[];
   readonly idle: Idle[];
   readonly pending: Pending[];
@@ -154,6 +170,7 @@ class Bench {
     if (last && this.#there.kind === "postgres") {
       for (const many of services) {
         await this.#each(noOp, many, async (target) => {
+          await this.#warm(target.services);
           await this.#closed(target, Math.max(...keys), "wait");
         });
       }
@@ -188,6 +205,7 @@ class Bench {
 
   /** Every mix in closed loops with each number of keys, and those of one request also at a fixed rate. */
   async #loads(target: Target, keys: readonly number[]): Promise<void> {
+    await this.#warm(target.services);
     for (const amount of keys) {
       const { perSecond } = await this.#closed(target, amount, "wait");
       if (amount !== keys[0]) continue;
@@ -200,6 +218,20 @@ class Bench {
     }
   }
 
+  async #warm(services: Target["services"]): Promise<void> {
+    const { seconds } = this.#options;
+    const plan = this.#plan(
+      services,
+      this.#keys.length,
+      "wait",
+      { clients: Math.max(CLIENTS, this.#keys.length) },
+      seconds,
+    );
+    for (let done = 0, rounds = 0; done < WARM_SUBMISSIONS * services.length && rounds < MOST_WARMING; rounds++) {
+      done += (await load(plan, async () => {})).measured.done;
+    }
+  }
+
   #closed(target: Target, keys: number, mix: Plan["mix"]): Promise<Loaded> {
     return this.#loaded(target, keys, mix, { clients: Math.max(CLIENTS, keys) });
   }
@@ -209,9 +241,15 @@ class Bench {
     this.#options.tell(
       `${this.#there.kind}, ${kind}, ${many} service(s), ${target.records} records, ${keys} keys, ${mix}`,
     );
-    const loaded = await measure(target, this.#plan(target.services, keys, mix, loop));
-    this.#rows.loaded.push(loaded);
+    const plan = this.#plan(target.services, keys, mix, loop);
+    const seconds = Math.min(MOST_BARE_SECONDS, this.#options.seconds);
+    const floor = () => (kind === "real" ? barePython(this.#options.image, this.#hello, seconds) : null);
+    const before = await floor();
+    const loaded = await measure(target, plan);
     await this.#emptied(target);
+    const after = await floor();
+    const bareCpuMs = before && after && digits((before.cpuMs + after.cpuMs) / 2);
+    this.#rows.loaded.push({ ...loaded, bareCpuMs });
     return loaded;
   }
 

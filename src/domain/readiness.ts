@@ -16,6 +16,8 @@ export interface Check {
   readonly detail: string;
   /** Of a failure of the platform's: the whole text, for the log and the operator, because it may name host paths. */
   readonly fault?: string;
+  /** Its time was over first: that says nothing of what was tried, on a machine that is busy. */
+  readonly late?: true;
 }
 
 /** A check that ended in no verdict at all. Clients learn that it did, and not where. */

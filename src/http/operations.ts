@@ -128,7 +128,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/languages",
     summary: "List the languages",
-    description: "Those whose hello ran in a real box when the service started.",
+    description:
+      "Those whose hello ran to AC in a real box: when the service started, and each again every quarter of an hour.",
     parameters: [],
     answers: [{ status: 200, description: "Canonical names", schemas: ["Languages"] }],
     errors: [],

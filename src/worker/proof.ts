@@ -21,7 +21,9 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
       output?.stdout.toString("utf8") === language.hello.stdout &&
       evidence?.isolation.mode === "strict" &&
       evidence.teardown.cleanupVerified;
-    return { name, ok, detail: ok ? language.label : failed(judgement.verdict, judgement.errorMessage) };
+    if (ok) return { name, ok, detail: language.label };
+    const detail = failed(judgement.verdict, judgement.errorMessage);
+    return judgement.verdict === "TLE" ? { name, ok, detail, late: true } : { name, ok, detail };
   } catch (error) {
     return faultyCheck(name, error);
   }

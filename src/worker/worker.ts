@@ -27,6 +27,8 @@ export interface WorkerOptions {
   readonly log: Logger;
   /** Told of every run. */
   readonly meter?: Meter;
+  /** Between two languages that are tried again while the worker runs, where that is not the usual time. */
+  readonly proveNextMs?: number;
 }
 
 /** Renewals, and looks at those of others, within one lease: two may fail. Where so many were not answered, it is over. */
@@ -41,6 +43,8 @@ const CLAIM_AGAIN_MS = 1_000;
 const ROUNDS_OF_PROOF = 3;
 /** Between the tries to prove what such a launcher left unproven, once there is work to do meanwhile. */
 const PROVE_REST_MS = 10_000;
+/** Eight languages, one after another: each once in a quarter of an hour, for half a percent of a core. */
+const PROVE_NEXT_MS = 120_000;
 
 /** A submission that runs here. */
 interface Active {
@@ -72,6 +76,7 @@ export class Worker implements Engine {
   #claimAgain = false;
   #later: NodeJS.Timeout | undefined;
   #provingRest: NodeJS.Timeout | undefined;
+  #provingNext: NodeJS.Timeout | undefined;
   #stopping = false;
   #onIdle: () => void = () => {};
   /** Resolves once the languages are proven and the slots are open. */
@@ -119,6 +124,7 @@ export class Worker implements Engine {
     this.#unsubscribe();
     clearTimeout(this.#later);
     clearTimeout(this.#provingRest);
+    clearTimeout(this.#provingNext);
     this.#prover.close();
     await this.#claiming;
     if (this.#active.size > 0) {
@@ -151,6 +157,7 @@ export class Worker implements Engine {
       await this.#sweep(!store.manyProcesses);
       await this.#slots.open(workers);
       this.#proveRestLater();
+      this.#proveNextLater();
     } catch (error) {
       log.error({ err: error }, "the worker could not start");
     }
@@ -168,6 +175,17 @@ export class Worker implements Engine {
       this.#tellMissing(await this.#prover.proveRest());
       this.#proveRestLater();
     }, PROVE_REST_MS);
+  }
+
+  /** Long ago is no proof: each language is tried again in its turn, however long the service runs. */
+  #proveNextLater(): void {
+    if (this.#stopping) return;
+    this.#provingNext = setTimeout(async () => {
+      const changed = await this.#prover.proveNext();
+      if (changed?.ok) this.#options.log.info({ language: changed.name }, "offered again");
+      else if (changed) this.#tellMissing([changed]);
+      this.#proveNextLater();
+    }, this.#options.proveNextMs ?? PROVE_NEXT_MS);
   }
 
   /** At most one claim at a time; what woke us meanwhile is looked at after it. */

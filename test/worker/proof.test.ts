@@ -27,6 +27,11 @@ test("a hello that was accepted, said what it should and left nothing is a proof
   assert.deepEqual(await prove(report({ stdout })), { name: "python", ok: true, detail: python.label });
 });
 
+test("a hello that time ended says so: it is no proof, and nothing against the language", async () => {
+  const { ok, late } = await prove(signalled(9, { stdout, killReason: "wall" }));
+  assert.deepEqual([ok, late], [false, true]);
+});
+
 for (const [name, answer, detail] of [
   ["says something else", report({ stdout: Buffer.from("hallo\n") }), /^its hello was AC, but not as expected$/],
   ["says nothing", report(), /^its hello was AC, but not as expected$/],

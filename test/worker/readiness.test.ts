@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import type { Languages } from "../../src/languages/load.ts";
 import { Prover } from "../../src/worker/readiness.ts";
+import { PATIENCE } from "../engine/patience.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { childrenOf } from "../launcher/machine.ts";
 import { fakeLauncher } from "../sandbox/fake-launcher.ts";
@@ -153,6 +154,51 @@ test("what a lost slot kept from being proven can be proven later, beside proofs
     [["c", true]],
   );
   assert.deepEqual([readiness.ready, ours.working(), ours.interrupted], [true, ["c", "python"], false]);
+});
+
+test(
+  "a language that is damaged while it is used is not offered any more, and is again when it is mended",
+  LIMIT,
+  async (t) => {
+    const whole = someLanguages(["c", "python"]);
+    const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+    let now = whole;
+    const { prover: ours, runs } = prover(t, { ...whole, list: () => now.list() });
+    await ours.proveAll();
+    assert.deepEqual([await ours.proveNext(), await ours.proveNext(), runs()], [undefined, undefined, 4]);
+    now = damaged;
+    const lost = await ours.proveNext();
+    assert.deepEqual(lost, { name: "c", ok: false, detail: "its hello was AC, but not as expected" });
+    assert.deepEqual([ours.working(), runs()], [["python"], 6]);
+    assert.deepEqual([await ours.proveNext(), await ours.proveNext()], [undefined, undefined]);
+    now = whole;
+    await ours.proveNext();
+    assert.equal((await ours.proveNext())?.ok, true);
+    assert.deepEqual(ours.working(), ["c", "python"]);
+  },
+);
+
+test("a language whose slot is lost, or whose time is over, stays as it was", LIMIT, async (t) => {
+  const whole = someLanguages(["python"]);
+  const sleeps = "import time\ntime.sleep(60)\n";
+  const slow = someLanguages(["python"], (python) => ({ ...python, hello: { ...python.hello, code: sleeps } }));
+  let now = whole;
+  let kill = false;
+  const { prover: ours } = prover(t, {
+    ...whole,
+    list: () => now.list(),
+    limitsFor(language, profile) {
+      if (kill) for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      const limits = whole.limitsFor(language, profile);
+      return now === slow ? { ...limits, execute: { ...limits.execute, wallMs: 300 * PATIENCE } } : limits;
+    },
+  });
+  await ours.proveAll();
+  kill = true;
+  assert.deepEqual([await ours.proveNext(), ours.working()], [undefined, ["python"]]);
+  kill = false;
+  now = slow;
+  assert.deepEqual([await ours.proveNext(), ours.working()], [undefined, ["python"]]);
 });
 
 test("many who ask at once share one run", LIMIT, async (t) => {

@@ -151,6 +151,22 @@ test("a worker offers the languages that it has proven, and no other", LIMIT, as
   assert.equal((await worker.readiness()).ready, true);
 });
 
+test("what breaks a language while the worker runs takes it from what is offered, and back", LIMIT, async (t) => {
+  const whole = someLanguages(["c", "python"]);
+  const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  let now = whole;
+  const languages = { ...whole, list: () => now.list() };
+  const { worker, logs } = await working(t, { languages, proveNextMs: 50 });
+  assert.deepEqual(worker.languages(), ["c", "python"]);
+  now = damaged;
+  await eventually("c is missing", () => worker.languages().join() === "python");
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
+  assert.equal((await worker.readiness()).ready, true);
+  now = whole;
+  await eventually("c is back", () => worker.languages().join() === "c,python");
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("offered again")));
+});
+
 test("a slot that is lost while languages are tried costs no language", LIMIT, async (t) => {
   const languages = someLanguages(["c", "python"]);
   let kills = 1;
