@@ -15,6 +15,7 @@ const ROOMS = {
   webhooks: ["domain", "store"],
   retention: ["domain", "store"],
   metrics: ["domain", "store"],
+  tracing: ["domain"],
   http: ["domain", "languages", "store", "admin"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
 };
@@ -47,6 +48,11 @@ export default {
       "metrics",
       ["prom-client"],
       "Rooms say what they do to a Meter (src/domain/meter.ts); how it is measured, only metrics knows.",
+    ),
+    owned(
+      "tracing",
+      ["@opentelemetry"],
+      "Rooms say what they do to a Tracer (src/domain/tracer.ts); where that goes, only tracing knows.",
     ),
     owned("store", ["kysely", "better-sqlite3", "pg"], "Databases stay in store: ask its port, never a driver."),
     {

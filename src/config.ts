@@ -38,6 +38,8 @@ export interface Config {
     readonly caPath: string | null;
   };
   readonly logLevel: LogLevel;
+  /** Where a collector takes spans, OTLP over HTTP; null: none are made. */
+  readonly otlpEndpoint: string | null;
   /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
   readonly unknownSettings: readonly string[];
 }
@@ -127,6 +129,13 @@ const settingsSchema = z.object({
   ASSAY_SECRET_KEY_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_WEBHOOK_ALLOW: receivers.prefault(""),
   ASSAY_WEBHOOK_CA: z.string().startsWith("/", "must be an absolute path").optional(),
+  ASSAY_OTLP_ENDPOINT: z
+    .string()
+    .refine(
+      (text) => /^https?:\/\//.test(text) && URL.canParse(text),
+      "must be a URL that begins with http:// or https://",
+    )
+    .optional(),
   ASSAY_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
 });
 
@@ -159,6 +168,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     },
     webhooks: { allow: settings.ASSAY_WEBHOOK_ALLOW, caPath: settings.ASSAY_WEBHOOK_CA ?? null },
     logLevel: settings.ASSAY_LOG_LEVEL,
+    otlpEndpoint: settings.ASSAY_OTLP_ENDPOINT ?? null,
     unknownSettings: Object.keys(given).filter((name) => !(name in settingsSchema.shape)),
   };
 }

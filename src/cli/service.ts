@@ -1,6 +1,7 @@
 import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
+import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
@@ -8,6 +9,7 @@ import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
+import { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { Announcer } from "../worker/announcer.ts";
@@ -15,6 +17,7 @@ import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
 import { operatorPages } from "./operator-pages.ts";
+import { version } from "./version.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
 /** The contract's longest hold of `wait=true`. */
@@ -43,12 +46,14 @@ export async function startService(config: Config): Promise<Service> {
   const meter = new Prometheus(languages.list().map(({ name }) => name));
   const store = await openStore({ ...config, meter });
   const sending = await sendingOf(store, config);
-  const worker = config.ownWorker ? work(config, store, log, meter) : null;
+  const tracing = tracingOf(config, log, "assay");
+  const tracer = tracing ?? NO_TRACER;
+  const worker = config.ownWorker ? work(config, store, log, { meter, tracer }) : null;
   // Where workers may be anywhere, ours is one of them; else it is all there is.
   const fleet = store.manyProcesses ? await Fleet.start({ store, leaseMs: config.leaseMs, log }) : null;
   const engine = fleet ?? worker?.engine;
   if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
-  const deliverer = Deliverer.start({ ...sending, store, log, meter, drainMs: config.drainMs });
+  const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const dependencies: Dependencies = {
@@ -57,6 +62,7 @@ export async function startService(config: Config): Promise<Service> {
     canonicalLanguage: (name) => languages.resolve(name)?.name,
     log,
     meter,
+    tracer,
     maxPending: config.maxPending,
     holdMs: HOLD_MS,
   };
@@ -72,6 +78,7 @@ export async function startService(config: Config): Promise<Service> {
     await http.close();
     await operator.close();
     await store.close();
+    await tracing?.close();
   };
   let port: number;
   try {
@@ -106,7 +113,8 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
       .map(({ name }) => name),
   );
   const store = await openStore({ ...config, meter: prometheus });
-  const worker = work(config, store, log, prometheus);
+  const tracing = tracingOf(config, log, "assay-worker");
+  const worker = work(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
   const { engine } = worker;
   const operator = new OperatorServer(
     operatorPages(config, { prometheus, store, engine, slots: () => engine.slots() }),
@@ -115,6 +123,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
     await worker.stop();
     await operator.close();
     await store.close();
+    await tracing?.close();
   };
   try {
     if (config.operatorListen) await operator.listen(config.operatorListen);
@@ -142,6 +151,10 @@ async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
   }
 }
 
+function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: string): Otlp | null {
+  return endpoint === null ? null : new Otlp({ endpoint, service, version: version(), log });
+}
+
 interface Working {
   readonly engine: Worker;
   readonly begun: Promise<void>;
@@ -150,8 +163,13 @@ interface Working {
 }
 
 /** A worker in this process; where services in others may look for it, it is announced. */
-function work(config: Config, store: Store, log: Logger, meter: Meter): Working {
-  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log, meter });
+function work(
+  config: Config,
+  store: Store,
+  log: Logger,
+  told: { readonly meter: Meter; readonly tracer: Tracer },
+): Working {
+  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log, ...told });
   const { leaseMs } = config;
   const announcer = store.manyProcesses
     ? Announcer.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Meter } from "../domain/meter.ts";
 import { METHODS, STATUS_CLASSES } from "../domain/metrics.ts";
+import type { Tracer } from "../domain/tracer.ts";
 
 /** Notes how long an answer took: by the pattern of its route, because whatever else is in a path is the client's. */
 export function measure(meter: Meter, request: FastifyRequest, reply: FastifyReply): void {
@@ -10,4 +11,21 @@ export function measure(meter: Meter, request: FastifyRequest, reply: FastifyRep
   const method = METHODS.find((one) => one === request.method) ?? "other";
   const status = STATUS_CLASSES[Math.floor(reply.statusCode / 100) - 1] ?? "5xx";
   meter.time("requests", { route, method, status }, reply.elapsedTime / 1000);
+}
+
+/** The same for whoever follows single requests, with what the client said of its own trace. */
+export function follow(tracer: Tracer | undefined, request: FastifyRequest, reply: FastifyReply): void {
+  if (!tracer) return;
+  const { traceparent } = request.headers;
+  const endMs = Date.now();
+  tracer.answered({
+    method: METHODS.find((one) => one === request.method) ?? "other",
+    route: request.routeOptions.url,
+    status: reply.statusCode,
+    requestId: request.id,
+    traceparent: typeof traceparent === "string" ? traceparent : undefined,
+    submissionId: request.submissionId ?? undefined,
+    startMs: endMs - reply.elapsedTime,
+    endMs,
+  });
 }

@@ -12,7 +12,7 @@ import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
-import { measure } from "./measure.ts";
+import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
@@ -75,6 +75,7 @@ export class HttpServer {
     });
     this.#server.addHook("onResponse", async (request, reply) => {
       measure(meter, request, reply);
+      follow(dependencies.tracer, request, reply);
       const { method, url } = request.routeOptions;
       const { caller, submissionId: submission } = request;
       const ms = Math.round(reply.elapsedTime);

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
+import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { DeliveryClaim, Store } from "../store/port.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
@@ -13,6 +14,7 @@ export interface DelivererOptions extends SendOptions {
   readonly leaseMs?: number;
   /** Told of every attempt. */
   readonly meter?: Meter;
+  readonly tracer?: Tracer;
 }
 
 const LEASE_MS = 30_000;
@@ -109,7 +111,7 @@ export class Deliverer {
 
   /** Never rejects: one delivery's trouble is not another's. */
   async #attempt(claim: DeliveryClaim): Promise<void> {
-    const { store, log, meter = NO_METER } = this.#options;
+    const { store, log, meter = NO_METER, tracer = NO_TRACER } = this.#options;
     const of = claim.kind === "test" ? {} : { submission: claim.messageId };
     const about = { delivery: claim.id, ...of, endpoint: claim.endpoint.id, attempt: claim.attempt };
     try {
@@ -117,6 +119,12 @@ export class Deliverer {
       if (!sent) return;
       const { status, latencyMs, error } = sent.attempt;
       meter.time("webhookAttempts", { outcome: sent.became }, latencyMs / 1000);
+      if (claim.kind !== "test") {
+        const { messageId: submissionId, id: deliveryId, endpoint, attempt } = claim;
+        const times = { startMs: sent.attempt.atMs, endMs: sent.attempt.atMs + latencyMs };
+        const became = sent.became;
+        tracer.attempted({ submissionId, deliveryId, endpointId: endpoint.id, attempt, status, became, ...times });
+      }
       if (sent.ending === "delivered") log.info({ ...about, status, latencyMs }, "delivered");
       else log.warn({ ...about, status, latencyMs, error }, "not delivered");
     } catch (error) {

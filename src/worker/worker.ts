@@ -4,6 +4,7 @@ import { type Meter, NO_METER, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { Check, Engine } from "../domain/readiness.ts";
 import type { SlotCounts } from "../domain/status.ts";
+import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/errors.ts";
@@ -27,6 +28,7 @@ export interface WorkerOptions {
   readonly log: Logger;
   /** Told of every run. */
   readonly meter?: Meter;
+  readonly tracer?: Tracer;
   /** Between two languages that are tried again while the worker runs, where that is not the usual time. */
   readonly proveNextMs?: number;
 }
@@ -65,6 +67,7 @@ interface Active {
 export class Worker implements Engine {
   readonly #options: WorkerOptions;
   readonly #meter: Meter;
+  readonly #tracer: Tracer;
   /** Who holds its leases. */
   readonly id = randomUUID();
   readonly #slots: Slots;
@@ -85,6 +88,7 @@ export class Worker implements Engine {
   private constructor(options: WorkerOptions) {
     this.#options = options;
     this.#meter = options.meter ?? NO_METER;
+    this.#tracer = options.tracer ?? NO_TRACER;
     this.#slots = new Slots(options.launcherSocket, options.log, this.#meter, () => this.#wake());
     this.#prover = new Prover(options.launcherSocket, options.languages, ({ ok, detail, fault }) => {
       this.#meter.count("proofs", { result: ok ? "ok" : "failed" });
@@ -235,12 +239,14 @@ export class Worker implements Engine {
     const { claim, slot } = active;
     this.#active.add(active);
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
-    const started = performance.now();
+    const [started, startMs] = [performance.now(), Date.now()];
     this.#meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
     try {
       const outcome = await this.#outcome(claim, slot);
       active.ended = true;
       this.#meter.time("ran", { language, profile }, secondsSince(started));
+      const ran = { outcome, workerId: this.id, attempt: claim.lease.attempt, startMs, endMs: Date.now() };
+      this.#tracer.ran(claim.submission, ran);
       if (!active.abandoned) await this.#end(claim, outcome);
     } catch (error) {
       // The lease runs out by itself, and the sweep decides what becomes of it.
@@ -280,6 +286,7 @@ export class Worker implements Engine {
       log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be run again");
     } else if (await store.submissions.finish(lease, outcome)) {
       this.#meter.count("ended", { language, verdict });
+      this.#tracer.ended(claim.submission, outcome, Date.now());
       log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
     }
   }

@@ -15,7 +15,12 @@ export interface Engine {
   readonly data: string;
   /** Of an account that may do everything, often. */
   readonly key: string;
-  readonly ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
+  readonly ask: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Answer>;
   /** Submits and waits for the record; polls on when it took longer than a connection is held. */
   readonly run: Run;
   /** The same as another account, which is made. */
@@ -73,8 +78,10 @@ async function start({
   const key = await makeKey(...(project ? ["--project", project] : []));
   const ca = readFileSync(join(data, "tls", "server.pem"));
   const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
-  const askAs = (whose: string) => (method: string, path: string, body?: unknown) =>
-    send(agent, service.port, whose, method, path, body);
+  const askAs =
+    (whose: string): Engine["ask"] =>
+    (...asked) =>
+      send(agent, service.port, whose, ...asked);
   const runWith =
     (asks: Engine["ask"]): Run =>
     (language, code, more) =>

@@ -192,7 +192,7 @@ test("a submission whose language is gone ends as an internal error that says so
 test("a key with many submissions does not hold up a key with one", LIMIT, async (t) => {
   const { store, submit, end, now } = await working(t);
   const other = await addKey(store, "other", { account: "key" });
-  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.1)")));
+  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.3)")));
   await programRuns(2);
   const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
   const one = await submit("print(1)", { of: other });
