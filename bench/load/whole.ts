@@ -80,8 +80,8 @@ const CLIENTS = 64;
 const CONNECTIONS = 180;
 /** Open loops come at this share of what the closed loop reached: queues are short, and times are those of the work. */
 const OPEN_SHARE = 0.6;
-/** The floor of a load is measured right before it and right after, as long each. */
-const MOST_BARE_SECONDS = 1;
+/** The floor of a load is measured right before it and right after, each for this share of its time. */
+const BARE_SHARE = 0.2;
 const NO_OP_WORKERS = 32;
 const MAX_PENDING = 1_000;
 
@@ -242,7 +242,7 @@ class Bench {
       `${this.#there.kind}, ${kind}, ${many} service(s), ${target.records} records, ${keys} keys, ${mix}`,
     );
     const plan = this.#plan(target.services, keys, mix, loop);
-    const seconds = Math.min(MOST_BARE_SECONDS, this.#options.seconds);
+    const seconds = BARE_SHARE * this.#options.seconds;
     const floor = () => (kind === "real" ? barePython(this.#options.image, this.#hello, seconds) : null);
     const before = await floor();
     const loaded = await measure(target, plan);

@@ -53,6 +53,7 @@ const schema = z.strictObject({
       }),
       ...{ walBytes: positive.nullable(), walFlushes: counted.nullable(), transactions: positive.nullable() },
       ...{ serviceWrittenBytes: counted, servicePeakBytes: positive, launcherSharedFairlyBytes: positive },
+      bareCpuMs: positive.nullable(),
     }),
   ),
   stored: z.array(
@@ -76,12 +77,13 @@ async function measured(...args: string[]): Promise<Whole> {
   assert.equal(code, 0, stderr);
   const whole = schema.parse(JSON.parse(stdout));
   for (const one of whole.loaded) {
-    const { mix, sandbox, submitMs, endToEndMs, cpuMs } = one;
+    const { mix, sandbox, submitMs, endToEndMs, cpuMs, bareCpuMs } = one;
     // Who submits with wait=true gets one answer; who only submits sees no end.
     assert.equal(submitMs === null, mix === "wait");
     assert.equal(endToEndMs === null, mix === "submit");
     for (const times of [submitMs, endToEndMs]) if (times) assert.ok(times.p50 <= times.p95 && times.p95 <= times.p99);
     assert.equal(cpuMs.boxes > 0, sandbox === "real", "only real boxes have processes that end");
+    assert.equal(bareCpuMs !== null, sandbox === "real", "bare runs are the floor of real ones");
   }
   return whole;
 }

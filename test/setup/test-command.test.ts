@@ -36,6 +36,22 @@ test("a word chooses files by their path, or else tests by their name, and one t
   assert.match(none.stderr, /no test was run: none has bitter in its file or name/);
 });
 
+test("a composed title chooses its test, and files without it end nothing that they have not begun", async () => {
+  using fake = checkoutWith({
+    pears: `
+      import { after, before } from "node:test";
+      let box;
+      before(() => { box = { stop() {} }; });
+      after(() => box.stop());
+      test("sour", () => {});`,
+    apples: 'test(`${"swe"}${"et"}`, () => {});',
+  });
+  const { code, stdout } = await fake.run("test", "sweet");
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /✔ sweet/);
+  assert.doesNotMatch(stdout, /sour/);
+});
+
 test("a file that holds something open when its tests are done fails, and the run ends", async () => {
   using fake = checkoutWith({
     holds: 'import { createServer } from "node:net";\ntest("passes", () => { createServer().listen(0); });',
@@ -85,6 +101,7 @@ test("full runs every variant of what was chosen, and on one of them alone", asy
   for (const [words, expected] of [
     ["full", ["as ever", "as ever", "as ever", "patient", "patient", "sanitized"]],
     ["full matrix", ["as ever", "as ever", "patient", "patient", "sanitized"]],
+    ["full pears", ["as ever"]],
     ["on v1", ["as ever"]],
     ["on uml", ["patient"]],
     ["on sanitized matrix/", ["sanitized"]],
@@ -132,7 +149,8 @@ test("a run fails when a test fails on the other kernel, when it runs none, and 
   );
   fake.write("test/pears.test.ts", 'import { test } from "node:test";\ntest("sour", () => {});');
   for (const [words, none] of [
-    ["full pears", "in none of test/matrix/"],
+    ["on uml pears", "in none of test/matrix/"],
+    ["full bitter", "none has bitter in its file or name"],
     ["full matrix/none", "no test was run as the variant uml"],
     ["on uml matrix/none", "no test was run as the variant uml"],
   ] as const) {
