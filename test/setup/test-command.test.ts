@@ -44,7 +44,7 @@ test("a composed title chooses its test, and files without it end nothing that t
       before(() => { box = { stop() {} }; });
       after(() => box.stop());
       test("sour", () => {});`,
-    apples: 'test(`${"swe"}${"et"}`, () => {});',
+    apples: 'test(["swe", "et"].join(""), () => {});',
   });
   const { code, stdout } = await fake.run("test", "sweet");
   assert.equal(code, 0, stdout);
