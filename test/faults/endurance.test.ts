@@ -9,7 +9,7 @@ import { type Footprint, footprint } from "./footprint.ts";
 import { HOSTILE_STEPS } from "./hostile-steps.ts";
 
 /** bench/README.md has the figures of 20,000. */
-const RUNS = Number(process.env.ASSAY_TEST_RUNS ?? 1_000);
+const RUNS = Number(process.env.ASSAY_TEST_RUNS ?? 600);
 const SAMPLES = 20;
 /** One of so many goes through the whole service, and one of so many clients hangs up in the middle of its run. */
 const SERVED = 20;

@@ -16,7 +16,7 @@ import { remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
-const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 24);
+const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 16);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 6;
 const PAUSE_MS = 600;
