@@ -1,24 +1,33 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TOO_LONG } from "../engine/long.ts";
+import { directory } from "../hosts/host.ts";
+import { PostgresServer } from "../store/postgres-server.ts";
+import { writeBundle } from "./bundle.ts";
+import { NO_KERNEL, trialOnKernel } from "./kernel.ts";
 import { type ComposeService, composeServices } from "./manifests.ts";
-import { Podman, podmanOptions } from "./podman.ts";
+import { Podman } from "./podman.ts";
 
-/** Submits its last argument, with the key before it, from within: the trial's containers have no network but loopback. */
+/** Submits its last argument, after port, data directory and key, from within: the trial's containers have no network. */
 const SUBMIT = `
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
-const [key, code] = process.argv.slice(-2);
-const ca = readFileSync("/var/lib/assay/tls/ca.pem");
+const [port, data, key, code] = process.argv.slice(-4);
+const ca = readFileSync(data + "/tls/ca.pem");
 const headers = { "x-api-key": key, "content-type": "application/json" };
-request({ host: "127.0.0.1", port: 8443, path: "/api/submit?wait=true", method: "POST", ca, headers }, (answer) =>
+request({ host: "127.0.0.1", port, path: "/api/submit?wait=true", method: "POST", ca, headers }, (answer) =>
   answer.pipe(process.stdout)).end(JSON.stringify({ language: "c", code }));`;
 
 const FORKS = "#include <unistd.h>\nint main(void) { for (;;) fork(); }";
 const HUNGRY =
   "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }";
+
+/** Five minutes on two cores of its own. */
+const SECONDS = 1_500;
 
 async function healthy(podman: Podman, name: string, path = "/ready"): Promise<void> {
   const giveUpAt = performance.now() + 180_000;
@@ -31,9 +40,9 @@ async function healthy(podman: Podman, name: string, path = "/ready"): Promise<v
   }
 }
 
-function submit(podman: Podman, name: string, key: string, code: string) {
+function submit(podman: Podman, name: string, key: string, code: string, port = "8443", data = "/var/lib/assay") {
   const node = ["/opt/assay/current/node", "--input-type=module", "--eval", SUBMIT];
-  const { stdout, stderr } = podman.exec(name, ...node, "--", key, code);
+  const { stdout, stderr } = podman.exec(name, ...node, "--", port, data, key, code);
   assert.match(stdout, /^\{/, stderr);
   return JSON.parse(stdout);
 }
@@ -45,23 +54,12 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
   skip: TOO_LONG,
 }, async (t) => {
   const podman = new Podman(t);
-  const { assay } = composeServices() as { assay: ComposeService };
+  const { assay, service, worker } = composeServices() as Record<"assay" | "service" | "worker", ComposeService>;
 
   await t.test("it has neither a key nor a database", () => {
     const root = podman.ok("image", "mount", "assay");
-    const data = [`${root}/opt/assay`, `${root}/var/lib/assay`, `${root}/var/lib/assay-service`];
-    const found = execFileSync("find", [
-      ...data,
-      "-maxdepth",
-      "2",
-      "(",
-      "-name",
-      "*.key",
-      "-o",
-      "-name",
-      "*.sqlite",
-      ")",
-    ]);
+    const look = `find ${root}/opt/assay ${root}/var/lib -maxdepth 4 -name '*.key' -o -maxdepth 4 -name '*.sqlite'`;
+    const found = execFileSync("sh", ["-c", look]);
     assert.equal(found.toString(), "");
     assert.equal(execFileSync("ls", ["-A", `${root}/var/lib/assay`]).toString(), "");
     podman.ok("image", "umount", "assay");
@@ -94,7 +92,7 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
         'for one in /proc/[0-9]*; do echo "$(readlink $one/exe) $(grep -E "^(Uid|CapEff)" $one/status | tr -s "\\t\\n" " ")"; done';
       const processes = podman.ok("exec", "one", "sh", "-c", look);
       assert.match(processes, /\/node Uid: 10001 10001 10001 10001 CapEff: 0{16}/);
-      assert.match(processes, /\/assay-launcher Uid: 0 0 0 0 CapEff: 00000000008/);
+      assert.match(processes, /\/assay-launcher Uid: 0 0 0 0 CapEff: 0{9}[89]ac01e3 /);
       const { stdout, stderr } = podman.run("logs", "one");
       assert.ok(!(stdout + stderr).includes("assay_live_"));
       assert.match(stderr, /there is no key yet; in here: assay keys create --name first/);
@@ -127,6 +125,35 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
     },
   );
 
+  await t.test(
+    "with PostgreSQL, a service without any privilege and a worker apart run programs together",
+    async () => {
+      const server = await PostgresServer.start();
+      const port = "18443";
+      const shared = { ASSAY_DATABASE: server.url(await server.createDatabase()), ASSAY_WORKERS: "1" };
+      const at = (operator: string) => ({ ...shared, ASSAY_OPERATOR_LISTEN: `127.0.0.1:${operator}` });
+      const listen = { ...at("19464"), ASSAY_LISTEN: `127.0.0.1:${port}` };
+      podman.start("service", { ...service, environment: { ...service.environment, ...listen } }, "host");
+      podman.start("worker", { ...worker, environment: at("19465") }, "host");
+      await healthy(podman, "service", "/live");
+      await healthy(podman, "worker");
+      await healthy(podman, "service");
+      const status = podman.ok("exec", "service", "grep", "-E", "^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs)", "/proc/1/status");
+      assert.deepEqual(
+        status.split("\n").map((line) => line.split("\t").at(-1)),
+        ["10001", "0".repeat(16), "0".repeat(16), "0".repeat(16), "1"],
+      );
+      const made = podman.ok("exec", "service", "assay", "keys", "create", "--name", "first");
+      const { result, evidence } = submit(podman, "service", made, FORKS, port, service.environment?.ASSAY_DATA);
+      assert.deepEqual([result.verdict, evidence.isolation.mode], ["PLE", "strict"]);
+      podman.ok("stop", "--time", "60", "service", "worker");
+      const codes = podman.ok("inspect", "--format", "{{.State.ExitCode}}", "service", "worker");
+      assert.equal(codes, "0\n0");
+      assert.equal(groupsLeft(), "");
+      await server.stop();
+    },
+  );
+
   await t.test("with less it refuses, and says what it is; it never runs anything with less", () => {
     const less: readonly (readonly [string, ComposeService, RegExp])[] = [
       [
@@ -137,20 +164,42 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
       ["the machine's own groups", { ...assay, cgroup: "host" }, /(Read-only file system|cgroup)[\s\S]*NOT ready/],
     ];
     for (const [what, service, words] of less) {
-      const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
-      const doctor = podman.run(
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        ...limits,
-        ...podmanOptions(service),
-        "assay",
-        "doctor",
-      );
+      const doctor = podman.once(service, "doctor");
       assert.equal(doctor.status, 1, `${what}: ${doctor.stdout}${doctor.stderr}`);
       assert.match(doctor.stdout, words, what);
       assert.doesNotMatch(doctor.stdout, /^works +language/m);
     }
   });
+
+  await t.test(
+    "where cgroup v2 is all there is, each launcher has a group of its own, and all of it is gone after the stop",
+    {
+      skip: NO_KERNEL,
+    },
+    async (t) => {
+      const results = directory(t);
+      writeBundle(podman, assay, results);
+      writeFileSync(join(results, "submit"), SUBMIT);
+      writeFileSync(join(results, "program"), FORKS);
+      const said = await trialOnKernel("test/deploy/container-init", results, SECONDS);
+
+      assert.equal(said.start, "healthy\n\n");
+      const [own, mounted, ...groups] = (said.groups ?? "").trim().split("\n");
+      assert.deepEqual([own, mounted], ["0::/init", "1"]);
+      assert.ok(groups.includes("init"));
+      assert.ok(
+        groups.some((path) => /^(assay-serve-\w+)\/\d+\/\1\/s\d-b\d+$/.test(path)),
+        said.groups,
+      );
+      const verdict =
+        /"verdict":"PLE".*"mode":"strict".*"controls_missing":\[\].*\(cgroup_v2\).*"cleanup_verified":true/;
+      assert.match(said.run ?? "", verdict);
+      assert.match(said.doctor ?? "", /\nready to run programs with full isolation\n/);
+      assert.match(said.kill ?? "", /^healthy\n/);
+      assert.match(said.kill ?? "", verdict);
+      assert.match(said.kill ?? "", /\n1\n$/m);
+      // No control group is named between the status and the first line of the log.
+      assert.match(said.stop ?? "", /^status 0\n(?:assay: |assay-launcher: |\{)/);
+    },
+  );
 });

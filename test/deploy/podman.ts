@@ -30,12 +30,15 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
 };
 
 /** A key of compose.yaml that nobody has thought of here fails the trial: it would try something else. */
-export function podmanOptions(service: ComposeService): string[] {
-  return Object.entries(service).flatMap(([key, value]) => {
+function options(service: ComposeService, network = "none"): string[] {
+  const said = Object.entries(service).flatMap(([key, value]) => {
     const option = OPTIONS[key];
     if (!option && !WITHOUT_MEANING.includes(key)) throw new Error(`compose.yaml has '${key}', and the trial does not`);
     return option?.(value) ?? [];
   });
+  // What an engine raises by itself may be more than the machine has to give.
+  const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
+  return ["--network", network, ...limits, ...said, service.image];
 }
 
 const SYS_RESOURCE = 24n;
@@ -85,12 +88,23 @@ export class Podman {
     return stdout.trim();
   }
 
-  /** Started as compose.yaml says of the service, with what the trial adds; without a network of its own. */
-  start(name: string, service: ComposeService, ...more: string[]): void {
-    // What an engine raises by itself may be more than the machine has to give.
-    const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
-    const options = [...podmanOptions(service), "--network", "none", ...limits, ...more];
-    this.ok("run", "--detach", "--name", name, ...options, service.image, ...(service.command ?? []));
+  /** Started as compose.yaml says of the service, but without a network, or in the machine's. */
+  start(name: string, service: ComposeService, network: "none" | "host" = "none"): void {
+    this.ok("run", "--detach", "--name", name, ...options(service, network), ...(service.command ?? []));
+  }
+
+  /** Another command in such a container, to its end. */
+  once(service: ComposeService, ...command: string[]): SpawnSyncReturns<string> {
+    return this.run("run", "--rm", ...options(service), ...command);
+  }
+
+  /** What the runtime is told of such a container. */
+  configuration(service: ComposeService) {
+    const id = this.ok("create", ...options(service), ...(service.command ?? []));
+    this.ok("init", id);
+    const told = readFileSync(join(this.place, "storage/overlay-containers", id, "userdata/config.json"), "utf8");
+    this.ok("rm", "--force", id);
+    return JSON.parse(told);
   }
 
   /** Resolves to how `command` ended in the container, at its end. */
