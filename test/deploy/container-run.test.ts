@@ -69,6 +69,8 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
   await t.test("programs that eat processes and memory get their verdicts, with every control", async () => {
     podman.start("one", assay);
     await healthy(podman, "one");
+    const elsewhere = podman.exec("one", "env", "ASSAY_OPERATOR_LISTEN=127.0.0.1:1", "healthy");
+    assert.deepEqual([elsewhere.status, /ECONNREFUSED/.test(elsewhere.stderr)], [1, true], elsewhere.stderr);
     key = podman.ok("exec", "one", "assay", "keys", "create", "--name", "first");
     assert.match(key, /^assay_live_\w+$/);
     for (const [code, verdict, cause] of [
