@@ -27,6 +27,10 @@ test("the containers are one service, and one profile with PostgreSQL, a service
   );
 });
 
+test("our image comes from this machine alone", () => {
+  for (const one of [assay, service, worker]) assert.deepEqual([one?.image, one?.pull_policy], ["assay", "never"]);
+});
+
 test("where programs run, a container has the capabilities that the launcher keeps, and is not privileged", () => {
   for (const one of [assay, worker]) {
     assert.deepEqual(one?.cap_drop, ["ALL"]);

@@ -6,6 +6,7 @@ import { ROOT } from "../repo/documents.ts";
 /** As compose.yaml has it, with the defaults of its variables; keys that are not here are an error of the types. */
 export interface ComposeService {
   readonly image: string;
+  readonly pull_policy?: string;
   readonly profiles?: readonly string[];
   readonly command?: readonly string[];
   readonly user?: string;

@@ -20,6 +20,7 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
   security_opt: each("--security-opt"),
   cgroup: (value) => ["--cgroupns", String(value)],
   pids_limit: (value) => ["--pids-limit", String(value)],
+  pull_policy: (value) => [`--pull=${value}`],
   user: (value) => ["--user", String(value)],
   hostname: (value) => ["--hostname", String(value)],
   environment: (value) =>
