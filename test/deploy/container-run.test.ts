@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TOO_LONG } from "../engine/long.ts";
-import { directory } from "../hosts/host.ts";
 import { PostgresServer } from "../store/postgres-server.ts";
-import { writeBundle } from "./bundle.ts";
-import { NO_KERNEL, trialOnKernel } from "./kernel.ts";
 import { type ComposeService, composeServices } from "./manifests.ts";
 import { Podman } from "./podman.ts";
 
@@ -32,9 +27,6 @@ int main(void) {
 }`;
 const HUNGRY =
   "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }";
-
-/** Five minutes on two cores of its own. */
-const SECONDS = 1_500;
 
 async function healthy(podman: Podman, name: string, path = "/ready"): Promise<void> {
   const giveUpAt = performance.now() + 180_000;
@@ -171,36 +163,4 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
       assert.doesNotMatch(doctor.stdout, /^works +language/m, lost);
     }
   });
-
-  await t.test(
-    "where cgroup v2 is all there is, each launcher has a group of its own, and all of it is gone after the stop",
-    {
-      skip: NO_KERNEL,
-    },
-    async (t) => {
-      const results = directory(t);
-      writeBundle(podman, assay, results);
-      writeFileSync(join(results, "submit"), SUBMIT);
-      writeFileSync(join(results, "program"), FORKS);
-      const said = await trialOnKernel("test/deploy/container-init", results, SECONDS);
-
-      assert.equal(said.start, "healthy\n\n");
-      const [own, mounted, ...groups] = (said.groups ?? "").trim().split("\n");
-      assert.deepEqual([own, mounted], ["0::/init", "1"]);
-      assert.ok(groups.includes("init"));
-      assert.ok(
-        groups.some((path) => /^(assay-serve-\w+)\/\d+\/\1\/s\d-b\d+$/.test(path)),
-        said.groups,
-      );
-      const verdict =
-        /"verdict":"PLE".*"mode":"strict".*"controls_missing":\[\].*\(cgroup_v2\).*"cleanup_verified":true/;
-      assert.match(said.run ?? "", verdict);
-      assert.match(said.doctor ?? "", /\nready to run programs with full isolation\n/);
-      assert.match(said.kill ?? "", /^healthy\n/);
-      assert.match(said.kill ?? "", verdict);
-      assert.match(said.kill ?? "", /\n1\n$/m);
-      // No control group is named between the status and the first line of the log.
-      assert.match(said.stop ?? "", /^status 0\n(?:assay: |assay-launcher: |\{)/);
-    },
-  );
 });

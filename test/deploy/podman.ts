@@ -99,16 +99,6 @@ export class Podman {
     return this.run("run", "--rm", ...options(service), ...command);
   }
 
-  /** What the runtime is told of such a container. */
-  configuration(service: ComposeService) {
-    const id = this.ok("create", ...options(service), ...(service.command ?? []));
-    this.ok("init", id);
-    const told = readFileSync(join(this.place, "storage/overlay-containers", id, "userdata/config.json"), "utf8");
-    this.ok("rm", "--force", id);
-    return JSON.parse(told);
-  }
-
-  /** Resolves to how `command` ended in the container, at its end. */
   exec(name: string, ...command: string[]): SpawnSyncReturns<string> {
     return this.run("exec", name, ...command);
   }
