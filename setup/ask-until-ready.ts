@@ -1,11 +1,10 @@
-// ask-until-ready.ts ADDRESS PATH: ends with 0 as soon as the operator listener there (HOST:PORT or unix:/PATH) answers
-// PATH with 200: /ready takes a real run through every control. With 1 when it has not after two minutes.
+// ask-until-ready.ts ADDRESS PATH [SECONDS]: ends with 0 as soon as the operator listener there (HOST:PORT or unix:/PATH) answers
+// PATH with 200: /ready takes a real run through every control. With 1 when it has not after two minutes, or so many seconds.
 import { request } from "node:http";
 
-const PATIENCE_MS = 120_000;
 const PAUSE_MS = 50;
 
-const [address = "", path = "/ready"] = process.argv.slice(2);
+const [address = "", path = "/ready", seconds = "120"] = process.argv.slice(2);
 const where = address.startsWith("unix:")
   ? { socketPath: address.slice("unix:".length) }
   : {
@@ -28,13 +27,13 @@ function ask(): Promise<{ status: number; words: string }> {
   });
 }
 
-const giveUpAt = performance.now() + PATIENCE_MS;
+const giveUpAt = performance.now() + Number(seconds) * 1000;
 let last = await ask();
 while (last.status !== 200 && performance.now() < giveUpAt) {
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   last = await ask();
 }
 if (last.status !== 200) {
-  process.stderr.write(`the service is not ready after two minutes: ${last.status} ${last.words.slice(0, 4000)}\n`);
+  process.stderr.write(`the service is not ready after ${seconds} s: ${last.status} ${last.words.slice(0, 4000)}\n`);
   process.exitCode = 1;
 }

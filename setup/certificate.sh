@@ -55,7 +55,9 @@ CONF
   chmod 0644 ca.pem server.pem
 }
 
+# Its mode first: in a container root may not change what is no longer its own.
 own_key() {
-  chown "$service_user" "$tls/server.key"
+  [ "$(stat -c '%U %a' "$tls/server.key")" != "$service_user 400" ] || return 0
   chmod 0400 "$tls/server.key"
+  chown "$service_user" "$tls/server.key"
 }

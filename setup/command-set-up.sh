@@ -1,5 +1,5 @@
-# assay set-up [worker | --no-worker]: prepares what `assay serve`, or `assay worker`, would, and starts nothing. What a unit or
-# a container starts then is in DATA/current (current.sh).
+# assay set-up [worker | --no-worker | software]: prepares what `assay serve`, or `assay worker`, would, and starts nothing. What a
+# unit starts then is in DATA/current (current.sh). Software: what runs, and nothing of a service; it is for a container's image.
 
 . "$checkout/setup/current.sh"
 

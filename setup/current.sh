@@ -6,19 +6,21 @@
 #
 # It is a link itself, replaced at once: a start finds the old versions or the new ones.
 
-# choose_role ARGUMENTS...: [worker | --no-worker]
+# choose_role ARGUMENTS...: [worker | --no-worker | software]
 choose_role() {
   role=serve own_worker=yes
   for argument; do
     case $argument in
     worker) role=worker ;;
+    software) [ "$command" = set-up ] || misuse "that is for 'assay set-up'" && role=software ;;
     --no-worker) own_worker=no ;;
     *) misuse "$command knows only 'worker' and --no-worker, not '$argument'; the rest are settings (ASSAY_…)" ;;
     esac
   done
   case $role-$own_worker in
   worker-no) misuse "a worker without a worker is nothing" ;;
-  serve-yes) ;;
+  serve-yes | software-yes) ;;
+  software-no) misuse "software is for services and workers alike" ;;
   *)
     [ -n "${ASSAY_DATABASE-}" ] ||
       fail "that needs ASSAY_DATABASE=postgres://…: SQLite belongs to one process, which serves and runs everything"
@@ -29,7 +31,10 @@ choose_role() {
 # set_up_role: everything but the start.
 set_up_role() {
   if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
-  [ "$role" = worker ] || make_certificate
+  case $role in
+  serve) make_certificate ;;
+  software) : >"$data/software-alone" ;; # see elsewhere.sh
+  esac
   only_ours "$data/serve.lock" # a unit may write to it, and not make it
   keep_recent_versions
   make_current

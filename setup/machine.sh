@@ -9,7 +9,10 @@ needed_packages() {
     return
   fi
   [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
-  [ "$command ${test_mode-}" != "test full" ] || set -- "$@" "$checkout/setup/packages-full"
+  case "$command ${test_mode-} ${ASSAY_TEST_LONG-}" in
+  'test full '*) set -- "$@" "$checkout/setup/packages-full" "$checkout/setup/packages-long" ;;
+  'test '*' yes') set -- "$@" "$checkout/setup/packages-long" ;;
+  esac
   sed -e '/^#/d' -e 's/ .*//' "$@"
   command -v npm >/dev/null || echo npm
 }

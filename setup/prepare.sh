@@ -7,15 +7,24 @@ prepare_software() {
   known_processor
   for_this_machine
   open_data_dir
+  if software_is_elsewhere; then
+    use_software
+    give_to_service
+    return
+  fi
   install_packages
   make_user
-  give_to_service
+  [ "${role-}" = software ] || give_to_service
   install_modules
   install_app
 }
 
 prepare_engine() {
   prepare_software
+  software_is_elsewhere || build_engine
+}
+
+build_engine() {
   build_launcher
   build_image
 }

@@ -18,7 +18,10 @@ welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
   if [ ! -f "$data/first-key" ]; then
-    ! no_key_yet || show_first_key
+    if no_key_yet; then
+      # What a container says is kept as its log, and a key has no business there.
+      if software_is_elsewhere; then say "there is no key yet; in here: assay keys create --name first"; else show_first_key; fi
+    fi
     : >"$data/first-key" # not in db/: root follows no link that the service could lay
   fi
 }

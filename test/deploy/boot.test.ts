@@ -1,45 +1,18 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { directory } from "../hosts/host.ts";
-import { ROOT } from "../repo/documents.ts";
+import { NO_KERNEL, trialOnKernel } from "./kernel.ts";
 import { launcherCapabilities } from "./units.ts";
 
-const UML = process.env.ASSAY_TEST_UML;
 /** Four minutes on two cores of its own. */
 const SECONDS = 1_500;
 const BITS = { CHOWN: 0, DAC_OVERRIDE: 1, KILL: 5, SETGID: 6, SETUID: 7, SETPCAP: 8, SYS_CHROOT: 18, SYS_PTRACE: 19 };
 const MORE_BITS = { SYS_ADMIN: 21, SYS_NICE: 23, SYS_RESOURCE: 24, MKNOD: 27 };
 
-/**
- * What the trial said at each of its steps, on a kernel of its own with systemd as process 1. Under all that it writes lies this
- * machine's data directory: where another command sets up another version meanwhile, the trial cannot remove its own.
- */
-async function trial(results: string): Promise<Record<string, string>> {
-  const console = await new Promise<string>((resolve) => {
-    const environment = { ...process.env, KERNEL_INIT: join(ROOT, "test/deploy/init") };
-    const kernel = [join(ROOT, "test/kernel/uml"), UML ?? "", results, ROOT, String(SECONDS)];
-    // It ends when we are ended: an interrupted test must not leave a machine behind.
-    execFile("setpriv", ["--pdeathsig", "TERM", ...kernel], { env: environment, maxBuffer: 1 << 26 }, (_, out, words) =>
-      resolve(out + words),
-    );
-  });
-  const words = readFileSync(join(results, "words"), "utf8");
-  const steps = words.split(/^== /m).slice(1);
-  assert.match(steps.at(-1) ?? "", /^end\n/, `${words}\n${console.slice(-4_000)}`);
-  return Object.fromEntries(
-    steps.map((text) => [text.slice(0, text.indexOf("\n")), text.slice(text.indexOf("\n") + 1)]),
-  );
-}
-
-const skip = UML ? false : "with 'assay test full', or ASSAY_TEST_LONG=yes, on x86-64";
-
 test("where systemd is process 1, the units are installed, run a program, survive a kill, are upgraded, and go", {
-  skip,
+  skip: NO_KERNEL,
 }, async (t) => {
-  const said = await trial(directory(t));
+  const said = await trialOnKernel("test/deploy/init", directory(t), SECONDS);
   const ran =
     /"verdict":"AC".*"stdout":"from a unit\\n".*"mode":"strict".*"controls_missing":\[\].*"cleanup_verified":true/;
 

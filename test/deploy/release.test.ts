@@ -1,29 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { loadLanguages } from "../../src/languages/load.ts";
 import { TOO_LONG } from "../engine/long.ts";
 import { LANGUAGES } from "../languages/directory.ts";
-import { environment } from "../launcher/launcher.ts";
 import { ROOT } from "../repo/documents.ts";
+import { makeRelease, PATH } from "./release.ts";
 
 test("a release of this checkout runs every language in a clean Debian 12 and 13, with no network at all", {
   skip: TOO_LONG,
 }, (t) => {
-  // No data directory may be above a checkout, and the tests' own is.
-  const place = mkdtempSync("/var/tmp/assay-release-");
-  t.after(() => rmSync(place, { recursive: true, force: true }));
-  const checkout = join(place, "checkout");
-  cpSync(ROOT, checkout, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
-  const data = dirname(dirname(environment("ASSAY_TEST_IMAGE")));
-  const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  execFileSync(join(checkout, "assay"), ["release", "--data", data, "--output", place], {
-    env: { PATH },
-    stdio: "pipe",
-  });
-  const tarball = readdirSync(place).find((name) => name.endsWith(".tar.gz")) ?? "";
+  const { place, tarball } = makeRelease(t);
   execFileSync("sha256sum", ["--check", "--status", `${tarball}.sha256`], { cwd: place });
   assert.match(readFileSync(join(place, `${tarball}.sha256`), "utf8"), /^[0-9a-f]{64} {2}assay-/);
 

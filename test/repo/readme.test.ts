@@ -170,6 +170,7 @@ test("every package that set-up may install is told", () => {
     read("setup/packages-release"),
     read("setup/packages-test"),
     read("setup/packages-full"),
+    read("setup/packages-long"),
   ]
     .flatMap((file) => file.split("\n"))
     .filter((line) => /^[a-z]/.test(line))

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
@@ -33,6 +33,19 @@ test("the certificate holds for this machine's names, and its authority for no o
     encoding: "utf8",
   });
   assert.match(text, /Name Constraints: critical\s+Permitted:\s+DNS:localhost/);
+});
+
+test("root that may not change what is others' makes a certificate, and keeps it", () => {
+  using fake = new FakeCheckout();
+  const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
+    mkdir -p "$data/log"; make_certificate; make_certificate`;
+  const without = ["--bounding-set", "-fowner", "sh", "-euc", script, "sh"];
+  const { status, stderr } = spawnSync("setpriv", [...without, resolve(import.meta.dirname, "../.."), fake.data], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, stderr);
+  const { mode, uid } = statSync(join(fake.data, "tls/server.key"));
+  assert.deepEqual([mode & 0o777, uid !== 0], [0o400, true]);
 });
 
 test("a host's name may be as long as the kernel lets it be", () => {

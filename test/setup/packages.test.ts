@@ -7,9 +7,11 @@ import { test } from "node:test";
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 
 /** What set-up would see to for a command, by its own words. */
-function needed(command: string, mode = "plain"): string[] {
+function needed(command: string, mode = "plain", long = "no"): string[] {
   const script = `checkout=$1 command=$2 test_mode=$3; . "$checkout/setup/release.sh"; . "$checkout/setup/machine.sh"; needed_packages`;
-  return execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, mode], { encoding: "utf8" }).trim().split("\n");
+  const env = { ...process.env, ASSAY_TEST_LONG: long };
+  const words = execFileSync("sh", ["-c", script, "sh", CHECKOUT, command, mode], { encoding: "utf8", env });
+  return words.trim().split("\n");
 }
 
 function listed(file: string): string[] {
@@ -36,4 +38,16 @@ test("packages that the full test alone needs are installed by it and by nothing
     assert.equal(needed("serve", "full").includes(name), false, name);
   }
   for (const name of listed("packages-test")) assert.ok(needed("test", "full").includes(name), name);
+});
+
+test("packages that long trials alone need are installed by them, and by the full test", () => {
+  const long = listed("packages-long");
+  assert.ok(long.includes("podman"));
+  for (const name of long) {
+    assert.ok(needed("test", "plain", "yes").includes(name), name);
+    assert.ok(needed("test", "full").includes(name), name);
+    for (const command of ["test", "serve"]) assert.equal(needed(command).includes(name), false, command);
+    assert.equal(needed("serve", "plain", "yes").includes(name), false, name);
+  }
+  for (const name of listed("packages-full")) assert.equal(needed("test", "plain", "yes").includes(name), false, name);
 });

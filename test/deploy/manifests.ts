@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, parseAllDocuments } from "yaml";
+import { ROOT } from "../repo/documents.ts";
+
+/** As compose.yaml has it, with the defaults of its variables; keys that are not here are an error of the types. */
+export interface ComposeService {
+  readonly image: string;
+  readonly pull_policy?: string;
+  readonly profiles?: readonly string[];
+  readonly command?: readonly string[];
+  readonly user?: string;
+  readonly hostname?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly cap_add?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly cgroup?: string;
+  readonly pids_limit?: number;
+  readonly stop_grace_period?: string;
+  readonly restart?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly tmpfs?: readonly string[];
+  readonly healthcheck?: { readonly test: readonly string[]; readonly interval: string };
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+}
+
+const read = (path: string) => readFileSync(join(ROOT, "deploy", path), "utf8");
+
+export const CONTAINERFILE = read("container/Containerfile");
+
+export function composeServices(): Readonly<Record<string, ComposeService>> {
+  const text = read("container/compose.yaml").replace(/\$\{\w+:-([^}]*)\}/g, "$1");
+  return parse(text, { merge: true }).services;
+}
+
+/** Whatever a manifest may hold; what a test looks for in it is there, or the test fails. */
+// biome-ignore lint/suspicious/noExplicitAny: a manifest is what Kubernetes says it is, and its own schema is asked
+type Manifest = any;
+
+export function manifests(): readonly Manifest[] {
+  const { resources } = parse(read("kubernetes/kustomization.yaml"));
+  return (resources as string[]).flatMap((name) => {
+    const documents = parseAllDocuments(read(`kubernetes/${name}`));
+    return documents.map((document) => document.toJS({ maxAliasCount: 0 }));
+  });
+}
+
+export function manifest(kind: string, name: string): Manifest {
+  return manifests().find((one) => one.kind === kind && one.metadata.name === name);
+}

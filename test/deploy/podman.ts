@@ -1,0 +1,111 @@
+import { execFileSync, type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { ROOT } from "../repo/documents.ts";
+import { CONTAINERFILE, type ComposeService } from "./manifests.ts";
+import { makeRelease, PATH } from "./release.ts";
+
+/** What has no meaning for one container alone, or that only starts it again. */
+const WITHOUT_MEANING = ["image", "command", "profiles", "depends_on", "restart", "stop_grace_period", "ports"];
+
+const each = (option: string) => (value: unknown) => (value as readonly string[]).flatMap((one) => [option, one]);
+
+/** What compose.yaml says, as podman takes it. */
+const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
+  read_only: (value) => [`--read-only=${value}`, "--read-only-tmpfs=false"],
+  cap_drop: each("--cap-drop"),
+  // No engine can give what its machine lacks, and some machines have no SYS_RESOURCE to give.
+  cap_add: (value) => each("--cap-add")((value as readonly string[]).filter(machineHas)),
+  security_opt: each("--security-opt"),
+  cgroup: (value) => ["--cgroupns", String(value)],
+  pids_limit: (value) => ["--pids-limit", String(value)],
+  pull_policy: (value) => [`--pull=${value}`],
+  user: (value) => ["--user", String(value)],
+  hostname: (value) => ["--hostname", String(value)],
+  environment: (value) =>
+    Object.entries(value as object).flatMap(([name, text]) => ["--env", `${name}=${String(text)}`]),
+  volumes: each("--volume"),
+  tmpfs: each("--tmpfs"),
+  healthcheck: () => ["--no-healthcheck"], // the trial asks by itself
+};
+
+/** A key of compose.yaml that nobody has thought of here fails the trial: it would try something else. */
+function options(service: ComposeService, network = "none"): string[] {
+  const said = Object.entries(service).flatMap(([key, value]) => {
+    const option = OPTIONS[key];
+    if (!option && !WITHOUT_MEANING.includes(key)) throw new Error(`compose.yaml has '${key}', and the trial does not`);
+    return option?.(value) ?? [];
+  });
+  // What an engine raises by itself may be more than the machine has to give.
+  const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
+  return ["--network", network, ...limits, ...said, service.image];
+}
+
+const SYS_RESOURCE = 24n;
+
+function machineHas(capability: string): boolean {
+  if (capability !== "SYS_RESOURCE") return true;
+  const [, set = "0"] = /^CapBnd:\t([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  return ((BigInt(`0x${set}`) >> SYS_RESOURCE) & 1n) === 1n;
+}
+
+/** The image of a release of this checkout, made by the Containerfile, and containers of it; all of it goes with the test. */
+export class Podman {
+  readonly place: string;
+
+  constructor(t: TestContext) {
+    const { place, tarball } = makeRelease(t);
+    this.place = place;
+    t.after(() => this.#remove());
+    const context = join(place, "context");
+    mkdirSync(context);
+    execFileSync("mv", [join(place, tarball), context]);
+    this.#makeBase();
+    const file = join(ROOT, "deploy/container/Containerfile");
+    // As an engine builds in a cluster: without a privilege of its own. No engine's store is asked for the base.
+    const how = ["--isolation", "chroot", "--network", "host", "--pull=never", "--format", "docker"];
+    this.ok("build", ...how, "--tag", "assay", "--file", file, context);
+  }
+
+  /** The base has to come from somewhere, and tests pull nothing: Debian's own packages, under the name that FROM has. */
+  #makeBase(): void {
+    const [, name = "", suite = ""] = /^FROM (\S+:(\w+)-slim)$/m.exec(CONTAINERFILE) ?? [];
+    const tar = join(this.place, "base.tar");
+    const options = ["--quiet", "--mode=root", "--variant=minbase", suite, tar];
+    execFileSync("unshare", ["--mount", "mmdebstrap", ...options], { env: { PATH }, stdio: "pipe" });
+    this.ok("import", tar, name);
+    rmSync(tar);
+  }
+
+  run(...args: string[]): SpawnSyncReturns<string> {
+    const stores = ["--root", join(this.place, "storage"), "--runroot", join(this.place, "run"), "--runtime", "runc"];
+    return spawnSync("podman", [...stores, ...args], { env: { PATH }, encoding: "utf8", maxBuffer: 1 << 26 });
+  }
+
+  ok(...args: string[]): string {
+    const { status, stdout, stderr } = this.run(...args);
+    if (status !== 0) throw new Error(`podman ${args.join(" ")}: ${status}\n${stdout}${stderr}`);
+    return stdout.trim();
+  }
+
+  /** Started as compose.yaml says of the service, but without a network, or in the machine's. */
+  start(name: string, service: ComposeService, network: "none" | "host" = "none"): void {
+    this.ok("run", "--detach", "--name", name, ...options(service, network), ...(service.command ?? []));
+  }
+
+  /** Another command in such a container, to its end. */
+  once(service: ComposeService, ...command: string[]): SpawnSyncReturns<string> {
+    return this.run("run", "--rm", ...options(service), ...command);
+  }
+
+  exec(name: string, ...command: string[]): SpawnSyncReturns<string> {
+    return this.run("exec", name, ...command);
+  }
+
+  #remove(): void {
+    this.run("rm", "--all", "--force", "--volumes", "--time", "30");
+    this.run("image", "umount", "--all");
+    this.run("system", "reset", "--force");
+  }
+}

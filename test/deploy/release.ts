@@ -1,0 +1,23 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { TestContext } from "node:test";
+import { environment } from "../launcher/launcher.ts";
+import { ROOT } from "../repo/documents.ts";
+
+export const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** A release of this checkout, for a test's duration: its tarball, in a directory with room for what is made of it. */
+export function makeRelease(t: TestContext): { place: string; tarball: string } {
+  // No data directory may be above a checkout, and the tests' own is.
+  const place = mkdtempSync("/var/tmp/assay-release-");
+  t.after(() => rmSync(place, { recursive: true, force: true }));
+  const checkout = join(place, "checkout");
+  cpSync(ROOT, checkout, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  const data = dirname(dirname(environment("ASSAY_TEST_IMAGE")));
+  execFileSync(join(checkout, "assay"), ["release", "--data", data, "--output", place], {
+    env: { PATH },
+    stdio: "pipe",
+  });
+  return { place, tarball: readdirSync(place).find((name) => name.endsWith(".tar.gz")) ?? "" };
+}
