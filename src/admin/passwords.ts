@@ -38,6 +38,7 @@ type Cost = Pick<Argon2Parameters, "memory" | "passes" | "parallelism">;
 
 /** What looks the same on two keyboards is the same password. */
 function digest(password: string, nonce: Buffer, cost: Cost, tagLength: number): Promise<Buffer> {
+  const derive = promisify(crypto.argon2);
   return derive("argon2id", { message: password.normalize("NFC"), nonce, tagLength, ...cost });
 }
 
