@@ -13,6 +13,7 @@ use_software() {
   modules=${node%/node_modules/*}
   launcher=$(readlink -f -- "$software/current/launcher")/assay-launcher
   image=$(readlink -f -- "$software/current/image")
+  dashboard=$(readlink -f -- "$software/current/dashboard")
 }
 
 # about_machine COMMAND: those that are about a machine, or a checkout.

@@ -117,6 +117,35 @@ test("the authority of receivers is a file; a flag may name it from where one st
   assert.throws(() => loadConfig({}, { ASSAY_WEBHOOK_CA: "ca.pem" }), /ASSAY_WEBHOOK_CA.*absolute/);
 });
 
+test("a provider is named whole, with its secret or a file with it, or not at all", () => {
+  const [issuer, id] = ["https://id.example.com/realms/us", "assay"];
+  const names = { ASSAY_OIDC_ISSUER: issuer, ASSAY_OIDC_CLIENT_ID: id };
+  assert.equal(loadConfig({}, {}).oidc, null);
+  const known = { issuer, clientId: id, caPath: null };
+  assert.deepEqual(loadConfig({}, { ...names, ASSAY_OIDC_CLIENT_SECRET: "s" }).oidc, {
+    ...known,
+    clientSecret: { text: "s" },
+  });
+  assert.deepEqual(loadConfig({}, { ...names, ASSAY_OIDC_CLIENT_SECRET_FILE: "/s", ASSAY_OIDC_CA: "/ca" }).oidc, {
+    ...known,
+    clientSecret: { path: "/s" },
+    caPath: "/ca",
+  });
+  for (const half of [
+    names,
+    { ASSAY_OIDC_ISSUER: issuer, ASSAY_OIDC_CLIENT_SECRET: "s" },
+    { ASSAY_OIDC_CLIENT_ID: id, ASSAY_OIDC_CLIENT_SECRET: "s" },
+    { ASSAY_OIDC_CA: "/ca" },
+    { ...names, ASSAY_OIDC_CLIENT_SECRET: "s", ASSAY_OIDC_CLIENT_SECRET_FILE: "/s" },
+  ]) {
+    assert.throws(() => loadConfig({}, half), /ASSAY_OIDC_ISSUER, .* belong together/, JSON.stringify(half));
+  }
+  for (const wrong of ["http://id.example.com", "id.example.com", "https://id.example.com/?x=1"]) {
+    const settings = { ...names, ASSAY_OIDC_ISSUER: wrong, ASSAY_OIDC_CLIENT_SECRET: "s" };
+    assert.throws(() => loadConfig({}, settings), /ASSAY_OIDC_ISSUER: must be a URL that begins with https:/, wrong);
+  }
+});
+
 test("a value that makes no sense is refused by name", () => {
   const wrong: Record<string, string>[] = [
     { ASSAY_WORKERS: "0" },

@@ -78,8 +78,8 @@ test("beyond the bound of failures, an address has its keys looked up one at a t
     await sleep(5);
     return findCaller(hash).finally(() => looking.now--);
   });
-  await Promise.all(Array.from({ length: 120 }, () => ask({ path: "/", key: null })));
-  const guesses = Array.from({ length: 40 }, () => ask({ path: "/", key: `assay_live_${"a".repeat(32)}` }));
+  await Promise.all(Array.from({ length: 120 }, () => ask({ path: "/api", key: null })));
+  const guesses = Array.from({ length: 40 }, () => ask({ path: "/api", key: `assay_live_${"a".repeat(32)}` }));
   const valid = Array.from({ length: 5 }, () => ask({ path: "/api/health" }));
   assert.ok((await Promise.all(guesses)).every(({ status }) => status === 429));
   assert.ok((await Promise.all(valid)).every(({ status }) => status === 200));

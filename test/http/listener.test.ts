@@ -163,7 +163,7 @@ test("every answer has the same protecting headers and an id of its own", LIMIT,
   const answers = [
     await ask({ path: "/api/health" }),
     await submit(),
-    await ask({ path: "/", key: null }),
+    await ask({ path: "/api", key: null }),
     await ask({ path: "/api/submit" }),
     await submit("{"),
     await ask({ path: "/%zz" }),

@@ -38,19 +38,19 @@ test("a proxy by a socket file is whoever may open it; HTTPS and the client's ad
   assert.equal((await ask({ path: "/api/health", headers: from("unknown, 10.0.0.1") })).status, 200);
   assert.equal((await ask({ path: "/api/health" })).status, 403);
   assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "http" } })).status, 403);
-  const many = Array.from({ length: 121 }, () => ask({ path: "/", key: null, headers: from("203.0.113.1") }));
+  const many = Array.from({ length: 121 }, () => ask({ path: "/api", key: null, headers: from("203.0.113.1") }));
   assert.ok((await Promise.all(many)).some(({ status }) => status === 429));
-  assert.equal((await ask({ path: "/", key: null, headers: from("203.0.113.2, 10.0.0.1") })).status, 401);
-  assert.equal((await ask({ path: "/", key: null, headers: from("203.0.113.9, 203.0.113.1") })).status, 429);
+  assert.equal((await ask({ path: "/api", key: null, headers: from("203.0.113.2, 10.0.0.1") })).status, 401);
+  assert.equal((await ask({ path: "/api", key: null, headers: from("203.0.113.9, 203.0.113.1") })).status, 429);
 });
 
 test("behind a proxy, failures are counted by the client's address", async (t) => {
   const { ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.1"] } });
   const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
-  const many = Array.from({ length: 121 }, () => ask({ path: "/", key: null, headers: from("203.0.113.1") }));
+  const many = Array.from({ length: 121 }, () => ask({ path: "/api", key: null, headers: from("203.0.113.1") }));
   assert.ok((await Promise.all(many)).some(({ status }) => status === 429));
-  assert.equal((await ask({ path: "/", key: null, headers: from("203.0.113.2") })).status, 401);
-  const six = Array.from({ length: 121 }, (_, i) => ask({ path: "/", key: null, headers: from(`2001:db8::${i}`) }));
+  assert.equal((await ask({ path: "/api", key: null, headers: from("203.0.113.2") })).status, 401);
+  const six = Array.from({ length: 121 }, (_, i) => ask({ path: "/api", key: null, headers: from(`2001:db8::${i}`) }));
   assert.ok(
     (await Promise.all(six)).some(({ status }) => status === 429),
     "one /64 is one address",
@@ -90,7 +90,7 @@ test("a request that arrives while the service closes is told so", async (t) => 
 
 test("every answer has a request id and is not cached", async (t) => {
   const { ask } = await startHttp(t);
-  const [first, second] = [await ask({ path: "/api/health" }), await ask({ path: "/", key: null })];
+  const [first, second] = [await ask({ path: "/api/health" }), await ask({ path: "/api", key: null })];
   assert.notEqual(first.headers["x-request-id"], second.headers["x-request-id"]);
   assert.match(String(second.headers["x-request-id"]), /^[0-9a-f-]{36}$/);
   assert.equal(first.headers["cache-control"], "no-store");

@@ -14,7 +14,7 @@ async function software(fake: FakeCheckout): Promise<string> {
 test("set-up of the software alone makes what runs, and neither a certificate nor a place for a service", async () => {
   using fake = new FakeCheckout();
   await software(fake);
-  assert.deepEqual(fake.list("current").sort(), ["app", "environment", "image", "launcher", "node", "uses"]);
+  assert.deepEqual(fake.list("current").sort(), ["app", "dashboard", "environment", "image", "launcher", "node", "uses"]);
   for (const name of ["tls", "db", "keys"]) assert.equal(existsSync(join(fake.data, name)), false, name);
   const both = await fake.run("set-up", "software", "--no-worker");
   assert.deepEqual([both.code, /services and workers alike/.test(both.stderr)], [2, true]);

@@ -1,0 +1,501 @@
+import type { SubmissionRecord } from "../../domain/record.ts";
+
+/**
+ * What the dashboard asks and is answered, as JSON below /dashboard/api. Both sides are compiled against this file: the
+ * routes of this directory answer with these types, and the page in dashboard/ imports nothing else of the service.
+ * Times are ISO 8601 text, durations milliseconds, sizes bytes. A list is never cut off in silence: it is whole, or has `next`.
+ */
+
+/** An error: the text is for the person. */
+export interface Problem {
+  readonly error: string;
+}
+
+// ---- who you are: /session, /welcome, /invitations
+
+/** GET /session, without a session too. */
+export interface Session {
+  /** Null: nobody is signed in. */
+  readonly person: Person | null;
+  /** Nobody has an account here yet: the one-time link of `assay serve` makes the first administrator. */
+  readonly empty: boolean;
+  /** What the button says; null: there is no OpenID Connect provider. */
+  readonly provider: string | null;
+  readonly version: string;
+}
+
+export interface Person {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  /** Sees and changes everything; others what belongs to their accounts. */
+  readonly administrator: boolean;
+  /** Those that the person may look at, by name; for an administrator, all. */
+  readonly accounts: readonly AccountRef[];
+}
+
+export interface AccountRef {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** POST /session → Session; 401 for a wrong pair, 429 for too many. DELETE /session → 204. */
+export interface SignIn {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** GET /invitations/:token → what it is for; 404 when it was used, has expired or never was. */
+export interface Invitation {
+  readonly kind: "first" | "invite" | "reset";
+  /** Null where the person chooses. */
+  readonly email: string | null;
+  readonly account: string | null;
+  readonly expiresAt: string;
+}
+
+/** POST /invitations/:token → Session: uses it up, and signs the person in. */
+export interface Acceptance {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** PATCH /me → Person. */
+export interface MyChanges {
+  readonly name?: string;
+  readonly password?: { readonly current: string; readonly next: string };
+}
+
+// ---- members: /members
+
+/** GET /members[?account=ID] → Members; administrators: all, others: those of their accounts. */
+export interface Members {
+  readonly members: readonly Member[];
+  /** Links that nobody has used yet. */
+  readonly invited: readonly Invited[];
+}
+
+export interface Member {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly administrator: boolean;
+  readonly accounts: readonly AccountRef[];
+  readonly signsInWith: readonly ("password" | "provider")[];
+  readonly createdAt: string;
+  readonly seenAt: string | null;
+  readonly disabledAt: string | null;
+}
+
+export interface Invited {
+  readonly id: string;
+  readonly email: string;
+  readonly kind: "invite" | "reset";
+  readonly account: string | null;
+  readonly administrator: boolean;
+  readonly expiresAt: string;
+}
+
+/** POST /members/invitations → Link, shown once. `accountId` null only with `administrator`. */
+export interface NewInvitation {
+  readonly email: string;
+  readonly accountId: string | null;
+  readonly administrator: boolean;
+}
+
+/** POST /members/:id/reset → Link too. */
+export interface Link {
+  readonly url: string;
+  readonly expiresAt: string;
+}
+
+/** PATCH /members/:id (administrators) → Member. DELETE /members/invitations/:id → 204. */
+export interface MemberChanges {
+  readonly administrator?: boolean;
+  readonly disabled?: boolean;
+  readonly accountIds?: readonly string[];
+}
+
+// ---- overview: /overview, /health
+
+export const WINDOWS = ["1h", "24h", "7d", "30d"] as const;
+export type Window = (typeof WINDOWS)[number];
+
+/** GET /overview?window=1h[&account=ID] → Overview. Without an account: all that the person may see. */
+export interface Overview {
+  readonly now: Now;
+  readonly history: History;
+}
+
+/** GET /overview/now[?account=ID] → Now; cheap, for every few seconds. */
+export interface Now {
+  readonly at: string;
+  readonly pending: number;
+  readonly oldestPendingMs: number;
+  readonly running: number;
+  /** Submissions that all workers can run at once. */
+  readonly slots: number;
+  readonly deliveriesDue: number;
+  readonly ready: boolean;
+}
+
+export interface History {
+  readonly window: Window;
+  /** Milliseconds of one bucket. */
+  readonly bucketMs: number;
+  /** Oldest first, none missing; the last one has just begun. */
+  readonly buckets: readonly Bucket[];
+}
+
+export interface Bucket {
+  readonly at: string;
+  /** How many ended, by verdict; those that did not occur are absent. */
+  readonly verdicts: Readonly<Record<string, number>>;
+  /** Of those: ended as `error`. */
+  readonly errors: number;
+  /** From accepted to begun, and from begun to ended; null where nothing ended. Upper bound of the bin that has it. */
+  readonly waitMs: Percentiles | null;
+  readonly runMs: Percentiles | null;
+}
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** GET /health → Health. */
+export interface Health {
+  readonly ready: boolean;
+  readonly cgroupBackend: string | null;
+  readonly checks: readonly HealthCheck[];
+  readonly database: { readonly kind: "SQLite" | "PostgreSQL"; readonly latencyMs: number | null };
+}
+
+export interface HealthCheck {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What it means and what to do, in the doctor's words; only where something does not work. */
+  readonly means?: string;
+  readonly remedy?: string;
+}
+
+// ---- projects, keys, webhooks
+
+/** GET /projects → Project[]; POST → Project; PATCH /projects/:id → Project. */
+export interface Project {
+  readonly id: string;
+  readonly name: string;
+  readonly account: AccountRef;
+  readonly createdAt: string;
+  readonly archivedAt: string | null;
+  readonly liveKeys: number;
+  readonly endpoints: number;
+}
+
+export interface NewProject {
+  readonly name: string;
+  readonly accountId: string;
+}
+
+export interface ProjectChanges {
+  readonly name?: string;
+  readonly archived?: boolean;
+}
+
+/** GET /keys[?project=ID] → Key[], newest first. */
+export interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly account: AccountRef;
+  readonly project: { readonly id: string; readonly name: string } | null;
+  /** First characters of the key. */
+  readonly prefix: string;
+  /** Its own limits; null: the tier's. */
+  readonly requestsPerMinute: number | null;
+  readonly concurrency: number | null;
+  /** What holds: its own, or its tier's. */
+  readonly limits: { readonly requestsPerMinute: number; readonly concurrency: number };
+  /** Now: requests of the last minute, submissions that wait and run. */
+  readonly usage: { readonly requests: number; readonly pending: number; readonly running: number };
+  readonly profiles: readonly string[];
+  readonly defaultProfile: string;
+  readonly state: "live" | "expired" | "revoked";
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+  readonly expiresAt: string | null;
+  readonly replaces: string | null;
+  readonly lastUsedAt: string | null;
+  /** Nobody has it: runs of the playground are counted by it. */
+  readonly ofPlayground: boolean;
+}
+
+/** POST /keys → MadeKey. PATCH /keys/:id (KeyLimits) → Key. POST /keys/:id/revoke → Key. */
+export interface NewKey extends Partial<KeyLimits> {
+  readonly name: string;
+  readonly projectId: string;
+}
+
+/** Only administrators may set what exceeds the tier. */
+export interface KeyLimits {
+  readonly requestsPerMinute: number | null;
+  readonly concurrency: number | null;
+  readonly profiles: readonly string[];
+  readonly defaultProfile: string;
+}
+
+/** POST /keys/:id/rotate → MadeKey: the old one goes on for the overlap. */
+export interface Rotation {
+  readonly overlapMs: number;
+}
+
+/** The secret is there this once. */
+export interface MadeKey {
+  readonly key: Key;
+  readonly secret: string;
+}
+
+/** GET /endpoints[?project=ID] → Endpoint[]; DELETE /endpoints/:id → 204. */
+export interface Endpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly project: { readonly id: string; readonly name: string };
+  readonly account: AccountRef;
+  readonly signing: "standard" | "raw";
+  readonly active: boolean;
+  readonly createdAt: string;
+  /** How the newest deliveries ended. */
+  readonly recent: { readonly delivered: number; readonly failed: number; readonly pending: number };
+}
+
+/** POST /endpoints → MadeEndpoint. PATCH /endpoints/:id → Endpoint. POST /endpoints/:id/rotate-secret → MadeEndpoint. */
+export interface NewEndpoint {
+  readonly projectId: string;
+  readonly url: string;
+  readonly signing?: "standard" | "raw";
+}
+
+export interface EndpointChanges {
+  readonly active?: boolean;
+  readonly signing?: "standard" | "raw";
+}
+
+export interface MadeEndpoint {
+  readonly endpoint: Endpoint;
+  readonly secret: string;
+  /** What the operator should know of that address; null: nothing. */
+  readonly caution: string | null;
+}
+
+/** POST /endpoints/:id/test → Delivery, when its one attempt is over. */
+/** GET /deliveries?endpoint=ID|submission=ID[&before=ID] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
+export interface Deliveries {
+  readonly deliveries: readonly Delivery[];
+  readonly next: string | null;
+}
+
+export interface Delivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly submissionId: string | null;
+  readonly webhookId: string;
+  readonly kind: "result" | "replay" | "test";
+  readonly state: "pending" | "delivered" | "failed";
+  readonly createdAt: string;
+  readonly nextAt: string | null;
+  readonly endedAt: string | null;
+  /** Why it failed without an attempt. */
+  readonly reason: string | null;
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly at: string;
+    readonly latencyMs: number;
+    readonly status: number | null;
+    readonly error: string | null;
+    /** How the answer began, without characters that control anything. */
+    readonly answer: string | null;
+  }[];
+}
+
+// ---- submissions and the playground
+
+/** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
+export interface Submissions {
+  readonly submissions: readonly SubmissionRow[];
+  /** For `before`; null: there are no older ones. */
+  readonly next: string | null;
+}
+
+export interface SubmissionRow {
+  readonly id: string;
+  readonly status: SubmissionRecord["status"];
+  readonly verdict: string | null;
+  readonly language: string;
+  readonly profile: string;
+  readonly account: AccountRef;
+  readonly project: { readonly id: string; readonly name: string } | null;
+  readonly key: { readonly id: string; readonly name: string };
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly completedAt: string | null;
+}
+
+/** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → the record alone, as a download. */
+export interface SubmissionDetail {
+  readonly row: SubmissionRow;
+  readonly record: SubmissionRecord;
+  readonly code: string;
+  readonly stdin: string;
+  readonly attempts: number;
+  /** The verdict in a sentence or two for somebody who is new to it, and why it was not a neighbour of it; null until it ended. */
+  readonly explanation: Explanation | null;
+  readonly timeline: readonly Span[];
+  readonly usage: readonly Usage[];
+  readonly proofs: readonly Proof[];
+  readonly deliveries: readonly Delivery[];
+}
+
+export interface Explanation {
+  readonly title: string;
+  readonly text: string;
+  /** "Why not RE?" and the like. */
+  readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
+}
+
+/** What is not known (a compile step of an old record) is absent. */
+export interface Span {
+  readonly name: "queued" | "compile" | "run" | "teardown";
+  readonly startMs: number;
+  readonly ms: number;
+}
+
+/** Of the execute step. */
+export interface Usage {
+  readonly name: "cpu" | "wall" | "memory" | "processes" | "stdout" | "stderr";
+  readonly used: number;
+  readonly limit: number;
+  readonly unit: "ms" | "bytes" | "count";
+  /** This is what ended it. */
+  readonly met: boolean;
+}
+
+/** A field of the evidence, and what it proves. */
+export interface Proof {
+  /** As in the record: `limits.cgroup.oom_kill_events`. */
+  readonly field: string;
+  readonly value: string;
+  readonly meaning: string;
+}
+
+/** POST /submissions → {id}: a run of the playground, counted by the account's key of the playground. */
+export interface NewSubmission {
+  readonly accountId: string;
+  readonly language: string;
+  readonly code: string;
+  readonly stdin: string;
+  readonly profile: "judge" | "agent";
+}
+
+/** POST /submissions/:id/again → {id}: the same program once more, by the playground's key. */
+export interface Accepted {
+  readonly id: string;
+}
+
+/**
+ * GET /submissions/:id/live → text/event-stream; one event each: `status` (pending, running), `stdout` and `stderr`
+ * (JSON: {at: offset in bytes, text}), at last `ended` (SubmissionDetail), then the end of the stream. Begins with what is there.
+ */
+export type LiveEvent =
+  | { readonly event: "status"; readonly data: { readonly status: "pending" | "running" } }
+  | { readonly event: "stdout" | "stderr"; readonly data: { readonly at: number; readonly text: string } }
+  | { readonly event: "ended"; readonly data: SubmissionDetail };
+
+// ---- languages, nodes, audit, settings
+
+/** GET /languages → Language[]: those that are configured, whether proven or not. */
+export interface Language {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly version: string;
+  readonly available: boolean;
+  readonly detail: string;
+  /** As it is compiled and run. */
+  readonly compile: string | null;
+  readonly execute: string;
+  readonly limits: Readonly<
+    Record<"judge" | "agent", { readonly compile: StepLimits | null; readonly execute: StepLimits }>
+  >;
+  /** Programs to begin with: hello, and one for each verdict, hostile ones among them. */
+  readonly examples: readonly Example[];
+}
+
+export interface StepLimits {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly fileBytes: number;
+}
+
+export interface Example {
+  readonly title: string;
+  readonly verdict: string;
+  readonly code: string;
+  readonly stdin: string;
+}
+
+/** GET /nodes → Node[]: the workers. */
+export interface Node {
+  readonly id: string;
+  readonly slots: number;
+  readonly languages: readonly string[];
+  readonly ready: boolean;
+  readonly cgroupBackend: string | null;
+  readonly checks: readonly HealthCheck[];
+  readonly provenAt: string | null;
+  readonly running: number;
+}
+
+/** GET /audit?account=&before=&limit=100 → Audit, newest first. */
+export interface Audit {
+  readonly entries: readonly AuditEntry[];
+  readonly next: string | null;
+}
+
+export interface AuditEntry {
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly account: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id → Account. */
+export interface Settings {
+  /** Null: records are kept for ever. From the service's settings; it cannot be changed here. */
+  readonly retentionMs: number | null;
+  readonly maxPending: number;
+  readonly tiers: readonly Tier[];
+  readonly accounts: readonly Account[];
+}
+
+export interface Tier {
+  readonly name: string;
+  readonly requestsPerMinute: number;
+  readonly concurrency: number;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: string;
+  readonly createdAt: string;
+}
+
+export interface NewAccount {
+  readonly name: string;
+  readonly tier: string;
+}
