@@ -88,7 +88,8 @@ export async function ensureAccount(
 
 /** @throws AdminError when no account has that name or id. */
 export async function findAccount(store: Store, which: string): Promise<Account> {
-  const account = (await store.accounts.list()).find(({ id, name }) => id === which || name === which);
+  const all = await store.accounts.list();
+  const account = all.find(({ id }) => id === which) ?? all.find(({ name }) => name === which);
   if (!account) throw new AdminError(`there is no account ${which}`);
   return account;
 }

@@ -25,8 +25,8 @@ export async function listAudit(
   { max, account }: { readonly max: number; readonly account?: string | undefined },
 ): Promise<AuditView[]> {
   if (max < 1 || max > MAX_ENTRIES) throw new AdminError(`from 1 to ${MAX_ENTRIES} entries can be listed`);
-  const accountId = account === undefined ? undefined : (await findAccount(store, account)).id;
-  const entries = await store.audit.list({ max, accountId });
+  const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
+  const entries = await store.audit.list({ max, accountIds });
   return entries.map(({ atMs, actor, action, subject, accountName, detail }) => {
     return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
   });
