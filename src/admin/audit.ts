@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
@@ -27,7 +28,9 @@ export async function listAudit(
   if (max < 1 || max > MAX_ENTRIES) throw new AdminError(`from 1 to ${MAX_ENTRIES} entries can be listed`);
   const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
   const entries = await store.audit.list({ max, accountIds });
-  return entries.map(({ atMs, actor, action, subject, accountName, detail }) => {
-    return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
-  });
+  return entries.map(auditView);
+}
+
+export function auditView({ atMs, actor, action, subject, accountName, detail }: AuditEntry): AuditView {
+  return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
 }

@@ -109,6 +109,9 @@ export interface AccountStore {
   /** Oldest first. */
   list(): Promise<Account[]>;
 
+  /** @returns false when another account has that name, or there is no such account. */
+  rename(id: string, name: string, actor: string): Promise<boolean>;
+
   /** @returns false when there is no such account. @throws when there is no such tier. */
   setTier(id: string, tier: string, actor: string): Promise<boolean>;
 }

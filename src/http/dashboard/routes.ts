@@ -1,9 +1,31 @@
 import type { FastifyInstance } from "fastify";
+import { accountRoutes } from "./accounts.ts";
+import { auditRoutes } from "./audit.ts";
+import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { endpointRoutes } from "./endpoints.ts";
+import { healthRoutes } from "./health.ts";
+import { keyRoutes } from "./keys.ts";
+import { languageRoutes } from "./languages.ts";
+import { nodeRoutes } from "./nodes.ts";
+import { projectRoutes } from "./projects.ts";
 import type { Guard } from "./session.ts";
+import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
+import { tierRoutes } from "./tiers.ts";
 
 /** All routes below /dashboard, one line for each group. */
 export function dashboardRoutes(server: FastifyInstance, d: DashboardDependencies, guard: Guard): void {
   signInRoutes(server, d, guard);
+  healthRoutes(server, d);
+  projectRoutes(server, d);
+  keyRoutes(server, d);
+  endpointRoutes(server, d);
+  deliveryRoutes(server, d);
+  languageRoutes(server, d);
+  nodeRoutes(server, d);
+  auditRoutes(server, d);
+  settingsRoutes(server, d);
+  tierRoutes(server, d);
+  accountRoutes(server, d);
 }
