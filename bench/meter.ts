@@ -52,6 +52,8 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     canonicalLanguage: () => "python",
     maxPending: 1_000,
     holdMs: 1_000,
+    dashboardDir: null,
+    provider: null,
   };
   const server = new HttpServer(own, { kind: "loopback" });
   const port = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { hashKey, newKey, playgroundHash } from "../domain/key.ts";
+import { hashKey, isPlaygroundKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
@@ -115,8 +115,7 @@ export async function rotateKey(
   const old = await findLiveKey(store, which);
   if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
   // Its successor would be a key that somebody has, with what an account's playground may do.
-  if (old.hash === playgroundHash(old.accountId))
-    throw new AdminError("nobody has the playground's key: it cannot be rotated");
+  if (isPlaygroundKey(old)) throw new AdminError("nobody has the playground's key: it cannot be rotated");
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
   const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, most);

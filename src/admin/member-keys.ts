@@ -1,4 +1,4 @@
-import { playgroundHash } from "../domain/key.ts";
+import { isPlaygroundKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
@@ -39,7 +39,7 @@ export async function checkMembersKey(
     );
   }
   const others = (await store.keys.list()).filter(
-    (key) => key.live && key.accountId === accountId && key.hash !== playgroundHash(accountId),
+    (key) => key.live && key.accountId === accountId && !isPlaygroundKey(key),
   );
   const given = new Set([ANYBODYS, ...(has?.profiles ?? []), ...others.flatMap(({ profiles }) => profiles)]);
   const more = (wanted.profiles ?? []).find((profile) => !given.has(profile));
@@ -48,4 +48,10 @@ export async function checkMembersKey(
       `no key of the account ${account.name} may use the profile ${more}; only an administrator may allow it`,
     );
   }
+}
+
+/** @throws AdminError for the playground's key: an account has one for ever, so there is no way back. */
+export function checkMembersRevoke(key: ApiKey): void {
+  if (isPlaygroundKey(key))
+    throw new AdminError("only an administrator may close the playground: it cannot be opened again");
 }

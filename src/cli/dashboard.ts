@@ -1,8 +1,7 @@
 import { AdminError } from "../admin/error.ts";
 import type { Config } from "../config.ts";
 import { clientError } from "../domain/error.ts";
-import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
-import type { Dependencies } from "../http/dependencies.ts";
+import type { ManagementDependencies } from "../http/dashboard/dependencies.ts";
 import type { Languages } from "../languages/load.ts";
 import type { AnnouncedWorker, Store } from "../store/port.ts";
 import { checkUrl } from "../webhooks/guard.ts";
@@ -24,7 +23,7 @@ export interface DashboardOptions {
 }
 
 /** What the dashboard does with other rooms, for `http`, which knows none of them. */
-export function dashboardOf(options: DashboardOptions): Omit<DashboardDependencies, keyof Dependencies> {
+export function dashboardOf(options: DashboardOptions): ManagementDependencies {
   const { config, store, languages, sending, nodes, stopping } = options;
   return {
     sealer: sending.sealer,

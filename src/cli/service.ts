@@ -15,6 +15,7 @@ import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { dashboardOf, nodesOf } from "./dashboard.ts";
 import { ourLanguages } from "./engine.ts";
+import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
@@ -63,6 +64,8 @@ export async function startService(config: Config): Promise<Service> {
     meter,
     maxPending: config.maxPending,
     holdMs: HOLD_MS,
+    dashboardDir: config.dashboardDir,
+    provider: providerOf(config),
   };
   const http = new HttpServer(dependencies, config.transport);
   const slots = () => worker?.engine.slots() ?? null;

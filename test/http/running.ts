@@ -13,6 +13,7 @@ import { ourLanguages } from "../../src/cli/engine.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ProviderSettings } from "../../src/http/dashboard/provider.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
@@ -79,6 +80,9 @@ export interface Options {
   readonly open?: OpenTemporary;
   /** Receivers of webhooks that may be sent to, and whose authority is trusted. */
   readonly receivers?: { readonly ports: readonly number[]; readonly ca: string };
+  /** A built dashboard; without it there is none. */
+  readonly dashboardDir?: string;
+  readonly provider?: ProviderSettings;
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -119,6 +123,8 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,
+      dashboardDir: options.dashboardDir ?? null,
+      provider: options.provider ?? null,
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,
@@ -207,7 +213,7 @@ export async function runPending(
 let made: { certPath: string; keyPath: string } | undefined;
 
 /** A certificate for localhost, made once per test file. */
-function certificate(): { certPath: string; keyPath: string } {
+export function certificate(): { certPath: string; keyPath: string } {
   if (made) return made;
   const directory = mkdtempSync(join(tmpdir(), "assay-tls-"));
   process.once("exit", () => rmSync(directory, { recursive: true }));

@@ -4,9 +4,10 @@ import type { Example } from "../../languages/examples.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { AnnouncedWorker } from "../../store/port.ts";
 import type { Dependencies } from "../dependencies.ts";
+import type { ProviderSettings } from "./provider.ts";
 
-/** What the dashboard needs beside what the server needs; main composes it. */
-export interface DashboardDependencies extends Dependencies, Pick<EndpointRoom, "sealer" | "checkUrl"> {
+/** What members and administrators manage with. */
+export interface ManagementDependencies extends Pick<EndpointRoom, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
   /** Those that are configured, whether proven or not. */
   readonly languages: Languages;
@@ -17,4 +18,12 @@ export interface DashboardDependencies extends Dependencies, Pick<EndpointRoom, 
   readonly databaseKind: "SQLite" | "PostgreSQL";
   /** Null: records are kept for ever. */
   readonly retentionMs: number | null;
+}
+
+/** What the dashboard needs beside what the server needs; main composes it. */
+export interface DashboardDependencies extends Dependencies, ManagementDependencies {
+  /** Where the built page is; null: there is none. */
+  readonly dashboardDir: string | null;
+  /** Who else may say who somebody is; null: passwords alone. */
+  readonly provider: ProviderSettings | null;
 }

@@ -1,6 +1,6 @@
 import { keyView } from "../../admin/key-view.ts";
 import { clientError } from "../../domain/error.ts";
-import { playgroundHash } from "../../domain/key.ts";
+import { isPlaygroundKey } from "../../domain/key.ts";
 import type { Account, ApiKey, KeyUsage } from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
 import type { Key } from "./answers.ts";
@@ -45,6 +45,6 @@ function answer(key: ApiKey, account: Account, usage: KeyUsage): Key {
       concurrency: key.concurrency ?? account.concurrency,
     },
     usage,
-    ofPlayground: key.hash === playgroundHash(key.accountId),
+    ofPlayground: isPlaygroundKey(key),
   };
 }

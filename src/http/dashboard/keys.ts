@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
-import { checkMembersKey, MEMBERS_LIVE_KEYS } from "../../admin/member-keys.ts";
+import { checkMembersKey, checkMembersRevoke, MEMBERS_LIVE_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
 import type { Key, KeyLimits, MadeKey, NewKey, Rotation } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
@@ -81,9 +81,10 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
 
   server.post<ById>(`${KEYS}/:id/revoke`, { config }, async (request): Promise<Key> => {
     const person = personOf(request);
-    const { id } = await ownKey(store, person, request.params.id);
-    await revokeKey(store, id, person.email);
-    return await keyOf(store, person, id);
+    const key = await ownKey(store, person, request.params.id);
+    if (!person.administrator) checkMembersRevoke(key);
+    await revokeKey(store, key.id, person.email);
+    return await keyOf(store, person, key.id);
   });
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createKey } from "../../../src/admin/keys.ts";
-import { playgroundHash } from "../../../src/domain/key.ts";
+import { playgroundKeyId } from "../../../src/domain/key.ts";
 import { enqueue, onEachEngine } from "../../store/temporary.ts";
 import { type Club, entriesOf, NOT_THERE, startClub } from "./club.ts";
 
@@ -107,14 +107,17 @@ onEachEngine((open) => {
       defaultProfile: "agent",
     } as const;
     const { accountId } = other;
-    const hash = playgroundHash(accountId);
-    const playground = { id: "played", accountId, projectId: null, name: "playground", prefix: "", hash, ...limits };
+    const id = playgroundKeyId(accountId);
+    const playground = { id, accountId, projectId: null, name: "playground", prefix: "", hash: "h", ...limits };
     await running.store.keys.add(playground, "test");
     const others = "no key of the account others may use the profile agent; only an administrator may allow it";
     await refused(eve, "POST", "/keys", { name: "k", projectId: other.projectId, profiles: ["agent"] }, others);
     const nobodys = "nobody has the playground's key: it cannot be rotated";
-    await refused(eve, "POST", "/keys/played/rotate", { overlapMs: 0 }, nobodys);
+    await refused(eve, "POST", `/keys/${id}/rotate`, { overlapMs: 0 }, nobodys);
+    const closed = "only an administrator may close the playground: it cannot be opened again";
+    await refused(eve, "POST", `/keys/${id}/revoke`, {}, closed);
     assert.equal((await eve("GET", "/keys")).json[0].ofPlayground, true);
+    assert.equal((await root("POST", `/keys/${id}/revoke`)).json.state, "revoked");
   });
 
   test("a member's account has twenty live keys at most, those of an overlap counted; an administrator makes more", async (t) => {
