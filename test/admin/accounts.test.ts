@@ -70,4 +70,22 @@ onEachEngine((temporaryStore) => {
     }
     assert.deepEqual(await listTiers(store), [tier]);
   });
+
+  test("an account gets another name and another tier, or neither", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id } = await createAccount(store, { name: "acme" }, "alice");
+    await createAccount(store, { name: "other" }, "alice");
+    const all = () => store.accounts.list();
+    const before = await all();
+    const both = { name: "new", tier: "huge" };
+    await assert.rejects(updateAccount(store, id, both, "alice"), /there is no tier huge/);
+    await assert.rejects(
+      updateAccount(store, id, { name: "other", tier: "beta" }, "alice"),
+      /an account other already/,
+    );
+    assert.deepEqual(await all(), before);
+    await store.tiers.set({ name: "huge", requestsPerMinute: 9, concurrency: 9 }, "alice");
+    const { name, tier } = await updateAccount(store, id, both, "alice");
+    assert.deepEqual({ name, tier }, both);
+  });
 });
