@@ -23,6 +23,46 @@ export interface Asked {
   readonly actor: string;
 }
 
+export interface PersonView {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly administrator: boolean;
+  /** By name. */
+  readonly accounts: readonly string[];
+  readonly signsInWith: readonly ("password" | "provider")[];
+  readonly createdAt: string;
+  readonly seenAt: string | null;
+  readonly disabledAt: string | null;
+}
+
+/** Everybody, oldest first. */
+export async function listPeople(store: Store): Promise<PersonView[]> {
+  return (await store.people.list()).map((person) => ({
+    ...personView(person),
+    accounts: person.accounts.map(({ name }) => name),
+  }));
+}
+
+/** What everybody is told alike of a person. */
+export function personView(person: Person): Omit<PersonView, "accounts"> {
+  const { id, email, name, administrator, createdAtMs, seenAtMs, disabledAtMs } = person;
+  const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    id,
+    email,
+    name,
+    administrator,
+    signsInWith: [
+      ...(person.hasPassword ? (["password"] as const) : []),
+      ...(person.hasProvider ? (["provider"] as const) : []),
+    ],
+    createdAt: new Date(createdAtMs).toISOString(),
+    seenAt: iso(seenAtMs),
+    disabledAt: iso(disabledAtMs),
+  };
+}
+
 /** @returns the e-mail as it is compared. @throws AdminError when it is none. */
 export function emailOf(text: string): string {
   const email = text.trim().toLowerCase();

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { invite, reset, updatePerson } from "../../admin/people.ts";
+import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/people-port.ts";
 import type { Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
@@ -83,28 +83,12 @@ function asked(request: FastifyRequest) {
 
 /** Of somebody's accounts, others see those that they share. */
 function memberFor(viewer: SignedIn, person: stored.Person): Member {
-  const { id, email, name, administrator, createdAtMs, seenAtMs, disabledAtMs } = person;
-  return {
-    id,
-    email,
-    name,
-    administrator,
-    accounts: person.accounts.filter((account) => maySee(viewer, account.id)),
-    signsInWith: [
-      ...(person.hasPassword ? ["password" as const] : []),
-      ...(person.hasProvider ? ["provider" as const] : []),
-    ],
-    createdAt: iso(createdAtMs),
-    seenAt: seenAtMs === null ? null : iso(seenAtMs),
-    disabledAt: disabledAtMs === null ? null : iso(disabledAtMs),
-  };
+  return { ...personView(person), accounts: person.accounts.filter((account) => maySee(viewer, account.id)) };
 }
 
 function invitedOf({ id, email, kind, account, administrator, expiresAtMs }: stored.Invitation): Invited[] {
   if (kind === "first" || email === null) return [];
-  return [{ id, email, kind, account: account?.name ?? null, administrator, expiresAt: iso(expiresAtMs) }];
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
+  return [
+    { id, email, kind, account: account?.name ?? null, administrator, expiresAt: new Date(expiresAtMs).toISOString() },
+  ];
 }
