@@ -104,10 +104,7 @@ onEachEngine((temporaryStore) => {
     ] as const) {
       assert.equal(await store.accounts.rename(which, name, "b"), false);
     }
-    assert.deepEqual(
-      (await store.accounts.list()).map(({ name }) => name),
-      ["uno", "two"],
-    );
+    assert.deepEqual((await store.accounts.list()).map(({ name }) => name).sort(), ["two", "uno"]);
     const entries = (await store.audit.list({ max: 10 })).filter(({ action }) => action === "account.rename");
     assert.deepEqual(
       entries.map(({ actor, subject, accountId, detail }) => [actor, subject, accountId, detail]),
