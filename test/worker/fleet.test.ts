@@ -8,6 +8,7 @@ import { Fleet } from "../../src/worker/fleet.ts";
 import { onEachEngine } from "../store/temporary.ts";
 
 const LIMIT = { timeout: 20_000 };
+const PATIENT = { timeout: 60_000 };
 const LEASE_MS = 600;
 const PROVEN: Readiness = {
   ready: true,
@@ -95,6 +96,35 @@ onEachEngine((temporaryStore) => {
       detail: "1 of 2 have just proven every control",
     });
   });
+
+  test(
+    "each worker is asked by itself, and one that proves nothing then is not ready, nor waited for long",
+    PATIENT,
+    async (t) => {
+      const { store, clock } = await temporaryStore(t);
+      clock.nowMs = Date.now();
+      const shared = { store, leaseMs: 60_000, log: pino({ level: "silent" }) };
+      const fleet = await Fleet.start({ ...shared, proofHoldsMs: 60_000 });
+      const broken = Object.assign(new Said(), { proof: notReady("no launcher") });
+      const begun = Promise.resolve();
+      const announcers = [new Said(), broken].map((worker, id) =>
+        Announcer.start({ ...shared, id: `${id}`, worker }, begun),
+      );
+      try {
+        await until(() => fleet.workers() === 4);
+        const said = { id: "stuck", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
+        await store.workers.announce(said, 60_000);
+        const nodes = await fleet.nodes();
+        assert.deepEqual(Object.fromEntries(nodes.map(({ id, readiness }) => [id, readiness])), {
+          0: PROVEN,
+          1: notReady("no launcher"),
+          stuck: notReady("no proof within 3 s"),
+        });
+      } finally {
+        for (const user of [...announcers, fleet]) await user.stop();
+      }
+    },
+  );
 
   test("a proof that is too old is made again when somebody asks, not by the clock", LIMIT, async (t) => {
     const { fleet, join } = await fleetOf(t, 1_000);
