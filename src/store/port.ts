@@ -5,6 +5,7 @@ import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
+import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -25,6 +26,9 @@ export interface Store {
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
   readonly retention: RetentionStore;
+  readonly records: RecordStore;
+  readonly history: HistoryStore;
+  readonly live: LiveStore;
 
   /** Whether services and workers in other processes, on other machines too, may use the same database. */
   readonly manyProcesses: boolean;
@@ -45,8 +49,8 @@ export interface Store {
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
 
-  /** What waits and what runs, of all services. */
-  backlog(): Promise<Backlog>;
+  /** What waits and what runs, of all services. @param accountIds of these accounts alone. */
+  backlog(accountIds?: readonly string[]): Promise<Backlog>;
 
   /** @returns how many submissions have ended in the last `ms` milliseconds, by verdict. */
   endedWithin(ms: number): Promise<Record<string, number>>;
@@ -66,6 +70,8 @@ export interface Claim {
   readonly submission: Submission;
   readonly program: Program;
   readonly lease: Lease;
+  /** Somebody may be watching: what it writes is said as it comes, to `live`. */
+  readonly live: boolean;
 }
 
 /**
@@ -90,6 +96,8 @@ export interface Enqueue {
   readonly maxPending: number;
   /** Nothing new is accepted: only a known idempotency key has an answer. */
   readonly onlyKnown?: boolean;
+  /** Somebody may watch it run. */
+  readonly live?: boolean;
 }
 
 export type Enqueued =

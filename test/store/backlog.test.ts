@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
-import { DUE, ended, RUNNING, WAITING } from "../../src/store/backlog.ts";
+import { dueNow, ended, runningNow, waiting } from "../../src/store/backlog.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { openEngine } from "../../src/store/open.ts";
 import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
@@ -95,9 +95,12 @@ async function fill(engine: Engine, open: string): Promise<void> {
 }
 
 const STATEMENTS: Readonly<Record<string, RawBuilder<unknown>>> = {
-  waiting: WAITING,
-  running: RUNNING,
-  due: DUE,
+  waiting: waiting(),
+  running: runningNow(),
+  due: dueNow(),
+  "waiting of accounts": waiting(["a", "b"]),
+  "running of accounts": runningNow(["a", "b"]),
+  "due of accounts": dueNow(["a", "b"]),
   ended: ended(START_MS),
 };
 
