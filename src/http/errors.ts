@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { AdminError } from "../admin/error.ts";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
 import type { Meter } from "../domain/meter.ts";
 import { StoreUnavailable } from "../store/errors.ts";
@@ -40,6 +41,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 function toClientError(error: unknown): ClientError | undefined {
   if (error instanceof ClientError) return error;
+  if (error instanceof AdminError) return clientError("notPossible", [error.message]);
   if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: AWAY });
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const listed = FRAMEWORK[code ?? ""];

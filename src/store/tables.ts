@@ -11,7 +11,8 @@ export interface BackedUp {
 
 /**
  * The tables that are worth keeping, each after those that it refers to. Not the requests of the last minute, not which
- * workers live, and not what runs have written so far: all of them are about now.
+ * workers live, and not what runs have written so far: all of them are about now. Nor what lets somebody in, sessions and
+ * links: who restores an old copy does not mean them.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },
@@ -19,6 +20,8 @@ export const TABLES: readonly BackedUp[] = [
   { name: "projects", key: ["id"] },
   { name: "api_keys", key: ["id"], refersToItself: "replaces" },
   { name: "endpoints", key: ["id"] },
+  { name: "people", key: ["id"] },
+  { name: "members", key: ["person_id", "account_id"] },
   { name: "submissions", key: ["seq"], counts: "seq" },
   { name: "programs", key: ["submission_seq"] },
   { name: "outcomes", key: ["submission_seq"] },

@@ -10,6 +10,9 @@ import type { Store } from "../../src/store/port.ts";
 import { addProject, DONE } from "../webhooks/project.ts";
 import { addKey, type Clock, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
+/** The version of the schema without it. */
+const BEFORE = 4;
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Of the minute in which the clock of tests stands. */
@@ -161,7 +164,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     const database = await emptyDatabase(t, kind);
     const engine = await openEngine(database);
     t.after(() => engine.db.destroy());
-    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, NEWEST - 1));
+    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, BEFORE));
     await sql`insert into accounts values ('a', 'a', 'beta', 0)`.execute(engine.db);
     await sql`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
       values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 0)`.execute(engine.db);
