@@ -116,7 +116,7 @@ async function projectNames(store: Store): Promise<ReadonlyMap<string, string>> 
   return new Map((await store.projects.list()).map(({ id, name }) => [id, name]));
 }
 
-function noSuchEndpoint(id: string): AdminError {
+export function noSuchEndpoint(id: string): AdminError {
   return new AdminError(`there is no webhook endpoint ${id}`);
 }
 
