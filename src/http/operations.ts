@@ -60,6 +60,8 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "linkUseless",
   "notPossible",
   "tooManySignIns",
+  "tooManyWatched",
+  "playgroundClosed",
 ];
 
 const UUID = { type: "string", format: "uuid" };

@@ -63,7 +63,8 @@ async function one(db: Kysely<Schema>, which: Search, id: string): Promise<Rows>
 
 /** The newest of each account, together; older than where the first of them stopped looking, nobody is told of. */
 async function newest(db: Kysely<Schema>, which: Search): Promise<Rows> {
-  const { accountIds, sinceMs, untilMs, max } = which;
+  const { sinceMs, untilMs, max } = which;
+  const accountIds = which.accountIds ?? (await accountOf(db, which));
   const from = sinceMs === undefined ? 0 : await placeOf(db, sinceMs - CLOCKS_MS);
   const until = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await placeOf(db, untilMs + CLOCKS_MS);
   const range = { from, before: Math.min(which.before ?? Number.MAX_SAFE_INTEGER, until) };
@@ -76,6 +77,15 @@ async function newest(db: Kysely<Schema>, which: Search): Promise<Rows> {
   const last = rows[max - 1];
   if (last && rows.length > max) return { rows: rows.slice(0, max), next: last.seq };
   return { rows, next: floor > from ? floor : null };
+}
+
+/** A key and a project are of one account. @returns null when neither is sought. */
+async function accountOf(db: Kysely<Schema>, { keyId, projectId }: Search): Promise<string[] | null> {
+  const id = keyId ?? projectId;
+  if (id === undefined) return null;
+  const table = keyId === undefined ? "projects" : "api_keys";
+  const rows = await db.selectFrom(table).select("account_id").where("id", "=", id).execute();
+  return rows.map(({ account_id }) => account_id);
 }
 
 interface Range {

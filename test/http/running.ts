@@ -15,7 +15,7 @@ import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
-import { type Clock, type Temporary, temporaryStore } from "../store/temporary.ts";
+import { type Clock, type OpenTemporary, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
 const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
@@ -70,6 +70,9 @@ export interface Options {
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
+  readonly heartbeatMs?: number;
+  /** Of which engine the store is; SQLite unless told otherwise. */
+  readonly open?: OpenTemporary;
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -77,7 +80,7 @@ export interface Options {
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store, clock, another } = await temporaryStore(t);
+  const { store, clock, another } = await (options.open ?? temporaryStore)(t);
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const { meter, times } = noting();
@@ -95,6 +98,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,
+      ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,

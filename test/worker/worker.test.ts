@@ -148,7 +148,7 @@ test(
   async (t) => {
     const { store, submit, end } = await working(t);
     const code =
-      "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(600)";
+      "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
     const seen = (id: string) => store.live.look(id, null);
     const [watched, other] = [await submit(code, { live: true }), await submit(code)];
     const written = async () =>
