@@ -137,7 +137,15 @@ function matching(db: Kysely<Schema>, which: Search) {
  */
 async function placeOf(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>
-    (await db.selectFrom("submissions").select("seq").orderBy("seq", direction).limit(1).executeTakeFirst())?.seq ?? 0;
+    (
+      await db
+        .selectFrom("submissions")
+        .select("seq")
+        .where("seq", ">", 0)
+        .orderBy("seq", direction)
+        .limit(1)
+        .executeTakeFirst()
+    )?.seq ?? 0;
   let low = await end("asc");
   let high = (await end("desc")) + 1;
   while (low < high) {

@@ -196,7 +196,7 @@ CREATE TABLE "tiers" (
   "concurrency" integer not null
 );
 CREATE TABLE "uncounted" (
-  "submission_seq" bigint primary key,
+  "submission_seq" integer primary key,
   "account_id" text not null,
   "language" text not null,
   "verdict" text not null,

@@ -76,6 +76,36 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   await deliveries.nextDueMs(clock.nowMs);
   await store.quota.forget();
   assert.equal(await store.retention.purge(0, 100), 0);
+  await look({ store, clock }, project);
+}
+
+/** What people look at, and what is done for them in the background. */
+async function look(
+  { store, clock }: Pick<Temporary, "store" | "clock">,
+  project: Awaited<ReturnType<typeof addProject>>,
+): Promise<void> {
+  const { accountId, keyId } = project.key;
+  const accepted = await enqueue(store, project.key, { live: true, nowMs: clock.nowMs });
+  const [claim] = await store.submissions.claim("w", 60_000, 1);
+  assert.ok(accepted.kind === "enqueued" && claim?.live);
+  const { id } = accepted.submission;
+  const piece = { stream: "stdout", at: 0, bytes: Buffer.from("x") } as const;
+  assert.ok(await store.live.append(claim.lease, 0, [piece]));
+  const { fence } = claim.lease;
+  assert.equal((await store.live.look(id, null))?.pieces.length, 1);
+  assert.equal((await store.live.look(id, { fence, n: 0 }))?.pieces.length, 0);
+  assert.ok(await store.submissions.finish(claim.lease, DONE));
+  assert.ok(await store.history.count(256));
+  await store.history.shrink({ hoursBeforeMs: clock.nowMs - 60_000, forgetBeforeMs: 0 });
+  await store.history.read({ fromMs: clock.nowMs - 60_000, bucketMs: 60_000, accountIds: [accountId] });
+  await store.backlog([accountId]);
+  assert.ok(await store.records.read(id));
+  for (const accountIds of [null, [accountId]]) {
+    const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };
+    const filters = [{ keyId, verdict: "AC" }, times, { id }];
+    for (const one of filters) await store.records.search({ accountIds, max: 5, ...one });
+    await store.records.search({ accountIds, max: 5, before: 1_000, verdict: "MLE" });
+  }
 }
 
 /** One for each record that has none: what an endpoint gets over the time that records are kept. */

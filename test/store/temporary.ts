@@ -138,7 +138,7 @@ export async function addKey(
 /** Puts one submission of a key into the queue. */
 export async function enqueue(
   store: Store,
-  key: { keyId: string; accountId: string; projectId?: string },
+  key: { keyId: string; accountId: string },
   options: Partial<SubmitRequest> & {
     idempotencyKey?: string;
     maxPending?: number;
@@ -157,7 +157,7 @@ export async function enqueue(
     request,
     {
       ...key,
-      projectId: key.projectId ?? null,
+      projectId: null,
       requestsPerMinute: 60,
       concurrency: 10,
       profiles: ["judge", "agent"],

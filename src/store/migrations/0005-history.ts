@@ -10,7 +10,7 @@ export async function history(trx: Transaction<Schema>, { columns }: Abilities):
 
   await trx.schema
     .createTable("uncounted")
-    .addColumn("submission_seq", "bigint", (c) => c.primaryKey())
+    .addColumn("submission_seq", columns.sequenceType, (c) => c.primaryKey())
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("language", "text", (c) => c.notNull())
     .addColumn("verdict", "text", (c) => c.notNull())
