@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Engine } from "./engine.ts";
 import type { FoundSubmission, RecordStore, Search } from "./observe-port.ts";
 import { readSubmissions } from "./read.ts";
@@ -100,22 +100,28 @@ async function ofAccount(
   accountId: string | null,
   { from, before }: Range,
 ): Promise<{ readonly rows: readonly Row[]; readonly floor: number }> {
-  let all = db.selectFrom("submissions").where("seq", ">=", from).where("seq", "<", before);
-  if (accountId !== null) all = all.where("account_id", "=", accountId);
-  const last = await all
+  const newestFirst = sql.raw(accountId === null ? "seq desc" : "account_id desc, seq desc");
+  const last = await db
+    .selectFrom("submissions")
     .select("seq")
-    .orderBy("seq", "desc")
+    .where(between(accountId, from, before))
+    .orderBy(newestFirst)
     .limit(1)
     .offset(LOOKED_AT - 1)
     .executeTakeFirst();
   const floor = last?.seq ?? from;
-  let sought = matching(db, which)
-    .where("seq", ">=", floor)
-    .where("seq", "<", before)
-    .orderBy("seq", "desc")
-    .limit(which.max + 1);
-  if (accountId !== null) sought = sought.where("account_id", "=", accountId);
-  return { rows: await sought.execute(), floor };
+  const rows = await matching(db, which)
+    .where(between(accountId, floor, before))
+    .orderBy(newestFirst)
+    .limit(which.max + 1)
+    .execute();
+  return { rows, floor };
+}
+
+/** As pairs, and sorted by pairs: so no plan can go by the numbers alone, through what is everybody's. */
+function between(accountId: string | null, from: number, before: number) {
+  if (accountId === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
+  return sql<boolean>`(account_id, seq) >= (${accountId}, ${from}) and (account_id, seq) < (${accountId}, ${before})`;
 }
 
 function matching(db: Kysely<Schema>, which: Search) {

@@ -176,6 +176,7 @@ function statementOf(): { prototype: BetterSqlite.Statement } {
 async function waysOf(database: Database, asked: readonly Asked[]): Promise<Map<string, string[]>> {
   const ways = new Map<string, string[]>();
   for (const { text, values } of asked) {
+    if (ways.has(text)) continue;
     const way =
       database.kind === "postgres" ? await planOf(database.url, text, values) : planIn(database.path, text, values);
     ways.set(text, [...new Set(way)].sort());
