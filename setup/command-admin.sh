@@ -1,4 +1,4 @@
-# assay accounts, projects, keys, webhooks, tiers, audit, backup, restore: need no sandbox, only the store. Work beside a running service.
+# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore: need no sandbox, only the store. Work beside a running service.
 
 exec 3<&0
 prepare_software

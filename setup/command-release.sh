@@ -10,6 +10,7 @@ case $#-${1-} in 0- | 1---output=* | 2---output) ;; *) misuse "release knows onl
 
 exec 3</dev/null
 prepare_engine
+build_dashboard
 prepared release
 trap 'close_instance' EXIT
 
@@ -25,6 +26,7 @@ uname -m >"$made/release/machine"
 # The service's user has to read what runs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
+packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
 # With its times: Python and Java know by them that what they had compiled is still good.
 packed -C "$image" -cf "$made/release/image.tar" rootfs versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"

@@ -15,7 +15,7 @@ case " $* " in *" --no-worker "*) own_worker=no ;; esac
 
 exec 3</dev/null
 [ ! -e "$data/serve.lock" ] || take_serving # before any long step
-if [ $own_worker = yes ]; then prepare_engine; else prepare_software; fi
+prepare_service
 take_serving
 make_certificate
 prepared serve
@@ -34,5 +34,6 @@ else
   asked=/live
   set -- serve "$@"
 fi
+set -- "$@" --dashboard "$dashboard"
 start_service "$@"
 stay "$@"

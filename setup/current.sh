@@ -1,6 +1,8 @@
 # What units start: the last set-up, under names that stay, in DATA/current.
 #
-#   app, node, launcher, image   links to the versions that belong together; the last two only where programs run
+#   app, node, launcher, image, dashboard
+#                                links to the versions that belong together; launcher and image only where programs run, the
+#                                dashboard only where something serves
 #   environment                  what the units have to know of the choice that was made
 #   uses                         which versions must be kept for it
 #
@@ -28,8 +30,12 @@ choose_role() {
 
 # set_up_role: everything but the start.
 set_up_role() {
-  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
-  [ "$role" = worker ] || make_certificate
+  if [ "$role" = worker ]; then
+    prepare_engine
+  else
+    prepare_service
+    make_certificate
+  fi
   only_ours "$data/serve.lock" # a unit may write to it, and not make it
   keep_recent_versions
   make_current
@@ -50,6 +56,7 @@ make_current() {
       ln -s "${launcher%/*}" "$new/launcher"
       ln -s "$image" "$new/image"
     fi
+    [ "$role" = worker ] || ln -s "$dashboard" "$new/dashboard"
     place "$new" "$data/$made"
   fi
   ln -sfn "$made" "$data/current.tmp.$$"

@@ -56,7 +56,8 @@ open_data_dir() {
       >"$data/.assay-data"
   fi
   lock_set_up
-  mkdir -p -- "$data/log" "$data/tmp" "$data/app" "$data/modules" "$data/launcher" "$data/image" "$data/run"
+  mkdir -p -- "$data/log" "$data/tmp" "$data/app" "$data/modules" "$data/launcher" "$data/image" \
+    "$data/dashboard" "$data/run"
   sweep
 }
 
@@ -83,7 +84,7 @@ sweep() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   rm -rf --one-file-system -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image set-up postgres arm64 promtool uml qemu; do
+  for kind in app modules launcher image dashboard set-up postgres arm64 promtool uml qemu; do
     rm -rf --one-file-system -- "${data:?}/$kind"/*.tmp.*
   done
   sweep_instances
@@ -109,5 +110,5 @@ keep_recent() {
 }
 
 keep_recent_versions() {
-  for kind in app modules launcher image; do keep_recent "$kind"; done
+  for kind in app modules launcher image dashboard; do keep_recent "$kind"; done
 }

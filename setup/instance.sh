@@ -30,7 +30,7 @@ open_instance() {
 # in_use: what this command has prepared, as keep_recent must not remove it.
 in_use() {
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
-    "${launcher_faults+${launcher_faults%/*}}" "${image-}"
+    "${launcher_faults+${launcher_faults%/*}}" "${image-}" "${dashboard-}"
 }
 
 # 41c0 is a directory, no link, with mode 0700.

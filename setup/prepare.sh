@@ -14,6 +14,12 @@ prepare_software() {
   install_app
 }
 
+# What serves has the dashboard, too; a worker and the other commands have not.
+prepare_service() {
+  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
+  build_dashboard
+}
+
 prepare_engine() {
   prepare_software
   build_launcher

@@ -2,7 +2,8 @@
 # A machine that starts from one needs no npm registry, no compiler and no Debian mirror but for packages-release.
 #
 #   machine       what it was made for
-#   launcher.tar  modules.tar  image.tar   as they lie in the data directory; modules are those that run, not those of tests
+#   launcher.tar  modules.tar  image.tar  dashboard.tar
+#                 as they lie in the data directory; modules are those that run, not those of tests
 #   sbom.json     what is in it (CycloneDX)
 
 is_release() { [ -d "$checkout/release" ]; }

@@ -35,6 +35,31 @@ install_app() {
   touch "$app"
 }
 
+# build_dashboard: what browsers load, as the service hands it out. It depends on the modules, which are of the app's hash, too.
+build_dashboard() {
+  built=$({
+    modules_hash
+    source_of "$app/dashboard"
+    cat "$app/src/http/dashboard/answers.ts"
+  } | hash_of_stdin)
+  dashboard=$data/dashboard/$built
+  if [ ! -d "$dashboard" ]; then
+    made=$dashboard.tmp.$$
+    mkdir "$made"
+    if is_release; then from_release dashboard "$made"; else step dashboard "building" vite_build "$made"; fi
+    [ -f "$made/index.html" ] || fail "the dashboard was built without its page"
+    chmod -R u=rwX,go=rX -- "$made" # the service's user reads it
+    place "$made" "$dashboard"
+  fi
+  touch "$dashboard"
+}
+
+# Vite's own way to read its settings writes beside the modules, which many versions of the app share.
+vite_build() {
+  cd "$app" || return
+  clean_env contained 'HOME' "$node" node_modules/.bin/vite build dashboard --configLoader native --outDir "$1" --emptyOutDir
+}
+
 # Those of a release are others: without what develops and tests.
 modules_hash() {
   {

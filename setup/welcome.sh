@@ -21,6 +21,19 @@ welcome() {
     ! no_key_yet || show_first_key
     : >"$data/first-key" # not in db/: root follows no link that the service could lay
   fi
+  show_first_link
+}
+
+# As long as nobody can sign in to the dashboard. The one of the start before is worth nothing any more.
+show_first_link() {
+  link=$(run_node as_service members link --if-empty --origin "$url" --data "$data" && wait "$node_pid") ||
+    fail "cannot make the link of the first administrator"
+  [ -z "$link" ] || cat <<TEXT
+The dashboard's first administrator is who opens this link; it works once, for three days ('assay members link' makes another):
+
+  $link
+
+TEXT
 }
 
 show_first_key() {

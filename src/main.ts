@@ -7,6 +7,7 @@ import { backupCommand } from "./cli/backup.ts";
 import { benchCommand } from "./cli/bench.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { keysCommand } from "./cli/keys.ts";
+import { membersCommand } from "./cli/members.ts";
 import { projectsCommand } from "./cli/projects.ts";
 import { restoreCommand } from "./cli/restore.ts";
 import { runCommand } from "./cli/run.ts";
@@ -47,6 +48,7 @@ const program = new Command("assay")
   .addCommand(projectsCommand())
   .addCommand(keysCommand())
   .addCommand(webhooksCommand())
+  .addCommand(membersCommand())
   .addCommand(tiersCommand())
   .addCommand(auditCommand())
   .addCommand(backupCommand())

@@ -1,7 +1,6 @@
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from "node:crypto";
+// By the module's name, because an import of what an older Node lacks would fail before main.ts could say so.
+import * as crypto from "node:crypto";
 import { promisify } from "node:util";
-
-const derive = promisify(argon2) as (algorithm: "argon2id", parameters: Argon2Parameters) => Promise<Buffer>;
 
 /** What a guess costs: a ninth of a second of one core and 32 MiB. Hashes that were made with less are made anew at a sign-in. */
 const COST = { memory: 32_768, passes: 3, parallelism: 1 } as const;
@@ -11,11 +10,11 @@ const HASH_BYTES = 32;
 const FORM = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
 
 /** Of a password that nobody has: who is not there costs as much as who is. */
-const NOBODY = textOf(COST, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES));
+const NOBODY = textOf(COST, crypto.randomBytes(SALT_BYTES), crypto.randomBytes(HASH_BYTES));
 
 /** @returns the text that is stored: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(SALT_BYTES);
+  const salt = crypto.randomBytes(SALT_BYTES);
   return textOf(COST, salt, await digest(password, salt, COST, HASH_BYTES));
 }
 
@@ -26,7 +25,7 @@ export async function isPassword(password: string, hash: string | null): Promise
   const wanted = Buffer.from(expected, "base64");
   const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   const given = await digest(password, Buffer.from(salt, "base64"), cost, wanted.length);
-  return timingSafeEqual(given, wanted) && hash !== null;
+  return crypto.timingSafeEqual(given, wanted) && hash !== null;
 }
 
 /** Whether it was made with other parameters than today's. */
@@ -34,10 +33,11 @@ export function isDated(hash: string): boolean {
   return !hash.startsWith(head(COST));
 }
 
-type Cost = Pick<Argon2Parameters, "memory" | "passes" | "parallelism">;
+type Cost = Pick<crypto.Argon2Parameters, "memory" | "passes" | "parallelism">;
 
 /** What looks the same on two keyboards is the same password. */
 function digest(password: string, nonce: Buffer, cost: Cost, tagLength: number): Promise<Buffer> {
+  const derive = promisify(crypto.argon2);
   return derive("argon2id", { message: password.normalize("NFC"), nonce, tagLength, ...cost });
 }
 

@@ -11,7 +11,7 @@ interface Options extends StoreOptions {
 
 /** `assay audit`: who changed what. */
 export function auditCommand(): Command {
-  const audit = new Command("audit").description("show who changed accounts, projects, keys and endpoints");
+  const audit = new Command("audit").description("show who changed accounts, projects, keys, endpoints and people");
   commandOnStore(audit, "list", "the newest changes, newest first")
     .option("--limit <number>", "how many", wholeNumber, 50)
     .option("--account <account>", "only those of an account, by its name or id")

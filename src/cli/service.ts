@@ -2,7 +2,7 @@ import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
 import { Summariser } from "../history/summariser.ts";
-import type { Dependencies } from "../http/dependencies.ts";
+import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
@@ -15,6 +15,7 @@ import { Announcer } from "../worker/announcer.ts";
 import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
 import { ourLanguages } from "./engine.ts";
+import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
@@ -53,7 +54,7 @@ export async function startService(config: Config): Promise<Service> {
   const { retentionMs } = config;
   const summariser = Summariser.start({ store, log });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
-  const dependencies: Dependencies = {
+  const dependencies: DashboardDependencies = {
     store,
     engine,
     canonicalLanguage: (name) => languages.resolve(name)?.name,
@@ -61,6 +62,8 @@ export async function startService(config: Config): Promise<Service> {
     meter,
     maxPending: config.maxPending,
     holdMs: HOLD_MS,
+    dashboardDir: config.dashboardDir,
+    provider: providerOf(config),
   };
   const http = new HttpServer(dependencies, config.transport);
   const slots = () => worker?.engine.slots() ?? null;

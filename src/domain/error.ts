@@ -42,6 +42,7 @@ const list = {
   submissionNotFound: row(404, () => "submission not found"),
   notThere: row(404, () => "there is no such thing, or it is not yours"),
   linkUseless: row(404, () => "this link was used, has expired or never was"),
+  noDashboard: row(404, () => "this service was started without the dashboard's files"),
   routeNotFound: row(404, () => "no such endpoint"),
   methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
   notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),

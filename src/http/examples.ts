@@ -34,6 +34,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   submissionNotFound: clientError("submissionNotFound", []),
   notThere: clientError("notThere", []),
   linkUseless: clientError("linkUseless", []),
+  noDashboard: clientError("noDashboard", []),
   routeNotFound: clientError("routeNotFound", []),
   methodNotAllowed: clientError("methodNotAllowed", ["POST"], { headers: { allow: "POST" } }),
   notFinished: clientError("notFinished", [30], {

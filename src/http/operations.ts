@@ -58,6 +58,7 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "foreignOrigin",
   "notThere",
   "linkUseless",
+  "noDashboard",
   "notPossible",
   "tooManySignIns",
   "tooManyWatched",

@@ -3,7 +3,7 @@ import { clientError } from "../domain/error.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit, Failures } from "./auth.ts";
-import { readJsonOnly } from "./body.ts";
+import { MAX_BODY_BYTES, readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
 import { dashboardRoutes } from "./dashboard/routes.ts";
@@ -72,6 +72,10 @@ export class HttpServer {
       if (session) {
         await guard.check(request, session);
         return;
+      }
+      if (request.is404 && guard.isBelow(request)) {
+        guard.bound(request);
+        checkRoute(request);
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
@@ -170,6 +174,7 @@ function create(
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
     return503OnClosing: false,
+    bodyLimit: MAX_BODY_BYTES,
     // A longer parameter would be answered before anyone asks for the key.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",

@@ -16,7 +16,8 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
         const atMs = now();
         await abilities.lock(trx, "people");
         const whom = await addressee(trx, what);
-        if (!whom) return "no";
+        if (!whom) return undefined;
+        const expiresAtMs = atMs + link.lastsMs;
         await replaced(trx, what.kind, whom.email).execute();
         const { administrator, accountId } = whom;
         await trx
@@ -30,14 +31,14 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
             account_id: accountId,
             administrator: administrator ? 1 : 0,
             created_at: atMs,
-            expires_at: link.expiresAtMs,
+            expires_at: expiresAtMs,
           })
           .execute();
         const action = what.kind === "reset" ? "person.reset" : "person.invite";
         const subject = what.kind === "reset" ? what.personId : link.id;
-        const detail = { kind: what.kind, email: whom.email, administrator, expiresAt: new Date(link.expiresAtMs) };
+        const detail = { kind: what.kind, email: whom.email, administrator, expiresAt: new Date(expiresAtMs) };
         await note(trx, { atMs, actor, action, subject, accountId, detail });
-        return "added";
+        return expiresAtMs;
       });
     },
 

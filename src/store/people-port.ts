@@ -85,13 +85,14 @@ export type NewInvitation =
 export interface InvitationStore {
   /**
    * Replaces one of the same kind for the same person, and a first one any other first one.
-   * @returns "no" when there is somebody already (`first`: anybody; `invite`: of that e-mail), or nobody (`reset`).
+   * @returns when it expires; undefined when there is somebody already (`first`: anybody; `invite`: of that e-mail), or
+   * nobody who is not disabled (`reset`).
    */
   add(
-    link: { id: string; hash: string; expiresAtMs: number },
+    link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
     what: NewInvitation,
     actor: string,
-  ): Promise<"added" | "no">;
+  ): Promise<number | undefined>;
 
   /** One that can be used now. */
   find(hash: string): Promise<Invitation | undefined>;

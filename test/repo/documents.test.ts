@@ -70,7 +70,7 @@ test("the files that documents name are there", () => {
 
 /** Where a path of every Debian machine, of a box, of the API or of the image begins. */
 const KNOWN_ROOTS =
-  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|docs$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
+  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|dashboard(\/|$)|docs$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
 
 test("no document names a path of the machine on which it was written", () => {
   const foreign = ALL.flatMap((path) =>

@@ -11,7 +11,15 @@ test("set-up leaves what belongs together under names that stay, and starts noth
   using fake = new FakeCheckout();
   const { code, stderr } = await fake.run("set-up");
   assert.equal(code, 0, stderr);
-  assert.deepEqual(fake.list("current").sort(), ["app", "environment", "image", "launcher", "node", "uses"]);
+  assert.deepEqual(fake.list("current").sort(), [
+    "app",
+    "dashboard",
+    "environment",
+    "image",
+    "launcher",
+    "node",
+    "uses",
+  ]);
   assert.equal(readFileSync(join(fake.data, "current/environment"), "utf8"), "SERVE_OPTIONS=\nSTARTED=/ready\n");
   assert.deepEqual(fake.list("run"), []);
   assert.ok(fake.list("tls").includes("server.pem"));
@@ -32,7 +40,7 @@ test("without a worker set-up builds no sandbox, and a worker has no certificate
     assert.deepEqual([refused.code, /ASSAY_DATABASE=postgres/.test(refused.stderr)], [1, true]);
   }
   assert.equal((await fake.startWith({ ASSAY_DATABASE: URL }, "set-up", "--no-worker").end()).code, 0);
-  assert.deepEqual(fake.list("current").sort(), ["app", "environment", "node", "uses"]);
+  assert.deepEqual(fake.list("current").sort(), ["app", "dashboard", "environment", "node", "uses"]);
   assert.equal(
     readFileSync(join(fake.data, "current/environment"), "utf8"),
     "SERVE_OPTIONS=--no-worker\nSTARTED=/live\n",
@@ -41,6 +49,7 @@ test("without a worker set-up builds no sandbox, and a worker has no certificate
   using other = new FakeCheckout();
   assert.equal((await other.startWith({ ASSAY_DATABASE: URL }, "set-up", "worker").end()).code, 0);
   assert.ok(!other.list(".").includes("tls"));
+  assert.deepEqual([other.list("dashboard"), other.count("dashboard-built")], [[], 0]);
 });
 
 test("versions that were set up last stay, however many come after them", async () => {

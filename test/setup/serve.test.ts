@@ -11,16 +11,34 @@ test("serve announces the address, the authority and, once, a key; SIGTERM drain
   using fake = new FakeCheckout();
   for (const time of ["first", "second"]) {
     const serve = fake.start("serve", "--listen", "0.0.0.0:9443");
-    await serve.says(time === "first" ? /curl .*\n.*\n.*\n/ : /ready in/);
+    await serve.says(/welcome#fake/);
     serve.child.kill("SIGTERM");
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);
     assert.match(stderr, /ready in \d+\.\d s: https:\/\/127\.0\.0\.1:9443\n/);
     assert.equal(stdout.includes(`curl --cacert ${fake.data}/tls/ca.pem 'https://127.0.0.1:9443/`), time === "first");
     assert.equal(stdout.includes("X-API-Key: assay_live_fake"), time === "first");
+    assert.match(stdout, /^ {2}https:\/\/127\.0\.0\.1:9443\/dashboard\/welcome#fake$/m);
     assert.match(stdout, /drained/);
     assert.deepEqual(fake.list("run"), []);
   }
+});
+
+test("the service is given the dashboard, which is built once for each version of it", async () => {
+  using fake = new FakeCheckout();
+  const pages = async () => {
+    const serve = fake.start("serve");
+    await serve.says(/ready in/);
+    serve.child.kill("SIGTERM");
+    return JSON.parse((await serve.end()).stdout.split("\n")[0] ?? "").page;
+  };
+  assert.equal(await pages(), "the page");
+  fake.write("src/new.ts", "");
+  assert.equal(await pages(), "the page");
+  assert.equal(fake.count("dashboard-built"), 1);
+  fake.write("dashboard/index.html", "another page");
+  assert.equal(await pages(), "another page");
+  assert.equal(fake.count("dashboard-built"), 2);
 });
 
 test("the service has no privilege and can't gain one", async () => {

@@ -50,7 +50,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await store.submissions.claim("w", 1_000);
   await submit(store, project);
   await store.invitations.add(
-    { id: "i", hash: "h", expiresAtMs: Number.MAX_SAFE_INTEGER },
+    { id: "i", hash: "h", lastsMs: 1_000 },
     { kind: "invite", email: "ada@example.com", accountId: project.key.accountId, administrator: false },
     ACTOR,
   );

@@ -1,37 +1,51 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SESSION_LONGEST_MS } from "../../domain/session.ts";
 
+/** How long somebody may take at the provider. */
+const PROVIDER_SECONDS = 600;
+
+const COOKIES = {
+  session: { name: "assay", seconds: SESSION_LONGEST_MS / 1000 },
+  provider: { name: "assay-provider", seconds: PROVIDER_SECONDS },
+} as const;
+
+type CookieName = keyof typeof COOKIES;
+
 /**
- * The session's cookie. `__Host-` makes a browser refuse it from any other host, a subdomain included, and over plain HTTP;
- * on loopback without TLS no browser would keep a Secure one everywhere, so there it is a plain name.
+ * The dashboard's cookies. `__Host-` makes a browser refuse one from any other host, a subdomain included, and over plain HTTP;
+ * on loopback without TLS not every browser keeps a Secure one, so there it is a plain name.
  */
-export class SessionCookie {
-  readonly #name: string;
-  readonly #attributes: string;
+export class Cookies {
+  readonly #secure: boolean;
 
   constructor(secure: boolean) {
-    this.#name = secure ? "__Host-assay" : "assay";
-    this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+    this.#secure = secure;
   }
 
   /** Undefined when there is none, or more than one: then somebody else put one there. */
-  read(request: FastifyRequest): string | undefined {
-    return readCookie(request, this.#name);
+  read(request: FastifyRequest, cookie: CookieName): string | undefined {
+    const begin = `${this.#name(cookie)}=`;
+    const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());
+    const [value, ...others] = pairs.filter((pair) => pair.startsWith(begin));
+    return others.length === 0 ? value?.slice(begin.length) : undefined;
   }
 
-  set(reply: FastifyReply, token: string): void {
-    const seconds = Math.floor(SESSION_LONGEST_MS / 1000);
-    reply.header("set-cookie", `${this.#name}=${token}; ${this.#attributes}; Max-Age=${seconds}`);
+  set(reply: FastifyReply, cookie: CookieName, value: string): void {
+    this.#write(reply, cookie, value, COOKIES[cookie].seconds);
   }
 
-  clear(reply: FastifyReply): void {
-    reply.header("set-cookie", `${this.#name}=; ${this.#attributes}; Max-Age=0`);
+  clear(reply: FastifyReply, cookie: CookieName): void {
+    this.#write(reply, cookie, "", 0);
   }
-}
 
-/** @returns undefined when there is none of that name, or more than one. */
-function readCookie(request: FastifyRequest, name: string): string | undefined {
-  const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());
-  const [value, ...others] = pairs.filter((pair) => pair.startsWith(`${name}=`));
-  return others.length === 0 ? value?.slice(name.length + 1) : undefined;
+  #name(cookie: CookieName): string {
+    return `${this.#secure ? "__Host-" : ""}${COOKIES[cookie].name}`;
+  }
+
+  /** Lax, not Strict: who follows a link to the dashboard, or comes back from the provider, is signed in. */
+  #write(reply: FastifyReply, cookie: CookieName, value: string, seconds: number): void {
+    const secure = this.#secure ? "; Secure" : "";
+    const attributes = `Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`;
+    reply.header("set-cookie", `${this.#name(cookie)}=${value}; ${attributes}`);
+  }
 }

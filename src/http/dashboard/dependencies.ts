@@ -1,7 +1,12 @@
 import type { Dependencies } from "../dependencies.ts";
+import type { ProviderSettings } from "./provider.ts";
 
 /** What the dashboard needs beside what the server needs; main composes it. */
 export interface DashboardDependencies extends Dependencies {
+  /** Where the built page is; null: there is none. */
+  readonly dashboardDir: string | null;
+  /** Who else may say who somebody is; null: passwords alone. */
+  readonly provider: ProviderSettings | null;
   /** How often a live view says that it lives, and looks whether its session does; 15 s unless a test is in a hurry. */
   readonly heartbeatMs?: number;
 }

@@ -1,8 +1,15 @@
 import type { FastifyInstance } from "fastify";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { fileRoutes } from "./files.ts";
+import { invitationRoutes } from "./invitations.ts";
 import { liveRoute } from "./live.ts";
+import { meRoutes } from "./me.ts";
+import { memberRoutes } from "./members.ts";
 import { overviewRoutes } from "./overview.ts";
+import { Passwords } from "./passwords.ts";
 import { playgroundRoutes } from "./playground.ts";
+import { Provider } from "./provider.ts";
+import { providerRoutes } from "./provider-routes.ts";
 import type { Guard } from "./session.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
@@ -14,7 +21,15 @@ export function dashboardRoutes(
   guard: Guard,
   ended: AbortSignal,
 ): void {
-  signInRoutes(server, d, guard);
+  const { store, log } = d;
+  const provider = d.provider && new Provider(d.provider);
+  const door = { store, guard, passwords: new Passwords(store), provider };
+  fileRoutes(server, d.dashboardDir);
+  signInRoutes(server, door);
+  providerRoutes(server, door, log);
+  invitationRoutes(server, door);
+  meRoutes(server, door);
+  memberRoutes(server, d);
   overviewRoutes(server, d);
   submissionRoutes(server, d);
   playgroundRoutes(server, d);

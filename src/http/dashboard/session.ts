@@ -5,14 +5,14 @@ import type { SessionPerson } from "../../store/people-port.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { network } from "../network.ts";
 import { MinuteWindow } from "../window.ts";
-import { SessionCookie } from "./cookie.ts";
+import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
 
 /** Requests that one address may make in a minute: an open page asks every few seconds, and many may sit behind one address. */
 const REQUESTS_PER_MINUTE = 1_200;
 
-/** Who must be signed in to be answered. */
-export type Needed = "none" | "member" | "administrator";
+/** Who must be signed in to be answered. `page`: nobody, and who is signed in makes no difference. */
+export type Needed = "page" | "none" | "member" | "administrator";
 
 /** Who is signed in. */
 export type SignedIn = SessionPerson;
@@ -33,13 +33,13 @@ declare module "fastify" {
 /** Cookie → person, for all routes of the dashboard; begins and ends sessions. */
 export class Guard {
   readonly #store: Dependencies["store"];
-  readonly #cookie: SessionCookie;
+  readonly cookies: Cookies;
   readonly #requests = new MinuteWindow();
 
   /** @param secure whether clients use HTTPS. */
   constructor({ store }: Pick<Dependencies, "store">, secure: boolean) {
     this.#store = store;
-    this.#cookie = new SessionCookie(secure);
+    this.cookies = new Cookies(secure);
   }
 
   decorate(server: FastifyInstance): void {
@@ -50,8 +50,9 @@ export class Guard {
   /** @throws ClientError tooManyRequests, foreignOrigin, signInNeeded or notAllowed. */
   async check(request: FastifyRequest, needed: Needed): Promise<void> {
     this.bound(request);
+    if (needed === "page") return;
     checkSameOrigin(request);
-    const token = this.#cookie.read(request);
+    const token = this.cookies.read(request, "session");
     if (token !== undefined && hasTokenForm(token)) {
       const hash = hashToken(token);
       const person = await this.#store.sessions.find(hash);
@@ -60,6 +61,11 @@ export class Guard {
     if (needed === "none") return;
     if (!request.person) throw clientError("signInNeeded", []);
     if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
+  }
+
+  /** Whether a path that no route has is one of the dashboard's: whoever asks for it need not have a key. */
+  isBelow({ url }: Pick<FastifyRequest, "url">): boolean {
+    return url.startsWith("/dashboard/");
   }
 
   /** @throws ClientError tooManyRequests. */
@@ -73,14 +79,14 @@ export class Guard {
     const { token, hash } = newToken();
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
     await this.#store.sessions.begin(hash, personId);
-    this.#cookie.set(reply, token);
+    this.cookies.set(reply, "session", token);
     const person = (await this.#store.sessions.find(hash)) ?? null;
     Object.assign(request, { person, sessionHash: hash });
   }
 
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
-    this.#cookie.clear(reply);
+    this.cookies.clear(reply, "session");
     Object.assign(request, { person: null, sessionHash: null });
   }
 }

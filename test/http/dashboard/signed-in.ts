@@ -1,5 +1,5 @@
-import { randomUUID } from "node:crypto";
 import { newToken } from "../../../src/domain/session.ts";
+import { addPerson } from "../../store/members.ts";
 import type { Ask, Reply, Running } from "../running.ts";
 
 export interface SignedInPerson {
@@ -18,17 +18,11 @@ export const FROM_OWN_PAGE = { "sec-fetch-site": "same-origin" };
  * second, and what it is good for is shown in sign-in.test.ts.
  */
 export async function signedIn(
-  { store, ask, clock }: Pick<Running, "store" | "ask" | "clock">,
+  { store, ask }: Pick<Running, "store" | "ask">,
   email: string,
   who: "administrator" | readonly string[],
 ): Promise<SignedInPerson> {
-  const invitation = newToken();
-  const administrator = who === "administrator";
-  const link = { id: randomUUID(), hash: invitation.hash, expiresAtMs: clock.nowMs + 1_000 };
-  await store.invitations.add(link, { kind: "invite", email, accountId: null, administrator }, "test");
-  const chosen = { email, name: email.split("@")[0] ?? "", password: "none" };
-  const id = (await store.invitations.accept(invitation.hash, chosen)) ?? "";
-  if (who !== "administrator") await store.people.update(id, { accountIds: who }, "test");
+  const id = await addPerson(store, email, who);
   const { token, hash } = newToken();
   await store.sessions.begin(hash, id);
   const cookie = `__Host-assay=${token}`;

@@ -1,0 +1,121 @@
+import { Command } from "commander";
+import {
+  findPerson,
+  firstLink,
+  invite,
+  type LinkView,
+  listPeople,
+  type PersonView,
+  reset,
+  updatePerson,
+} from "../admin/people.ts";
+import { type Config, ConfigError } from "../config.ts";
+import { answer, table } from "./answer.ts";
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+
+interface LinkOptions extends StoreOptions {
+  readonly origin?: string;
+}
+
+interface InviteOptions extends LinkOptions {
+  readonly account?: string;
+  readonly administrator?: boolean;
+}
+
+const WHICH = "their e-mail or id";
+
+/** `assay members`: who signs in to the dashboard. Whoever can run it gets in again, whatever was lost. */
+export function membersCommand(): Command {
+  const members = new Command("members").description("list and invite those who sign in to the dashboard");
+
+  commandOnStore(members, "list", "everybody, oldest first").action((options: StoreOptions) =>
+    withStore(options, async (store) => {
+      const all = await listPeople(store);
+      answer(options.json, all, () =>
+        table(["ID", "E-MAIL", "NAME", "MAY SEE", "SIGNS IN WITH", "SEEN", "STATE"], all.map(row)),
+      );
+    }),
+  );
+
+  linking(members, "link", "a one-time link that makes the first administrator; the one before is worth nothing then")
+    .option("--if-empty", "print nothing when somebody can sign in already")
+    .action((options: LinkOptions & { ifEmpty?: boolean }) =>
+      withStore(options, async (store, config) => {
+        if (options.ifEmpty && (await store.people.any())) return;
+        print(options, await firstLink(store, asked(options, config)));
+      }),
+    );
+
+  linking(members, "invite", "a one-time link by which somebody new gets in")
+    .argument("<email>", "whom it is for")
+    .option("--account <account>", "name or id: whose keys, projects and records they may see and change")
+    .option("--administrator", "they may see and change everything")
+    .action((email: string, options: InviteOptions) =>
+      withStore(options, async (store, config) => {
+        const { account, administrator = false } = options;
+        print(options, await invite(store, { email, account, administrator }, asked(options, config)));
+      }),
+    );
+
+  linking(members, "reset", "a one-time link by which somebody chooses a new password")
+    .argument("<person>", WHICH)
+    .action((which: string, options: LinkOptions) =>
+      withStore(options, async (store, config) => print(options, await reset(store, which, asked(options, config)))),
+    );
+
+  for (const [name, disabled, about] of [
+    ["disable", true, "sign them out, and let them in no more"],
+    ["enable", false, "let them in again"],
+  ] as const) {
+    commandOnStore(members, name, about)
+      .argument("<person>", WHICH)
+      .action((which: string, options: StoreOptions) =>
+        withStore(options, async (store) => {
+          const { id } = await findPerson(store, which);
+          const { email } = await updatePerson(store, id, { disabled }, ACTOR);
+          answer(options.json, { id, email, disabled }, () => `${email} is ${name}d`);
+        }),
+      );
+  }
+  return members;
+}
+
+function linking(parent: Command, name: string, about: string): Command {
+  return commandOnStore(parent, name, about).option(
+    "--origin <url>",
+    "where browsers reach the service (default: https:// and where it listens)",
+  );
+}
+
+function asked({ origin }: LinkOptions, config: Config): { origin: string; actor: string } {
+  if (origin === undefined) return { origin: originOf(config), actor: ACTOR };
+  if (!/^https?:/.test(origin) || !URL.canParse(origin))
+    throw new ConfigError("--origin must be like https://judge.example.com");
+  return { origin: new URL(origin).origin, actor: ACTOR };
+}
+
+/** By the settings of this command; a proxy in front may have another name. */
+function originOf({ listen, transport }: Config): string {
+  if ("path" in listen)
+    throw new ConfigError("the service listens on a socket file: say where browsers reach it, by --origin");
+  const { host, port } = listen;
+  const named = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `${transport.kind === "loopback" ? "http" : "https"}://${named}:${port}`;
+}
+
+function print({ json }: StoreOptions, link: LinkView): void {
+  answer(json, link, () => link.url);
+}
+
+function row({ id, email, name, administrator, accounts, signsInWith, seenAt, disabledAt }: PersonView): string[] {
+  const sees = administrator ? "everything" : accounts.join(", ") || "nothing";
+  return [
+    id,
+    email,
+    name,
+    sees,
+    signsInWith.join(", "),
+    seenAt ?? "never",
+    disabledAt === null ? "enabled" : "disabled",
+  ];
+}
