@@ -62,8 +62,11 @@ export function printable(text: string): string {
  */
 export async function replayDelivery(store: Store, id: string): Promise<string> {
   const replayed = await store.deliveries.replay(id);
-  if (replayed === undefined) throw new AdminError("there is no such delivery to an endpoint that is active");
-  return replayed;
+  if (replayed !== undefined) return replayed;
+  const [known] = await store.deliveries.list({ max: 1, id });
+  throw new AdminError(
+    known ? "its endpoint is disabled or was removed: nothing is sent there" : "there is no such delivery",
+  );
 }
 
 /** Sends an endpoint a test message now, once. @returns the delivery when that is over; undefined when there is no such endpoint. */

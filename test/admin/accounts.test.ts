@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAccount, eraseRecords, listAccounts, setAccountTier } from "../../src/admin/accounts.ts";
+import { createAccount, eraseRecords, listAccounts, updateAccount } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/error.ts";
 import { listTiers, setTier } from "../../src/admin/tiers.ts";
 import { onEachEngine, START_MS } from "../store/temporary.ts";
@@ -38,10 +38,13 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const { id } = await createAccount(store, { name: "acme" }, "alice");
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
-    assert.equal((await setAccountTier(store, "acme", "large", "alice")).concurrency, 50);
-    assert.equal((await setAccountTier(store, id, "beta", "alice")).concurrency, 10);
-    await assert.rejects(setAccountTier(store, "nobody", "beta", "alice"), /^AdminError: there is no account nobody$/);
-    await assert.rejects(setAccountTier(store, "acme", "huge", "alice"), /^AdminError: there is no tier huge/);
+    assert.equal((await updateAccount(store, "acme", { tier: "large" }, "alice")).concurrency, 50);
+    assert.equal((await updateAccount(store, id, { tier: "beta" }, "alice")).concurrency, 10);
+    await assert.rejects(
+      updateAccount(store, "nobody", { tier: "beta" }, "alice"),
+      /^AdminError: there is no account nobody$/,
+    );
+    await assert.rejects(updateAccount(store, "acme", { tier: "huge" }, "alice"), /^AdminError: there is no tier huge/);
   });
 
   test("an account's records are erased in many steps, and what has not ended is counted", async (t) => {
@@ -66,5 +69,23 @@ onEachEngine((temporaryStore) => {
       await assert.rejects(setTier(store, { ...tier, ...change }, "alice"), AdminError);
     }
     assert.deepEqual(await listTiers(store), [tier]);
+  });
+
+  test("an account gets another name and another tier, or neither", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id } = await createAccount(store, { name: "acme" }, "alice");
+    await createAccount(store, { name: "other" }, "alice");
+    const all = () => store.accounts.list();
+    const before = await all();
+    const both = { name: "new", tier: "huge" };
+    await assert.rejects(updateAccount(store, id, both, "alice"), /there is no tier huge/);
+    await assert.rejects(
+      updateAccount(store, id, { name: "other", tier: "beta" }, "alice"),
+      /an account other already/,
+    );
+    assert.deepEqual(await all(), before);
+    await store.tiers.set({ name: "huge", requestsPerMinute: 9, concurrency: 9 }, "alice");
+    const { name, tier } = await updateAccount(store, id, both, "alice");
+    assert.deepEqual({ name, tier }, both);
   });
 });

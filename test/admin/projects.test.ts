@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { updateAccount } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/error.ts";
 import { createKey, revokeKey } from "../../src/admin/keys.ts";
 import {
@@ -57,5 +58,16 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(key(), /the project shop is archived; restore it first/);
     assert.equal((await restoreProject(store, "shop", "alice")).archivedAt, null);
     assert.equal((await key()).project, "shop");
+  });
+
+  test("an id comes before a name, so that nobody's name stands in the way of another's project or account", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { id } = await createProject(store, { name: "a", account: "acme" }, "alice");
+    clock.nowMs += 1;
+    await createProject(store, { name: id, account: "evil" }, "mallory");
+    assert.equal((await renameProject(store, id, "b", "alice")).account, "acme");
+    const [acme] = await store.accounts.list();
+    await store.accounts.ensure(acme?.id ?? "", "beta", "mallory");
+    assert.equal((await updateAccount(store, acme?.id ?? "", { name: "still acme" }, "alice")).id, acme?.id);
   });
 });

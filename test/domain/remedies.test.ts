@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { MEANINGS } from "../../src/domain/remedies.ts";
+import { MEANINGS, meaningOf } from "../../src/domain/remedies.ts";
 import { environment, startLauncher } from "../launcher/launcher.ts";
 
 /** Checks that only the doctor itself makes. */
@@ -38,4 +38,13 @@ test("every row says something in plain words", () => {
   for (const [name, { means, remedy }] of Object.entries(MEANINGS)) {
     assert.ok(means.length > 10 && remedy.length > 10, name);
   }
+});
+
+test("what a proof of readiness can find is told in the doctor's words, or in words of its own", () => {
+  assert.equal(meaningOf("seccomp"), MEANINGS.seccomp);
+  assert.equal(meaningOf("file_size_evidence"), MEANINGS.bpf);
+  assert.equal(meaningOf("pressure_evidence"), MEANINGS.pressure);
+  for (const name of ["sandbox", "workers", "engine"])
+    assert.match(meaningOf(name)?.remedy ?? "", /assay doctor/, name);
+  assert.equal(meaningOf("nothing of ours"), undefined);
 });

@@ -14,7 +14,7 @@ onEachEngine((temporaryStore) => {
     const all = await store.audit.list({ max: 100 });
     assert.deepEqual(subjects(all), ["key.create b", "account.create b", "key.create a", "account.create a"]);
     assert.deepEqual(await store.audit.list({ max: 2 }), all.slice(0, 2));
-    assert.deepEqual(await store.audit.list({ max: 100, accountId: a.accountId }), all.slice(2));
+    assert.deepEqual(await store.audit.list({ max: 100, accountIds: [a.accountId] }), all.slice(2));
   });
 
   test("a change that cannot be noted is not made, whichever it is", async (t) => {
@@ -55,6 +55,7 @@ onEachEngine((temporaryStore) => {
     const key = { id: "b", hash: "b", prefix: "b" };
     const changes: readonly (() => Promise<unknown>)[] = [
       () => store.accounts.ensure("new", "beta", nobody),
+      () => store.accounts.rename(accountId, "new", nobody),
       () => store.accounts.setTier(accountId, "large", nobody),
       () => store.tiers.set({ name: "beta", requestsPerMinute: 1, concurrency: 1 }, nobody),
       () => store.projects.create(accountId, "q", nobody),
@@ -79,5 +80,22 @@ onEachEngine((temporaryStore) => {
       await assert.rejects(change, String(change));
       assert.equal(await everything(), before, String(change));
     }
+  });
+
+  test("parts of the trail have each entry once, of several accounts, of all or of none", async (t) => {
+    const { store } = await temporaryStore(t);
+    const accounts = [await addKey(store, "a"), await addKey(store, "b"), await addKey(store, "c")];
+    const accountIds = accounts.slice(0, 2).map(({ accountId }) => accountId);
+    const all = await store.audit.list({ max: 100 });
+    const parts = [];
+    for (let before: number | undefined, part = all; part.length > 0; before = part.at(-1)?.seq) {
+      part = await store.audit.list({ max: 4, before });
+      parts.push(...part);
+    }
+    assert.deepEqual(parts, all);
+    const [newest] = await store.audit.list({ max: 1, accountIds });
+    assert.deepEqual(await store.audit.list({ max: 9, accountIds, before: newest?.seq }), all.slice(3));
+    assert.deepEqual(await store.audit.list({ max: 9, accountIds: [] }), []);
+    assert.deepEqual(await store.audit.list({ max: 9, accountIds: null }), all);
   });
 });

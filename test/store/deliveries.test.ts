@@ -343,4 +343,43 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await submissions({ submissionId: randomUUID() }), []);
     assert.equal((await store.deliveries.list({ max: 3 })).length, 3);
   });
+
+  test("the log is read in parts, and of the accounts that are asked for; a removed endpoint's too", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const other = await addProject(store, "other");
+    const [mine, theirs] = [await endpoint(), (await addEndpoint(store, other)).id];
+    for (let at = 0; at < 3; at++) await endOne(store, project);
+    await endOne(store, other);
+    await store.endpoints.remove(mine, ACTOR);
+    const ids = async (which: Partial<Parameters<Store["deliveries"]["list"]>[0]>) =>
+      (await store.deliveries.list({ max: 100, ...which })).map(({ seq, endpointId, accountId }) => [
+        seq,
+        endpointId,
+        accountId,
+      ]);
+    const [newest, second, ...rest] = await ids({});
+    assert.deepEqual(newest?.slice(1), [theirs, other.key.accountId]);
+    assert.deepEqual(await ids({ before: Number(second?.[0]) }), rest);
+    assert.deepEqual(await ids({ accountIds: [project.key.accountId] }), [second, ...rest]);
+    assert.deepEqual(await ids({ accountIds: [project.key.accountId], endpointId: theirs }), []);
+    assert.deepEqual(await ids({ accountIds: [] }), []);
+    assert.equal((await ids({ accountIds: null })).length, 4);
+  });
+
+  test("of each endpoint it is told how its twenty newest deliveries stand", async (t) => {
+    const { store, endpoint, project } = await room(t);
+    const [one, idle] = [await endpoint(), await endpoint()];
+    await store.endpoints.setActive(idle, false, ACTOR);
+    await endOne(store, project);
+    const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+    assert.ok(claim);
+    await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" });
+    assert.deepEqual([...(await store.deliveries.recent())], [[one, { delivered: 1, failed: 0, pending: 0 }]]);
+    for (let at = 0; at < 19; at++) await store.deliveries.replay(claim.id);
+    assert.deepEqual((await store.deliveries.recent()).get(one), { delivered: 1, failed: 0, pending: 19 });
+    await store.deliveries.replay(claim.id);
+    assert.deepEqual((await store.deliveries.recent()).get(one), { delivered: 0, failed: 0, pending: 20 });
+    await store.endpoints.remove(one, ACTOR);
+    assert.equal((await store.deliveries.recent()).size, 0);
+  });
 });

@@ -186,4 +186,49 @@ onEachEngine((temporaryStore) => {
     await store.keys.revoke("a", "x");
     assert.equal(await store.keys.update("a", settings, "x"), false);
   });
+
+  test("an account with as many live keys as it may have gets no more, however many ask; dead ones do not count", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { accountId } = await addKey(store, "first", { account: "one" });
+    const settings = {
+      requestsPerMinute: null,
+      concurrency: null,
+      profiles: ["judge"],
+      defaultProfile: "judge",
+    } as const;
+    const add = (id: string, most: number | null = 3) =>
+      store.keys.add({ id, accountId, projectId: null, name: id, prefix: id, hash: id, ...settings }, "x", most);
+    const answers = await Promise.all(["a", "b", "c", "d"].map((id) => add(id)));
+    assert.deepEqual(answers.sort(), ["added", "added", "full", "full"]);
+    assert.equal(await store.keys.rotate("first", SUCCESSOR, 1_000, "x", 3), "full");
+    await store.keys.revoke("first", "x");
+    assert.equal(await add("e"), "added");
+    assert.equal(await store.keys.rotate("e", SUCCESSOR, 1_000, "x", 4), clock.nowMs + 1_000);
+    assert.equal(await add("f", 4), "full");
+    clock.nowMs += 1_000;
+    assert.equal(await add("f", 4), "added");
+    assert.equal(await add("g", null), "added");
+  });
+
+  test("what keys use is counted by key, of some accounts or all", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const [one, two] = [await addKey(store, "one"), await addKey(store, "two")];
+    await addKey(store, "idle");
+    for (let at = 0; at < 2; at++) await store.quota.take("one", 10);
+    for (let at = 0; at < 3; at++) await enqueue(store, one);
+    await enqueue(store, two);
+    await store.submissions.claim("w", 60_000, 1);
+    const first = { requests: 2, pending: 2, running: 1 };
+    const second = { requests: 0, pending: 1, running: 0 };
+    assert.deepEqual([...(await store.keys.usage(null))].sort(), [
+      ["one", first],
+      ["two", second],
+    ]);
+    assert.deepEqual([...(await store.keys.usage([two.accountId]))], [["two", second]]);
+    assert.deepEqual([...(await store.keys.usage([]))], []);
+    clock.nowMs += 59_999;
+    assert.equal((await store.keys.usage(null)).get("one")?.requests, 2);
+    clock.nowMs += 1;
+    assert.equal((await store.keys.usage(null)).get("one")?.requests, 0);
+  });
 });

@@ -74,6 +74,17 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
     assert.ok(await deliveries.recordAttempt(claim, attempt, { state: "delivered" }));
   }
   await deliveries.nextDueMs(clock.nowMs);
+  // And what people look at, again and again.
+  const { accountId } = project.key;
+  const [endpoint] = await store.endpoints.list();
+  // Of none that are there: the few attempts of this test are read through, as any few rows are.
+  await deliveries.list({ max: 51, endpointId: endpoint?.id, before: 1, accountIds: [accountId] });
+  await deliveries.list({ max: 51, submissionId: "none", accountIds: [accountId] });
+  await deliveries.recent();
+  for (const accountIds of [null, [accountId]]) {
+    await store.keys.usage(accountIds);
+    await store.workers.running(accountIds);
+  }
   await store.quota.forget();
   assert.equal(await store.retention.purge(0, 100), 0);
   await look({ store, clock }, project);

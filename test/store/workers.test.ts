@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { notReady } from "../../src/domain/readiness.ts";
 import type { AnnouncedWorker } from "../../src/store/port.ts";
-import { onEachEngine, START_MS } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
 
 const LEASE_MS = 1_000;
 
@@ -70,5 +70,22 @@ onEachEngine((temporaryStore) => {
     while (heard.length < 3) await sleep(2);
     assert.deepEqual(heard, ["change", "ask", "change"]);
     for (const stop of stops) stop();
+  });
+
+  test("what runs is counted by worker, of some accounts or all", async (t) => {
+    const { store } = await temporaryStore(t);
+    const [one, two] = [await addKey(store, "one"), await addKey(store, "two")];
+    for (const key of [one, one, two]) await enqueue(store, key);
+    await store.submissions.claim("a", 60_000, 2);
+    await store.submissions.claim("b", 60_000, 1);
+    const { workers } = store;
+    assert.deepEqual([...(await workers.running(null))].sort(), [
+      ["a", 2],
+      ["b", 1],
+    ]);
+    const counts = async (accountIds: string[]) => [...(await workers.running(accountIds)).values()].sort();
+    assert.deepEqual(await counts([one.accountId]), [1, 1]);
+    assert.deepEqual(await counts([two.accountId]), [1]);
+    assert.deepEqual(await counts([]), []);
   });
 });

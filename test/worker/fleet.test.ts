@@ -96,6 +96,29 @@ onEachEngine((temporaryStore) => {
     });
   });
 
+  test(
+    "each worker is asked by itself, and one that proves nothing is not ready and is not waited for long",
+    LIMIT,
+    async (t) => {
+      const { fleet, join, store } = await fleetOf(t, 60_000);
+      await join(new Said());
+      await join(Object.assign(new Said(), { proof: notReady("no launcher"), slots: 5 }));
+      await until(() => fleet.workers() === 7);
+      const nodes = await fleet.nodes();
+      assert.deepEqual(
+        nodes.map(({ id, slots, readiness }) => [id, slots, readiness.ready]),
+        [
+          ["worker 0", 2, true],
+          ["worker 1", 5, false],
+        ],
+      );
+      const silent = { id: "silent", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
+      await store.workers.announce(silent, 60_000);
+      const [, , third] = await fleet.nodes();
+      assert.deepEqual(third?.readiness, notReady("no proof within 3 s"));
+    },
+  );
+
   test("a proof that is too old is made again when somebody asks, not by the clock", LIMIT, async (t) => {
     const { fleet, join } = await fleetOf(t, 1_000);
     const worker = new Said();

@@ -1,18 +1,29 @@
 import type { FastifyInstance } from "fastify";
+import { accountRoutes } from "./accounts.ts";
+import { auditRoutes } from "./audit.ts";
+import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { endpointRoutes } from "./endpoints.ts";
 import { fileRoutes } from "./files.ts";
+import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { keyRoutes } from "./keys.ts";
+import { languageRoutes } from "./languages.ts";
 import { liveRoute } from "./live.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
+import { nodeRoutes } from "./nodes.ts";
 import { overviewRoutes } from "./overview.ts";
 import { Passwords } from "./passwords.ts";
 import { playgroundRoutes } from "./playground.ts";
+import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import type { Guard } from "./session.ts";
+import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
+import { tierRoutes } from "./tiers.ts";
 
 /** All routes below /dashboard, one line for each group. @param ended the service answers everybody who waits, and stops. */
 export function dashboardRoutes(
@@ -34,4 +45,15 @@ export function dashboardRoutes(
   submissionRoutes(server, d);
   playgroundRoutes(server, d);
   liveRoute(server, d, ended);
+  healthRoutes(server, d);
+  projectRoutes(server, d);
+  keyRoutes(server, d);
+  endpointRoutes(server, d);
+  deliveryRoutes(server, d);
+  languageRoutes(server, d);
+  nodeRoutes(server, d);
+  auditRoutes(server, d);
+  settingsRoutes(server, d);
+  tierRoutes(server, d);
+  accountRoutes(server, d);
 }

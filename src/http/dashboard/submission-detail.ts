@@ -1,12 +1,13 @@
-import { deliveryView, printable } from "../../admin/deliveries.ts";
+import { deliveryView } from "../../admin/deliveries.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { timeline } from "../../domain/explain/timeline.ts";
 import { usage } from "../../domain/explain/usage.ts";
 import { toRecord } from "../../domain/record.ts";
 import type { FoundSubmission, RecordStore } from "../../store/observe-port.ts";
-import type { Store, Delivery as StoredDelivery } from "../../store/port.ts";
-import type { Delivery, SubmissionDetail, SubmissionRow } from "./answers.ts";
+import type { Store } from "../../store/port.ts";
+import type { SubmissionDetail, SubmissionRow } from "./answers.ts";
+import { deliveryAnswer } from "./deliveries.ts";
 
 type Read = NonNullable<Awaited<ReturnType<RecordStore["read"]>>>;
 
@@ -28,7 +29,7 @@ export async function detailOf(store: Store, { found, submission, program }: Rea
     timeline: timeline(submission, Date.now()),
     usage: usage(record, course),
     proofs: proofs(record.evidence),
-    deliveries: deliveries.map(toDelivery),
+    deliveries: deliveries.map((one) => deliveryAnswer(deliveryView(one))),
   };
 }
 
@@ -39,10 +40,4 @@ export function toRow({ createdAtMs, startedAtMs, completedAtMs, ...named }: Fou
     startedAt: startedAtMs === null ? null : new Date(startedAtMs).toISOString(),
     completedAt: completedAtMs === null ? null : new Date(completedAtMs).toISOString(),
   };
-}
-
-function toDelivery(stored: StoredDelivery): Delivery {
-  const { endpoint: endpointId, submission: submissionId, attempts, ...view } = deliveryView(stored);
-  const printed = attempts.map((attempt) => ({ ...attempt, answer: attempt.answer && printable(attempt.answer) }));
-  return { ...view, endpointId, submissionId, attempts: printed };
 }
