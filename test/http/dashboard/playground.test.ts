@@ -45,7 +45,9 @@ onEachEngine((open) => {
       keys.map(({ id, requestsPerMinute, live }) => [id, requestsPerMinute, live]),
       [[playgroundKeyId(accountId), null, true]],
     );
-    const made = (await store.audit.list({ max: 50, accountIds: [accountId] })).filter(({ action }) => action === "key.create");
+    const made = (await store.audit.list({ max: 50, accountIds: [accountId] })).filter(
+      ({ action }) => action === "key.create",
+    );
     assert.deepEqual(
       made.map(({ actor, subject }) => [actor, subject]),
       [[bob.email, playgroundKeyId(accountId)]],
