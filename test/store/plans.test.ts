@@ -6,6 +6,7 @@ import pg from "pg";
 import { within } from "../../bench/load/database.ts";
 import { seed } from "../../bench/load/seed.ts";
 import type { Database } from "../../src/domain/database.ts";
+import { BY_INDEX } from "../../src/store/postgres.ts";
 import { addEndpoint, addProject, DONE } from "../webhooks/project.ts";
 import { enqueue, onEachEngine, type Temporary } from "./temporary.ts";
 
@@ -204,7 +205,8 @@ interface PlanNode {
 }
 
 async function planOf(url: string, text: string, values: readonly unknown[]): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url });
+  // As the store's own connections: without, a plan for a test's small table says nothing about those.
+  const client = new pg.Client({ connectionString: url, options: BY_INDEX });
   await client.connect();
   try {
     const { rows } = await client.query(`explain (format json) ${text}`, [...values]);
