@@ -14,6 +14,7 @@ const ROOMS = {
   admin: ["domain", "store"],
   webhooks: ["domain", "store"],
   retention: ["domain", "store"],
+  history: ["domain", "store"],
   metrics: ["domain", "store"],
   tracing: ["domain"],
   http: ["domain", "languages", "store", "admin"],

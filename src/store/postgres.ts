@@ -25,7 +25,7 @@ const PATIENT = "set local statement_timeout = 0";
  * still taken when they had grown, until the server next looked at their sizes: so no plan may begin with it. Where there is no
  * other way it is called so dear that the server would compile the statement, for longer than any of ours takes.
  */
-const BY_INDEX = "-c enable_seqscan=off -c jit=off";
+export const BY_INDEX = "-c enable_seqscan=off -c jit=off";
 const INT8 = pg.types.builtins.INT8;
 
 /** Two transactions waited for each other, or could not be put in an order. */

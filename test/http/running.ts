@@ -83,6 +83,7 @@ export interface Options {
   /** A built dashboard; without it there is none. */
   readonly dashboardDir?: string;
   readonly provider?: ProviderSettings;
+  readonly heartbeatMs?: number;
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -125,6 +126,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       holdMs: options.holdMs ?? 30_000,
       dashboardDir: options.dashboardDir ?? null,
       provider: options.provider ?? null,
+      ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,

@@ -143,6 +143,7 @@ export async function enqueue(
     idempotencyKey?: string;
     maxPending?: number;
     onlyKnown?: boolean;
+    live?: boolean;
     nowMs?: number;
   } = {},
 ): Promise<Enqueued> {
@@ -171,6 +172,7 @@ export async function enqueue(
       options.idempotencyKey === undefined ? null : { key: options.idempotencyKey, requestHash: requestHash(request) },
     maxPending: options.maxPending ?? 1_000,
     onlyKnown: options.onlyKnown ?? false,
+    live: options.live ?? false,
   });
 }
 
