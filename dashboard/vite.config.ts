@@ -4,6 +4,8 @@ import { precompress } from "./build/precompress.ts";
 export default defineConfig({
   base: "/dashboard/",
   plugins: [precompress()],
+  // The service writes the nonce of each answer in its place (src/http/dashboard/files.ts).
+  html: { cspNonce: "ASSAY_NONCE" },
   build: {
     target: "es2024",
     emptyOutDir: true,
@@ -13,7 +15,14 @@ export default defineConfig({
     // The test of what the first page loads reads it.
     manifest: true,
     reportCompressedSize: false,
-    // "use client" in packages is for servers that render; here is none.
-    rolldownOptions: { checks: { moduleLevelDirective: false } },
+    chunkSizeWarningLimit: 600,
+    rolldownOptions: {
+      // "use client" in packages is for servers that render; here is none.
+      checks: { moduleLevelDirective: false },
+      output: {
+        // What pages share is one file; each by itself would be thirty requests for a page.
+        codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },
+      },
+    },
   },
 });

@@ -7,6 +7,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { WINDOWS, type Window } from "../../src/http/dashboard/answers.ts";
 import { asking } from "./api.ts";
 import { Broken, Lost } from "./pieces/lost.tsx";
 import { queries } from "./queries.ts";
@@ -22,8 +23,14 @@ const root = createRootRouteWithContext<{ queries: QueryClient }>()({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: (search): { to?: string } => texts(search, ["to"]),
+  validateSearch: (search): { to?: string; refused?: string } => texts(search, ["to", "refused"]),
   component: lazyRouteComponent(() => import("./people/sign-in-page.tsx"), "SignInPage"),
+});
+
+const welcome = createRoute({
+  getParentRoute: () => root,
+  path: "/welcome",
+  component: lazyRouteComponent(() => import("./people/welcome-page.tsx"), "WelcomePage"),
 });
 
 const inside = createRoute({
@@ -37,14 +44,75 @@ const inside = createRoute({
   component: Shell,
 });
 
-const nodes = createRoute({
+/** A page of those who are signed in. */
+const page = <const P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({ getParentRoute: () => inside, path, component });
+
+const overview = createRoute({
   getParentRoute: () => inside,
-  path: "/nodes",
-  component: lazyRouteComponent(() => import("./nodes/nodes-page.tsx"), "NodesPage"),
+  path: "/",
+  validateSearch: (search): { window?: Window; account?: string | undefined } => {
+    const { account } = texts(search, ["account"]);
+    const window = WINDOWS.find((each) => each === search.window);
+    return { ...(window && { window }), ...(account && { account }) };
+  },
+  component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: "/audit",
+  validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
+  component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
+});
+
+const pages = [
+  overview,
+  page(
+    "/projects",
+    lazyRouteComponent(() => import("./projects/projects-page.tsx"), "ProjectsPage"),
+  ),
+  page(
+    "/projects/$id",
+    lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
+  ),
+  page(
+    "/keys",
+    lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+  ),
+  page(
+    "/webhooks",
+    lazyRouteComponent(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
+  ),
+  page(
+    "/webhooks/$id",
+    lazyRouteComponent(() => import("./webhooks/endpoint-page.tsx"), "EndpointPage"),
+  ),
+  page(
+    "/languages",
+    lazyRouteComponent(() => import("./languages/languages-page.tsx"), "LanguagesPage"),
+  ),
+  page(
+    "/nodes",
+    lazyRouteComponent(() => import("./nodes/nodes-page.tsx"), "NodesPage"),
+  ),
+  page(
+    "/members",
+    lazyRouteComponent(() => import("./people/members-page.tsx"), "MembersPage"),
+  ),
+  audit,
+  page(
+    "/settings",
+    lazyRouteComponent(() => import("./settings/settings-page.tsx"), "SettingsPage"),
+  ),
+  page(
+    "/profile",
+    lazyRouteComponent(() => import("./people/profile-page.tsx"), "ProfilePage"),
+  ),
+] as const;
+
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, inside.addChildren([nodes])]),
+  routeTree: root.addChildren([signIn, welcome, inside.addChildren(pages)]),
   basepath: "/dashboard",
   context: { queries },
   defaultPreload: "intent",

@@ -9,7 +9,7 @@ import { Door } from "./door.tsx";
 const route = getRouteApi("/sign-in");
 
 export function SignInPage() {
-  const { to } = route.useSearch();
+  const { to, refused } = route.useSearch();
   const navigate = useNavigate();
   const queries = useQueryClient();
   const { data: session } = useQuery(asking.session());
@@ -37,7 +37,10 @@ export function SignInPage() {
   }
   return (
     <Door title="Sign in">
-      {signIn.error && <Trouble text={signIn.error.message} />}
+      {refused && !signIn.error && (
+        <Trouble text="Nobody was signed in: who comes by the provider needs an invitation here first, for the same e-mail." />
+      )}
+      {signIn.error && <Trouble text={`${signIn.error.message}.`} />}
       <form onSubmit={submit}>
         <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
         <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />

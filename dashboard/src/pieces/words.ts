@@ -34,7 +34,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 
 /** A duration in the largest unit that it fills: "850 ms", "2.5 s", "12 min", "3 d". */
 export function duration(ms: number): string {
-  if (ms < 1_000) return `${count(ms)} ms`;
+  if (ms < 1_000) return `${short(ms)} ms`;
   if (ms < 60_000) return `${short(ms / 1_000)} s`;
   if (ms < 3_600_000) return `${short(ms / 60_000)} min`;
   return ms < 86_400_000 ? `${short(ms / 3_600_000)} h` : `${short(ms / 86_400_000)} d`;

@@ -11,7 +11,30 @@ interface Place {
 /** What the navigation offers, in groups: a page is a line here and one in routes.tsx. */
 export const NAVIGATION: readonly { readonly label: string; readonly places: readonly Place[] }[] = [
   {
+    label: "Runs",
+    places: [{ icon: "overview", label: "Overview", to: "/" }],
+  },
+  {
+    label: "Access",
+    places: [
+      { icon: "projects", label: "Projects", to: "/projects" },
+      { icon: "key", label: "API keys", to: "/keys" },
+      { icon: "webhook", label: "Webhooks", to: "/webhooks" },
+    ],
+  },
+  {
     label: "Engine",
-    places: [{ icon: "nodes", label: "Nodes", to: "/nodes" }],
+    places: [
+      { icon: "languages", label: "Languages", to: "/languages" },
+      { icon: "nodes", label: "Nodes", to: "/nodes" },
+    ],
+  },
+  {
+    label: "Administration",
+    places: [
+      { icon: "members", label: "Members", to: "/members" },
+      { icon: "audit", label: "Audit trail", to: "/audit" },
+      { icon: "settings", label: "Settings", to: "/settings", forAdministrators: true },
+    ],
   },
 ];

@@ -35,7 +35,7 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
           {person.email}
           {person.administrator && " · administrator"}
         </Menu.Label>
-        <Menu.Item leftSection={<Icon name="person" />} onClick={() => navigate({ to: "/" })}>
+        <Menu.Item leftSection={<Icon name="person" />} onClick={() => navigate({ to: "/profile" })}>
           My profile
         </Menu.Item>
         <Menu.Divider />
