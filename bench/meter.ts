@@ -27,7 +27,17 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const { key } = await createKey(store, { name: "k", ...limits }, "bench");
   const engine = { workers: () => 1, languages: () => ["python"], readiness: async () => READY, stop: async () => {} };
   const log = pino({ level: "silent" });
-  const own = { store, engine, log, meter, canonicalLanguage: () => "python", maxPending: 1_000, holdMs: 1_000 };
+  const limited = { maxPending: 1_000, holdMs: 1_000 };
+  const own = {
+    store,
+    engine,
+    log,
+    meter,
+    canonicalLanguage: () => "python",
+    ...limited,
+    dashboardDir: null,
+    provider: null,
+  };
   const server = new HttpServer(own, { kind: "loopback" });
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

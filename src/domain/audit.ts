@@ -18,6 +18,12 @@ export const AUDIT_ACTIONS = [
   "endpoint.rotate-secret",
   "endpoint.set-signing",
   "endpoint.remove",
+  "person.invite",
+  "person.withdraw",
+  "person.create",
+  "person.update",
+  "person.reset",
+  "person.set-password",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

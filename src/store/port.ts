@@ -5,6 +5,7 @@ import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
+import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -21,6 +22,9 @@ export interface Store {
   readonly keys: KeyStore;
   readonly endpoints: EndpointStore;
   readonly audit: AuditStore;
+  readonly people: PeopleStore;
+  readonly invitations: InvitationStore;
+  readonly sessions: SessionStore;
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;

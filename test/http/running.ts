@@ -10,6 +10,7 @@ import { createKey, type NewKey } from "../../src/admin/keys.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ProviderSettings } from "../../src/http/dashboard/provider.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
@@ -70,6 +71,9 @@ export interface Options {
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
+  /** A built dashboard; without it there is none. */
+  readonly dashboardDir?: string;
+  readonly provider?: ProviderSettings;
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -95,6 +99,8 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,
+      dashboardDir: options.dashboardDir ?? null,
+      provider: options.provider ?? null,
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,
@@ -183,7 +189,7 @@ export async function runPending(
 let made: { certPath: string; keyPath: string } | undefined;
 
 /** A certificate for localhost, made once per test file. */
-function certificate(): { certPath: string; keyPath: string } {
+export function certificate(): { certPath: string; keyPath: string } {
   if (made) return made;
   const directory = mkdtempSync(join(tmpdir(), "assay-tls-"));
   process.once("exit", () => rmSync(directory, { recursive: true }));
