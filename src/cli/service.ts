@@ -13,6 +13,7 @@ import type { SendOptions } from "../webhooks/send.ts";
 import { Announcer } from "../worker/announcer.ts";
 import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
+import { dashboardOf, nodesOf } from "./dashboard.ts";
 import { ourLanguages } from "./engine.ts";
 import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
@@ -52,7 +53,10 @@ export async function startService(config: Config): Promise<Service> {
   const deliverer = Deliverer.start({ ...sending, store, log, meter, drainMs: config.drainMs });
   const { retentionMs } = config;
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
+  const stopping = new AbortController();
+  const nodes = nodesOf(fleet, worker?.engine ?? null);
   const dependencies: DashboardDependencies = {
+    ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
     engine,
     canonicalLanguage: (name) => languages.resolve(name)?.name,
@@ -68,6 +72,7 @@ export async function startService(config: Config): Promise<Service> {
   const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, engine, slots }));
   const stop = async () => {
     http.beginClosing();
+    stopping.abort(new Error("the service is stopping"));
     await worker?.stop();
     await fleet?.stop();
     await deliverer.stop();

@@ -1,6 +1,7 @@
 /** Every change of an operator that leaves an entry in the audit trail. */
 export const AUDIT_ACTIONS = [
   "account.create",
+  "account.rename",
   "account.set-tier",
   "account.erase",
   "tier.set",

@@ -14,7 +14,7 @@ onEachEngine((temporaryStore) => {
     const all = await store.audit.list({ max: 100 });
     assert.deepEqual(subjects(all), ["key.create b", "account.create b", "key.create a", "account.create a"]);
     assert.deepEqual(await store.audit.list({ max: 2 }), all.slice(0, 2));
-    assert.deepEqual(await store.audit.list({ max: 100, accountId: a.accountId }), all.slice(2));
+    assert.deepEqual(await store.audit.list({ max: 100, accountIds: [a.accountId] }), all.slice(2));
   });
 
   test("a change that cannot be noted is not made, whichever it is", async (t) => {
