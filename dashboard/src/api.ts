@@ -65,7 +65,7 @@ export const change = {
   replay: (id: string) => send<A.Delivery>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<A.Tier, "name">) => send<A.Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
   makeAccount: (body: A.NewAccount) => send<A.Account>("POST", "/accounts", body),
-  account: (id: string, body: Partial<A.NewAccount>) => send<A.Account>("PATCH", `/accounts/${id}`, body),
+  account: (id: string, body: A.AccountChanges) => send<A.Account>("PATCH", `/accounts/${id}`, body),
 };
 
 function question<T>(path: string, parameters: Parameters = {}) {
