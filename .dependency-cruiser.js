@@ -92,6 +92,20 @@ export default {
       to: { path: "^bench/" },
     },
     {
+      name: "dashboard-knows-answers-alone",
+      severity: "error",
+      comment: "The page knows of the service what answers.ts says, and asks for the rest through its API.",
+      from: { path: "^dashboard/" },
+      to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/answers\\.ts$" },
+    },
+    {
+      name: "service-not-to-dashboard",
+      severity: "error",
+      comment: "The service serves the built page as files and knows nothing of how it is made.",
+      from: { path: "^src/" },
+      to: { path: "^dashboard/" },
+    },
+    {
       name: "no-drawers",
       severity: "error",
       comment: "Folders of these names collect what nobody placed. Name the file for what it does, in its room.",
@@ -106,7 +120,7 @@ export default {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {
-      extensions: [".ts", ".js"],
+      extensions: [".ts", ".tsx", ".js"],
       exportsFields: ["exports"],
       conditionNames: ["import", "node", "default"],
     },

@@ -19,10 +19,16 @@ const CHECKS: readonly { name: string; tool: string; args: readonly string[]; re
     remedy: "see the lines above",
   },
   {
+    name: "types of the dashboard",
+    tool: "typescript/bin/tsc",
+    args: ["--project", "dashboard/tsconfig.json"],
+    remedy: "see the lines above",
+  },
+  {
     name: "who imports whom",
     tool: "dependency-cruiser/bin/dependency-cruiser.mjs",
     // Not test/: the parser does not know `using` yet, and the rules are about src/.
-    args: ["--config", ".dependency-cruiser.js", "--output-type", "err-long", "src"],
+    args: ["--config", ".dependency-cruiser.js", "--output-type", "err-long", "src", "dashboard"],
     remedy: "each broken rule says what to do",
   },
   {

@@ -1,0 +1,69 @@
+import { getRouteApi } from "@tanstack/react-router";
+import type { AuditEntry } from "../../../src/http/dashboard/answers.ts";
+import { part } from "../api.ts";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { ChooseAccount } from "../pieces/choose-account.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { More } from "../pieces/more.tsx";
+import { Page } from "../pieces/page.tsx";
+import { useParts } from "../pieces/parts.ts";
+import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import css from "./audit.module.css";
+
+const route = getRouteApi("/inside/audit");
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { head: "When", cell: ({ at }) => <Moment at={at} /> },
+  { head: "Who", cell: ({ actor }) => actor },
+  { head: "What", cell: ({ action }) => <code>{action}</code> },
+  { head: "Of what", cell: ({ subject }) => <Copyable text={subject} what="subject" short /> },
+  { head: "Detail", cell: ({ detail }) => <Detail of={detail} /> },
+];
+
+export function AuditPage() {
+  const { account } = route.useSearch();
+  const navigate = route.useNavigate();
+  const parts = useParts(["/audit", account], (before) => part.audit(account, before));
+  return (
+    <Page
+      title="Audit trail"
+      lead="Who changed what. Each entry was written in the transaction of its change: there is none without the other."
+      actions={
+        <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
+      }
+    >
+      <Answered of={parts} waiting={<RowsWaiting rows={10} />}>
+        {(pages) => {
+          const entries = pages.flatMap((page) => page.entries);
+          return entries.length === 0 ? (
+            <Empty title="Nothing was changed yet" />
+          ) : (
+            <>
+              <Rows caption="Entries, newest first" columns={COLUMNS} rows={entries} of={placeOf} />
+              <More of={parts} />
+            </>
+          );
+        }}
+      </Answered>
+    </Page>
+  );
+}
+
+function placeOf({ at, subject, action, detail }: AuditEntry): string {
+  return `${at} ${action} ${subject} ${JSON.stringify(detail)}`;
+}
+
+function Detail({ of }: { of: AuditEntry["detail"] }) {
+  const entries = Object.entries(of);
+  if (entries.length === 0) return <span>none</span>;
+  return (
+    <span className={css.detail}>
+      {entries.map(([name, value]) => (
+        <span key={name}>
+          {name} <code>{typeof value === "string" ? value : JSON.stringify(value)}</code>
+        </span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,27 @@
+import type { Canvas } from "./plot.tsx";
+
+interface Props {
+  readonly canvas: Canvas;
+  readonly stacks: readonly (readonly { readonly colour: string; readonly value: number }[])[];
+}
+
+/** One bar for each bucket, of parts that stand on each other. */
+export function Bars({ canvas: { x, y, step }, stacks }: Props) {
+  const gap = step > 4 ? 1 : 0;
+  return stacks.map((parts, index) => {
+    let below = 0;
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a bucket is its place
+      <g key={index}>
+        {parts.map(({ colour, value }) => {
+          const from = y(below);
+          below += value;
+          const height = from - y(below);
+          return height > 0 ? (
+            <rect key={colour} x={x(index)} y={y(below)} width={step - gap} height={height} style={{ fill: colour }} />
+          ) : null;
+        })}
+      </g>
+    );
+  });
+}

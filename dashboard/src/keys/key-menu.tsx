@@ -1,0 +1,33 @@
+import { ActionIcon, Menu } from "@mantine/core";
+import { useState } from "react";
+import type { Key } from "../../../src/http/dashboard/answers.ts";
+import { Icon } from "../pieces/icon.tsx";
+import { ChangeLimits } from "./change-limits.tsx";
+import { Revoke } from "./revoke.tsx";
+import { Rotate } from "./rotate.tsx";
+
+const ACTS = { limits: ChangeLimits, rotate: Rotate, revoke: Revoke } as const;
+
+export function KeyMenu({ of: key }: { of: Key }) {
+  const [act, setAct] = useState<keyof typeof ACTS | null>(null);
+  const Act = act && ACTS[act];
+  return (
+    <>
+      <Menu>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${key.name}`}>
+            <Icon name="more" />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => setAct("limits")}>Change its limits</Menu.Item>
+          <Menu.Item onClick={() => setAct("rotate")}>Rotate</Menu.Item>
+          <Menu.Item color="red" onClick={() => setAct("revoke")}>
+            Revoke
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {Act && <Act of={key} onClose={() => setAct(null)} />}
+    </>
+  );
+}

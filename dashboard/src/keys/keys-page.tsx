@@ -1,0 +1,29 @@
+import { Button, Switch } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useState } from "react";
+import { Icon } from "../pieces/icon.tsx";
+import { Page } from "../pieces/page.tsx";
+import { Keys } from "./keys.tsx";
+import { NewKey } from "./new-key.tsx";
+
+export function KeysPage() {
+  const [making, { open, close }] = useDisclosure();
+  const [ended, showEnded] = useState(false);
+  return (
+    <Page
+      title="API keys"
+      lead="What a caller shows to submit. Each has a quota of requests in any 60 seconds, and a limit on how many of its submissions run at once."
+      actions={
+        <>
+          <Switch label="Ended, too" checked={ended} onChange={(e) => showEnded(e.currentTarget.checked)} />
+          <Button leftSection={<Icon name="plus" />} onClick={open}>
+            New key
+          </Button>
+        </>
+      }
+    >
+      <Keys ended={ended} />
+      {making && <NewKey onClose={close} />}
+    </Page>
+  );
+}

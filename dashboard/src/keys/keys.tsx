@@ -1,0 +1,103 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Key } from "../../../src/http/dashboard/answers.ts";
+import { asking } from "../api.ts";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { State, type Tone } from "../pieces/state.tsx";
+import { count } from "../pieces/words.ts";
+import { KeyMenu } from "./key-menu.tsx";
+import css from "./keys.module.css";
+import { Meter } from "./meter.tsx";
+
+const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
+const USAGE_MS = 5_000;
+
+const COLUMNS: readonly Column<Key>[] = [
+  {
+    head: "Key",
+    cell: ({ name, prefix, ofPlayground }) => (
+      <span className={css.name}>
+        <b>{name}</b>
+        {ofPlayground ? <span>runs of the playground</span> : <code>{prefix}…</code>}
+      </span>
+    ),
+  },
+  {
+    head: "Project",
+    cell: ({ project, account }) => (
+      <span className={css.name}>
+        {project ? (
+          <Link to="/projects/$id" params={{ id: project.id }}>
+            {project.name}
+          </Link>
+        ) : (
+          "none"
+        )}
+        <span>{account.name}</span>
+      </span>
+    ),
+  },
+  {
+    head: "Requests, last minute",
+    cell: ({ usage, limits }) => <Meter used={usage.requests} limit={limits.requestsPerMinute} />,
+  },
+  {
+    head: "Running at once",
+    cell: ({ usage, limits }) => (
+      <Meter used={usage.running} limit={limits.concurrency}>
+        {usage.pending > 0 && `, ${count(usage.pending)} waiting`}
+      </Meter>
+    ),
+  },
+  { head: "Profiles", cell: ({ profiles }) => profiles.join(", ") },
+  { head: "Last used", cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+  {
+    head: "State",
+    cell: ({ state, expiresAt }) => (
+      <span className={css.name}>
+        <State tone={TONES[state]}>{state}</State>
+        {state === "live" && expiresAt && (
+          <span>
+            ends <Moment at={expiresAt} />
+          </span>
+        )}
+      </span>
+    ),
+  },
+  {
+    head: "Actions",
+    headUnseen: true,
+    cell: (key) => key.state === "live" && !key.ofPlayground && <KeyMenu of={key} />,
+  },
+];
+
+interface Props {
+  readonly project?: string;
+  readonly ended?: boolean;
+}
+
+export function Keys({ project, ended }: Props) {
+  const keys = useQuery({ ...asking.keys(project), refetchInterval: USAGE_MS });
+  const shown = (all: readonly Key[]) => all.filter(({ state }) => ended || state === "live");
+  return (
+    <Answered of={keys} waiting={<RowsWaiting />}>
+      {(all) =>
+        shown(all).length === 0 ? (
+          <Empty title={all.length === 0 ? "No key yet" : "No key is live"}>
+            Whoever wants to submit needs one. It is shown once, when it is made.
+          </Empty>
+        ) : (
+          <Rows
+            caption="API keys"
+            columns={COLUMNS}
+            rows={shown(all)}
+            of={({ id }) => id}
+            faded={({ state }) => state !== "live"}
+          />
+        )
+      }
+    </Answered>
+  );
+}

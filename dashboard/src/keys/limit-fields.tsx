@@ -1,0 +1,55 @@
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
+import type { Key, KeyLimits } from "../../../src/http/dashboard/answers.ts";
+import { number, text } from "../pieces/form.tsx";
+import css from "./limit-fields.module.css";
+
+const PROFILES = ["judge", "agent"];
+
+/** What a key may do; as it is, where there is one. */
+export function LimitFields({ of }: { of?: Key }) {
+  const profiles = of?.profiles ?? ["judge"];
+  return (
+    <>
+      <div className={css.pair}>
+        <TextInput
+          label="Requests in 60 seconds"
+          name="requests"
+          type="number"
+          min={1}
+          defaultValue={of?.requestsPerMinute ?? ""}
+          placeholder="as its tier"
+        />
+        <TextInput
+          label="Running at once"
+          name="concurrency"
+          type="number"
+          min={1}
+          defaultValue={of?.concurrency ?? ""}
+          placeholder="as its tier"
+        />
+      </div>
+      <Checkbox.Group label="Profiles that it may ask for" defaultValue={[...profiles]}>
+        <div className={css.row}>
+          {PROFILES.map((name) => (
+            <Checkbox key={name} name="profiles" value={name} label={name} />
+          ))}
+        </div>
+      </Checkbox.Group>
+      <NativeSelect
+        label="Profile of a submission that names none"
+        name="profile"
+        defaultValue={of?.defaultProfile ?? "judge"}
+        data={PROFILES}
+      />
+    </>
+  );
+}
+
+export function limitsIn(form: FormData): KeyLimits {
+  return {
+    requestsPerMinute: number(form, "requests"),
+    concurrency: number(form, "concurrency"),
+    profiles: form.getAll("profiles").map(String),
+    defaultProfile: text(form, "profile"),
+  };
+}

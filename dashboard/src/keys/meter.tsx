@@ -1,0 +1,26 @@
+import type { ReactNode } from "react";
+import { count } from "../pieces/words.ts";
+import css from "./keys.module.css";
+
+interface Props {
+  readonly used: number;
+  readonly limit: number;
+  readonly children?: ReactNode;
+}
+
+/** How much of a limit is taken now. */
+export function Meter({ used, limit, children }: Props) {
+  const share = Math.min(1, used / limit);
+  return (
+    <div className={css.meter} data-full={share >= 1 || undefined}>
+      <span>
+        {count(used)} of {count(limit)}
+        {children}
+      </span>
+      {/* For the eye: the words above say as much. */}
+      <div aria-hidden="true">
+        <div style={{ width: `${100 * share}%` }} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Node } from "../../../src/http/dashboard/answers.ts";
+import { asking } from "../api.ts";
+import { Checks } from "../overview/checks.tsx";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { Facts } from "../pieces/facts.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { Page, Section } from "../pieces/page.tsx";
+import { RowsWaiting } from "../pieces/rows.tsx";
+import { State } from "../pieces/state.tsx";
+import css from "./nodes.module.css";
+
+export function NodesPage() {
+  const nodes = useQuery({ ...asking.nodes(), refetchInterval: 5_000 });
+  return (
+    <Page
+      title="Nodes"
+      lead="The workers that claim submissions and run them. Each proves again and again, by a real run, that every control holds."
+    >
+      <Answered of={nodes} waiting={<RowsWaiting rows={5} />}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title="No worker has announced itself">
+              Submissions wait until one does. Start one with <code>assay serve</code> or <code>assay worker</code>.
+            </Empty>
+          ) : (
+            all.map((node) => <One key={node.id} node={node} />)
+          )
+        }
+      </Answered>
+    </Page>
+  );
+}
+
+function One({ node: { id, ready, running, slots, languages, cgroupBackend, checks, provenAt } }: { node: Node }) {
+  const failing = checks.filter(({ ok }) => !ok);
+  return (
+    <Section title={id} actions={<State tone={ready ? "good" : "bad"}>{ready ? "ready" : "not ready"}</State>}>
+      <Facts
+        of={[
+          ["Running", `${running} of ${slots} slots`],
+          ["Proven", <Moment key="proven" at={provenAt} />],
+          ["Control groups", cgroupBackend ?? "not known"],
+          ["Languages", languages.join(", ") || "none proven"],
+        ]}
+      />
+      {checks.length > 0 && (
+        <details className={css.checks} open={failing.length > 0}>
+          <summary>
+            {failing.length === 0
+              ? `All ${checks.length} checks work`
+              : `${failing.length} of ${checks.length} checks fail`}
+          </summary>
+          <Checks checks={checks} />
+        </details>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,35 @@
+import type { HealthCheck } from "../../../src/http/dashboard/answers.ts";
+import { State } from "../pieces/state.tsx";
+import css from "./overview.module.css";
+
+/** What is checked; first what does not work, with what it means and what to do. */
+export function Checks({ checks }: { checks: readonly HealthCheck[] }) {
+  const sorted = [...checks].sort((a, b) => Number(a.ok) - Number(b.ok));
+  return (
+    <ul className={css.list}>
+      {sorted.map(({ name, ok, detail, means, remedy }) => (
+        <li key={name}>
+          <span>
+            <State tone={ok ? "good" : "bad"}>{ok ? "works" : "fails"}</State>
+          </span>
+          <code>{name}</code>
+          <span>{detail}</span>
+          {(means || remedy) && (
+            <div className={css.advice}>
+              {means && (
+                <p>
+                  <b>What it means.</b> {means}
+                </p>
+              )}
+              {remedy && (
+                <p>
+                  <b>What to do.</b> {remedy}
+                </p>
+              )}
+            </div>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

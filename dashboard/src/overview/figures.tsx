@@ -1,0 +1,54 @@
+import { Skeleton } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { Now } from "../../../src/http/dashboard/answers.ts";
+import { State } from "../pieces/state.tsx";
+import { count, counted, duration } from "../pieces/words.ts";
+import css from "./overview.module.css";
+
+/** How it stands at this moment. */
+export function Figures({ now }: { now: Now }) {
+  const free = Math.max(0, now.slots - now.running);
+  return (
+    <dl className={css.figures}>
+      <Figure name="Waiting" value={count(now.pending)}>
+        {now.pending === 0 ? "nothing waits" : `the oldest for ${duration(now.oldestPendingMs)}`}
+      </Figure>
+      <Figure name="Running" value={count(now.running)}>
+        {now.slots === 0 ? "no worker" : `${counted(free, "slot")} of ${count(now.slots)} free`}
+      </Figure>
+      <Figure name="Deliveries due" value={count(now.deliveriesDue)}>
+        {now.deliveriesDue === 0 ? "all were made" : "to webhooks"}
+      </Figure>
+      <Figure
+        name="Readiness"
+        value={<State tone={now.ready ? "good" : "bad"}>{now.ready ? "ready" : "not ready"}</State>}
+      >
+        {now.ready ? "a run has just proven it" : "see below what is missing"}
+      </Figure>
+    </dl>
+  );
+}
+
+export function FiguresWaiting() {
+  return (
+    <div className={css.figures}>
+      {["a", "b", "c", "d"].map((name) => (
+        <div key={name} className={css.figure}>
+          <Skeleton height={12} width="50%" my={4} />
+          <Skeleton height={24} width="35%" my={8} />
+          <Skeleton height={12} width="70%" />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Figure({ name, value, children }: { name: string; value: ReactNode; children: ReactNode }) {
+  return (
+    <div className={css.figure}>
+      <dt>{name}</dt>
+      <dd className={css.value}>{value}</dd>
+      <dd className={css.beside}>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+import { ActionIcon, Menu } from "@mantine/core";
+import { useState } from "react";
+import type { Member } from "../../../src/http/dashboard/answers.ts";
+import { Icon } from "../pieces/icon.tsx";
+import { usePerson } from "../session.ts";
+import { MemberAbled } from "./member-abled.tsx";
+import { MemberReset } from "./member-reset.tsx";
+import { MemberSight } from "./member-sight.tsx";
+
+const ACTS = { sight: MemberSight, reset: MemberReset, abled: MemberAbled } as const;
+
+export function MemberMenu({ of: member }: { of: Member }) {
+  const me = usePerson();
+  const [act, setAct] = useState<keyof typeof ACTS | null>(null);
+  const Act = act && ACTS[act];
+  return (
+    <>
+      <Menu>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${member.name}`}>
+            <Icon name="more" />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => setAct("sight")}>Change what they see</Menu.Item>
+          <Menu.Item onClick={() => setAct("reset")}>Link for a new password</Menu.Item>
+          {member.id !== me.id && (
+            <Menu.Item color={member.disabledAt ? "teal" : "red"} onClick={() => setAct("abled")}>
+              {member.disabledAt ? "Enable" : "Disable"}
+            </Menu.Item>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+      {Act && <Act of={member} onClose={() => setAct(null)} />}
+    </>
+  );
+}

@@ -1,0 +1,24 @@
+import type { Member } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Form } from "../pieces/form.tsx";
+import { OneTimeLink } from "./one-time-link.tsx";
+
+export function MemberReset({ of: member, onClose }: { of: Member; onClose: () => void }) {
+  const resetting = useDoing(() => change.reset(member.id));
+  if (resetting.data) return <OneTimeLink link={resetting.data} title="The link is made" onClose={onClose} />;
+  return (
+    <Dialog title={`A new password for ${member.name}`} onClose={onClose}>
+      <Form
+        submit="Make a link"
+        busy={resetting.isPending}
+        error={resetting.error}
+        onCancel={onClose}
+        onSubmit={() => resetting.mutate()}
+      >
+        <p>Whoever opens the link may choose a new password for {member.email}. Until then the old one goes on.</p>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,59 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import type { SubmitEvent } from "react";
+import { API, asking, change } from "../api.ts";
+import { Trouble } from "../pieces/answered.tsx";
+import { Door } from "./door.tsx";
+
+const route = getRouteApi("/sign-in");
+
+export function SignInPage() {
+  const { to, refused } = route.useSearch();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const { data: session } = useQuery(asking.session());
+  const signIn = useMutation({
+    mutationFn: change.signIn,
+    onSuccess: (next) => {
+      queries.setQueryData(asking.session().queryKey, next);
+      return navigate({ href: to ?? "/", replace: true });
+    },
+  });
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    signIn.mutate({ email: String(form.get("email")).trim(), password: String(form.get("password")) });
+  };
+  if (session?.empty) {
+    return (
+      <Door title="Nobody has an account here yet">
+        <p>
+          Open the one-time link that <code>assay serve</code> printed when it started: it makes you the first
+          administrator.
+        </p>
+      </Door>
+    );
+  }
+  return (
+    <Door title="Sign in">
+      {refused && !signIn.error && (
+        <Trouble text="Nobody was signed in: who comes by the provider needs an invitation here first, for the same e-mail." />
+      )}
+      {signIn.error && <Trouble text={`${signIn.error.message}.`} />}
+      <form onSubmit={submit}>
+        <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
+        <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />
+        <Button type="submit" fullWidth loading={signIn.isPending}>
+          Sign in
+        </Button>
+      </form>
+      {session?.provider && (
+        <Button component="a" href={`${API}/provider`} variant="default" fullWidth>
+          {session.provider}
+        </Button>
+      )}
+      <p>Forgotten your password? An administrator can make a link to set a new one.</p>
+    </Door>
+  );
+}

@@ -1,0 +1,99 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useLocation, useNavigate } from "@tanstack/react-router";
+import type { SubmitEvent } from "react";
+import type { Invitation } from "../../../src/http/dashboard/answers.ts";
+import { asking, change } from "../api.ts";
+import { Answered, Trouble } from "../pieces/answered.tsx";
+import { text } from "../pieces/form.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { RowsWaiting } from "../pieces/rows.tsx";
+import { Door } from "./door.tsx";
+
+const TITLES = { first: "The first administrator", invite: "Welcome", reset: "A new password" } as const;
+
+/** Where one-time links lead. Their token is in the fragment, which no server and no log ever sees. */
+export function WelcomePage() {
+  const { hash: token } = useLocation();
+  const invitation = useQuery({
+    ...asking.invitation(token),
+    enabled: token !== "",
+    retry: false,
+    staleTime: Infinity,
+  });
+  if (token === "" || invitation.error) {
+    return (
+      <Door title="This link does not work">
+        <p>
+          {token === "" ? "It is not whole." : `${invitation.error?.message}.`} Links work once and for some time; ask
+          whoever gave it to you for another one.
+        </p>
+        <p>
+          <Link to="/sign-in">Sign in</Link>
+        </p>
+      </Door>
+    );
+  }
+  return (
+    <Door title={invitation.data ? TITLES[invitation.data.kind] : "Welcome"}>
+      <Answered of={invitation} waiting={<RowsWaiting rows={5} />}>
+        {(of) => <Accept token={token} of={of} />}
+      </Answered>
+    </Door>
+  );
+}
+
+function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const accepting = useMutation({
+    mutationFn: (form: FormData) =>
+      change.accept(token, {
+        email: email ?? text(form, "email"),
+        name: text(form, "name"),
+        password: String(form.get("password")),
+      }),
+    onSuccess: (session) => {
+      queries.setQueryData(asking.session().queryKey, session);
+      return navigate({ to: "/", replace: true });
+    },
+  });
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    accepting.mutate(new FormData(event.currentTarget));
+  };
+  return (
+    <>
+      <p>
+        {kind === "first" && "You will see and change everything, and can invite others."}
+        {kind === "invite" &&
+          (account ? `You will see what belongs to ${account}.` : "You will see and change everything.")}
+        {kind === "reset" && "Afterwards the old one is over, and so is every session that it began."} The link ends{" "}
+        <Moment at={expiresAt} />.
+      </p>
+      {accepting.error && <Trouble text={`${accepting.error.message}.`} />}
+      <form onSubmit={submit}>
+        {email === null ? (
+          <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
+        ) : (
+          <TextInput label="E-mail" value={email} readOnly autoComplete="username" />
+        )}
+        {kind !== "reset" && (
+          <TextInput label="Your name" name="name" autoComplete="name" required withAsterisk={false} maxLength={100} />
+        )}
+        <PasswordInput
+          label="Password"
+          description="12 characters or more; length counts more than signs"
+          name="password"
+          autoComplete="new-password"
+          minLength={12}
+          required
+          withAsterisk={false}
+        />
+        <Button type="submit" fullWidth loading={accepting.isPending}>
+          {kind === "reset" ? "Set the password" : "Begin"}
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+import { NativeSelect } from "@mantine/core";
+import { useChoiceOfAccounts } from "../session.ts";
+
+interface Props {
+  readonly value: string | undefined;
+  readonly onChange: (id: string | undefined) => void;
+}
+
+/** Of which account things are shown; nothing where there is one only. */
+export function ChooseAccount({ value, onChange }: Props) {
+  const accounts = useChoiceOfAccounts();
+  if (accounts.length === 0) return null;
+  return (
+    <NativeSelect
+      aria-label="Account"
+      value={value ?? ""}
+      onChange={({ currentTarget }) => onChange(currentTarget.value || undefined)}
+      data={[{ value: "", label: "All accounts" }, ...accounts.map(({ id, name }) => ({ value: id, label: name }))]}
+    />
+  );
+}

@@ -1,0 +1,52 @@
+import { Button, type ButtonProps } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import type { ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
+import { useDoing } from "./doing.ts";
+import { Form } from "./form.tsx";
+
+interface Props<T> {
+  /** What the button and the dialog's own button say. */
+  readonly label: string;
+  readonly title: string;
+  /** What will happen, and whether it can be undone. */
+  readonly children: ReactNode;
+  readonly act: () => Promise<T>;
+  readonly said: string;
+  readonly done?: (result: T) => void;
+  readonly harmless?: boolean;
+  readonly button?: ButtonProps;
+}
+
+/** A button for what is not undone easily: first says what will happen. */
+export function Confirm<T>({ label, title, children, act, said, done, harmless, button }: Props<T>) {
+  const [open, { open: show, close }] = useDisclosure();
+  const doing = useDoing(act, {
+    said: () => said,
+    done: (result) => {
+      close();
+      done?.(result);
+    },
+  });
+  return (
+    <>
+      <Button variant="default" size="compact-sm" onClick={show} {...button}>
+        {label}
+      </Button>
+      {open && (
+        <Dialog title={title} onClose={close}>
+          <Form
+            submit={label}
+            busy={doing.isPending}
+            error={doing.error}
+            danger={!harmless}
+            onSubmit={() => doing.mutate()}
+            onCancel={close}
+          >
+            <div>{children}</div>
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import { Button } from "@mantine/core";
+import type { ReactNode, SubmitEvent } from "react";
+import { Trouble } from "./answered.tsx";
+import css from "./form.module.css";
+
+interface Props {
+  readonly submit: string;
+  readonly busy: boolean;
+  readonly error: Error | null;
+  readonly danger?: boolean;
+  readonly onSubmit: (form: FormData) => void;
+  readonly onCancel?: () => void;
+  readonly children: ReactNode;
+}
+
+/** Fields with their buttons; why the service refused stands above them. */
+export function Form({ submit, busy, error, danger, onSubmit, onCancel, children }: Props) {
+  const submitted = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    onSubmit(new FormData(event.currentTarget));
+  };
+  return (
+    <form className={css.form} onSubmit={submitted}>
+      {error && <Trouble text={`${error.message}.`} />}
+      {children}
+      <div className={css.buttons}>
+        {onCancel && (
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+        <Button type="submit" loading={busy} color={danger ? "red" : "teal"}>
+          {submit}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+export function text(form: FormData, name: string): string {
+  return String(form.get(name) ?? "").trim();
+}
+
+/** Null where the field was left empty. */
+export function number(form: FormData, name: string): number | null {
+  const said = text(form, name);
+  return said === "" ? null : Number(said);
+}

@@ -1,0 +1,51 @@
+/** Lines on a grid of 24, drawn for this page: a package of thousands would be larger than all else. */
+const PATHS = {
+  menu: "M4 7h16M4 12h16M4 17h16",
+  overview: "M4 19V5m0 14h16M8 15l3.5-4 3 2.5L20 7",
+  list: "M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01",
+  play: "M7 5v14l12-7z",
+  projects:
+    "M3.5 7.5V18a1.5 1.5 0 0 0 1.5 1.5h14a1.5 1.5 0 0 0 1.5-1.5V9A1.5 1.5 0 0 0 19 7.5h-7L10 5H5a1.5 1.5 0 0 0-1.5 1.5z",
+  key: "M8.5 20a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM11.7 12.3 20.5 3.5M16.5 7.5l3 3",
+  webhook: "M9 8.5a3 3 0 1 1 4.6 2.5l3 5.2M6 14.2A3 3 0 1 0 9 17h6m0 0a3 3 0 1 0 1.5-2.6M11 11l-3.2 5.4",
+  languages: "m8 7-5 5 5 5m8-10 5 5-5 5M13.5 4.5l-3 15",
+  nodes: "M4 4.5h16v6H4zM4 13.5h16v6H4zM7.5 7.5h.01M7.5 16.5h.01M11 7.5h6M11 16.5h6",
+  audit: "M6 3.5h9l4 4v13H6zM9 11h7M9 14.5h7M9 18h4",
+  members:
+    "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zm-6.5 9a6.5 6.5 0 0 1 13 0M16 4.3a3.5 3.5 0 0 1 0 6.4M18 14.2a6.5 6.5 0 0 1 3.5 5.8",
+  settings:
+    "M4 7h9m5 0h2M4 17h2m5 0h9M15.5 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zm-7 10a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
+  person: "M12 11.5a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20.5a8 8 0 0 1 16 0",
+  sun: "M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM12 2.5v2m0 15v2m9.5-9.5h-2m-15 0h-2M18.7 5.3l-1.4 1.4M6.7 17.3l-1.4 1.4m13.4 0-1.4-1.4M6.7 6.7 5.3 5.3",
+  moon: "M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z",
+  screen: "M3 4.5h18v12H3zM9 20.5h6m-3-4v4",
+  check: "m5 12.5 4.5 4.5L19 7.5",
+  cross: "M6 6l12 12M18 6 6 18",
+  copy: "M9 9h11v11H9zM15 9V4H4v11h5",
+  leave: "M14 4H5v16h9m-4-8h11m-4-4 4 4-4 4",
+  alert: "M12 3.5 2.5 20h19zM12 10v4.5m0 2.5h.01",
+  plus: "M12 5v14M5 12h14",
+  more: "M4.5 12a1 1 0 1 0 2 0 1 1 0 1 0-2 0zm6.5 0a1 1 0 1 0 2 0 1 1 0 1 0-2 0zm6.5 0a1 1 0 1 0 2 0 1 1 0 1 0-2 0z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** Beside a text always, so it says nothing to those who cannot see it. */
+export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      aria-hidden="true"
+      focusable="false"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth={1.75}
+      strokeLinecap="round"
+      strokeLinejoin="round"
+    >
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

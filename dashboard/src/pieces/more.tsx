@@ -1,0 +1,22 @@
+import { Button } from "@mantine/core";
+import css from "./more.module.css";
+
+interface Props {
+  readonly of: {
+    readonly hasNextPage: boolean;
+    readonly isFetchingNextPage: boolean;
+    readonly fetchNextPage: () => unknown;
+  };
+}
+
+/** Under a list that goes on. */
+export function More({ of: { hasNextPage, isFetchingNextPage, fetchNextPage } }: Props) {
+  if (!hasNextPage) return null;
+  return (
+    <div className={css.more}>
+      <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
+        Show older ones
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import css from "./page.module.css";
+
+interface Props {
+  readonly title: string;
+  /** A sentence for somebody who is here for the first time. */
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+let firstPage = true;
+
+/** A page with its heading, which gets the focus when one comes here by a link within: a screen reader begins there. */
+export function Page({ title, lead, actions, children }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (!firstPage) heading.current?.focus({ preventScroll: true });
+    firstPage = false;
+  }, []);
+  return (
+    <>
+      <title>{`${title} · Assay`}</title>
+      <div className={css.head}>
+        <div className={css.words}>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {lead && <p className={css.lead}>{lead}</p>}
+        </div>
+        {actions && <div className={css.actions}>{actions}</div>}
+      </div>
+      {children}
+    </>
+  );
+}
+
+export function Section({ title, actions, children }: Pick<Props, "title" | "actions" | "children">) {
+  return (
+    <section className={css.section}>
+      <div className={css.head}>
+        <h2>{title}</h2>
+        {actions && <div className={css.actions}>{actions}</div>}
+      </div>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,53 @@
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+] as const;
+
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const NUMBER = new Intl.NumberFormat("en");
+const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const LONG_AGO_DAYS = 60;
+
+/** "3 minutes ago", "in 2 days"; the date where days say little. */
+export function relative(at: string, now: number): string {
+  const ms = Date.parse(at) - now;
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["second", 0];
+  if (unit === "second") return ms > 0 ? "in less than a minute" : "just now";
+  const count = Math.trunc(ms / size);
+  return unit === "day" && Math.abs(count) > LONG_AGO_DAYS ? DAY.format(new Date(at)) : RELATIVE.format(count, unit);
+}
+
+export function exact(at: string): string {
+  return EXACT.format(new Date(at));
+}
+
+export function count(value: number): string {
+  return NUMBER.format(value);
+}
+
+/** "1 key", "2 keys". */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** A duration in the largest unit that it fills: "850 ms", "2.5 s", "12 min", "3 d". */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${short(ms)} ms`;
+  if (ms < 60_000) return `${short(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${short(ms / 60_000)} min`;
+  return ms < 86_400_000 ? `${short(ms / 3_600_000)} h` : `${short(ms / 86_400_000)} d`;
+}
+
+/** "64 MiB". */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${count(bytes)} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(Math.floor(Math.log2(bytes) / 10), units.length);
+  return `${short(bytes / 1024 ** power)} ${units[power - 1]}`;
+}
+
+function short(value: number): string {
+  return value >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(2 + Number(value >= 10))));
+}

@@ -1,0 +1,29 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Form, text } from "../pieces/form.tsx";
+import { usePerson } from "../session.ts";
+
+export function NewProject({ onClose }: { onClose: () => void }) {
+  const { accounts } = usePerson();
+  const making = useDoing(change.makeProject, { said: ({ name }) => `Made: project ${name}.`, done: onClose });
+  return (
+    <Dialog title="New project" onClose={onClose}>
+      <Form
+        submit="Make it"
+        busy={making.isPending}
+        error={making.error}
+        onCancel={onClose}
+        onSubmit={(form) => making.mutate({ name: text(form, "name"), accountId: text(form, "account") })}
+      >
+        <TextInput label="Name" name="name" required data-autofocus maxLength={100} />
+        <NativeSelect
+          label="Account"
+          name="account"
+          data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+      </Form>
+    </Dialog>
+  );
+}

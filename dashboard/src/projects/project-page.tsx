@@ -1,0 +1,145 @@
+import { Button, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import type { Project } from "../../../src/http/dashboard/answers.ts";
+import { asking, change } from "../api.ts";
+import { Keys } from "../keys/keys.tsx";
+import { NewKey } from "../keys/new-key.tsx";
+import { Answered } from "../pieces/answered.tsx";
+import { Confirm } from "../pieces/confirm.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Facts } from "../pieces/facts.tsx";
+import { Form, text } from "../pieces/form.tsx";
+import { Lost } from "../pieces/lost.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { Page, Section } from "../pieces/page.tsx";
+import { RowsWaiting } from "../pieces/rows.tsx";
+import { State } from "../pieces/state.tsx";
+import { Endpoints } from "../webhooks/endpoints.tsx";
+import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
+
+const route = getRouteApi("/inside/projects/$id");
+
+export function ProjectPage() {
+  const { id } = route.useParams();
+  const projects = useQuery(asking.projects());
+  return (
+    <Answered of={projects} waiting={<RowsWaiting />}>
+      {(all) => {
+        const project = all.find((each) => each.id === id);
+        return project ? <One project={project} /> : <Lost />;
+      }}
+    </Answered>
+  );
+}
+
+function One({ project }: { project: Project }) {
+  const [renaming, rename] = useDisclosure();
+  const [key, newKey] = useDisclosure();
+  const [endpoint, newEndpoint] = useDisclosure();
+  const open = project.archivedAt === null;
+  return (
+    <Page
+      title={project.name}
+      actions={
+        <>
+          <Button variant="default" onClick={rename.open}>
+            Rename
+          </Button>
+          <Archive project={project} />
+        </>
+      }
+    >
+      <Facts
+        of={[
+          [
+            "State",
+            <State key="state" tone={open ? "good" : "idle"}>
+              {open ? "open" : "archived"}
+            </State>,
+          ],
+          ["Account", project.account.name],
+          ["Made", <Moment key="made" at={project.createdAt} />],
+          ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
+        ]}
+      />
+      <Section
+        title="Keys"
+        actions={
+          open && (
+            <Button size="compact-sm" variant="default" onClick={newKey.open}>
+              New key
+            </Button>
+          )
+        }
+      >
+        <Keys project={project.id} />
+      </Section>
+      <Section
+        title="Webhook endpoints"
+        actions={
+          open && (
+            <Button size="compact-sm" variant="default" onClick={newEndpoint.open}>
+              New endpoint
+            </Button>
+          )
+        }
+      >
+        <Endpoints project={project.id} />
+      </Section>
+      {renaming && <Rename project={project} onClose={rename.close} />}
+      {key && <NewKey projectId={project.id} onClose={newKey.close} />}
+      {endpoint && <NewEndpoint projectId={project.id} onClose={newEndpoint.close} />}
+    </Page>
+  );
+}
+
+function Rename({ project, onClose }: { project: Project; onClose: () => void }) {
+  const renaming = useDoing((name: string) => change.project(project.id, { name }), {
+    said: ({ name }) => `Its name is now ${name}.`,
+    done: onClose,
+  });
+  return (
+    <Dialog title={`Rename ${project.name}`} onClose={onClose}>
+      <Form
+        submit="Rename"
+        busy={renaming.isPending}
+        error={renaming.error}
+        onCancel={onClose}
+        onSubmit={(form) => renaming.mutate(text(form, "name"))}
+      >
+        <TextInput label="Name" name="name" defaultValue={project.name} required data-autofocus maxLength={100} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
+  const button = { size: "sm" } as const;
+  return archivedAt === null ? (
+    <Confirm
+      label="Archive"
+      title={`Archive ${name}?`}
+      act={() => change.project(id, { archived: true })}
+      said={`${name} is archived.`}
+      button={button}
+    >
+      It takes no new keys and endpoints. What it has goes on: its keys work, its results are delivered, its records
+      stay. It can be opened again.
+    </Confirm>
+  ) : (
+    <Confirm
+      label="Open again"
+      title={`Open ${name} again?`}
+      act={() => change.project(id, { archived: false })}
+      said={`${name} is open.`}
+      harmless
+      button={button}
+    >
+      It takes new keys and endpoints again.
+    </Confirm>
+  );
+}

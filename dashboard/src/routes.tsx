@@ -1,0 +1,135 @@
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { WINDOWS, type Window } from "../../src/http/dashboard/answers.ts";
+import { asking } from "./api.ts";
+import { Broken, Lost } from "./pieces/lost.tsx";
+import { queries } from "./queries.ts";
+import { Shell } from "./shell/shell.tsx";
+
+/** All pages. Each is loaded when somebody goes there, or points at a link to it. */
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: Lost,
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: (search): { to?: string; refused?: string } => texts(search, ["to", "refused"]),
+  component: lazyRouteComponent(() => import("./people/sign-in-page.tsx"), "SignInPage"),
+});
+
+const welcome = createRoute({
+  getParentRoute: () => root,
+  path: "/welcome",
+  component: lazyRouteComponent(() => import("./people/welcome-page.tsx"), "WelcomePage"),
+});
+
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: "inside",
+  beforeLoad: async ({ context, location }) => {
+    const { person } = await context.queries.query({ ...asking.session(), staleTime: 60_000 });
+    if (!person) throw redirect({ to: "/sign-in", search: { to: location.href }, replace: true });
+    return { person };
+  },
+  component: Shell,
+});
+
+/** A page of those who are signed in. */
+const page = <const P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({ getParentRoute: () => inside, path, component });
+
+const overview = createRoute({
+  getParentRoute: () => inside,
+  path: "/",
+  validateSearch: (search): { window?: Window; account?: string | undefined } => {
+    const { account } = texts(search, ["account"]);
+    const window = WINDOWS.find((each) => each === search.window);
+    return { ...(window && { window }), ...(account && { account }) };
+  },
+  component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: "/audit",
+  validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
+  component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
+});
+
+const pages = [
+  overview,
+  page(
+    "/projects",
+    lazyRouteComponent(() => import("./projects/projects-page.tsx"), "ProjectsPage"),
+  ),
+  page(
+    "/projects/$id",
+    lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
+  ),
+  page(
+    "/keys",
+    lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+  ),
+  page(
+    "/webhooks",
+    lazyRouteComponent(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
+  ),
+  page(
+    "/webhooks/$id",
+    lazyRouteComponent(() => import("./webhooks/endpoint-page.tsx"), "EndpointPage"),
+  ),
+  page(
+    "/languages",
+    lazyRouteComponent(() => import("./languages/languages-page.tsx"), "LanguagesPage"),
+  ),
+  page(
+    "/nodes",
+    lazyRouteComponent(() => import("./nodes/nodes-page.tsx"), "NodesPage"),
+  ),
+  page(
+    "/members",
+    lazyRouteComponent(() => import("./people/members-page.tsx"), "MembersPage"),
+  ),
+  audit,
+  page(
+    "/settings",
+    lazyRouteComponent(() => import("./settings/settings-page.tsx"), "SettingsPage"),
+  ),
+  page(
+    "/profile",
+    lazyRouteComponent(() => import("./people/profile-page.tsx"), "ProfilePage"),
+  ),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, welcome, inside.addChildren(pages)]),
+  basepath: "/dashboard",
+  context: { queries },
+  defaultPreload: "intent",
+  defaultErrorComponent: Broken,
+  defaultNotFoundComponent: Lost,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+/** What of an address is text under these names; all else of it is nobody's. */
+function texts<K extends string>(search: Record<string, unknown>, names: readonly K[]): { [name in K]?: string } {
+  const found: { [name in K]?: string } = {};
+  for (const name of names) if (typeof search[name] === "string" && search[name] !== "") found[name] = search[name];
+  return found;
+}

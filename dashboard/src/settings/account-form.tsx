@@ -1,0 +1,43 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import type { Account, Tier } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Form, text } from "../pieces/form.tsx";
+
+interface Props {
+  readonly of?: Account;
+  readonly tiers: readonly Tier[];
+  readonly onClose: () => void;
+}
+
+export function AccountForm({ of, tiers, onClose }: Props) {
+  const saving = useDoing(
+    (form: FormData) => {
+      const [name, tier] = [text(form, "name"), text(form, "tier")];
+      if (!of) return change.makeAccount({ name, tier });
+      return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
+    },
+    { said: ({ name }) => `Account ${name} is as you said.`, done: onClose },
+  );
+  return (
+    <Dialog title={of ? `Account ${of.name}` : "New account"} onClose={onClose}>
+      <Form
+        submit={of ? "Change" : "Make it"}
+        busy={saving.isPending}
+        error={saving.error}
+        onCancel={onClose}
+        onSubmit={(form) => saving.mutate(form)}
+      >
+        <TextInput label="Name" name="name" required data-autofocus maxLength={100} defaultValue={of?.name ?? ""} />
+        <NativeSelect
+          label="Tier"
+          description="What its keys may do that have no limits of their own"
+          name="tier"
+          data={tiers.map(({ name }) => name)}
+          {...(of && { defaultValue: of.tier })}
+        />
+      </Form>
+    </Dialog>
+  );
+}

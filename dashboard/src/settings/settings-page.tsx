@@ -1,0 +1,110 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import type { Account, Settings, Tier } from "../../../src/http/dashboard/answers.ts";
+import { asking } from "../api.ts";
+import { Answered } from "../pieces/answered.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { Facts } from "../pieces/facts.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { Page, Section } from "../pieces/page.tsx";
+import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { count, duration } from "../pieces/words.ts";
+import { AccountForm } from "./account-form.tsx";
+import { TierForm } from "./tier-form.tsx";
+
+export function SettingsPage() {
+  const settings = useQuery(asking.settings());
+  const [form, setForm] = useState<ReactNode>(null);
+  return (
+    <Page title="Settings">
+      <Answered of={settings} waiting={<RowsWaiting rows={6} />}>
+        {(all) => <All of={all} show={setForm} />}
+      </Answered>
+      {form}
+    </Page>
+  );
+}
+
+function All({
+  of: { retentionMs, maxPending, tiers, accounts },
+  show,
+}: {
+  of: Settings;
+  show: (form: ReactNode) => void;
+}) {
+  const close = () => show(null);
+  const tierColumns: readonly Column<Tier>[] = [
+    { head: "Tier", cell: ({ name }) => <b>{name}</b> },
+    { head: "Requests in 60 seconds", number: true, cell: (tier) => count(tier.requestsPerMinute) },
+    { head: "Running at once", number: true, cell: (tier) => count(tier.concurrency) },
+    { head: "Accounts", number: true, cell: ({ name }) => count(accounts.filter(({ tier }) => tier === name).length) },
+    {
+      head: "Actions",
+      headUnseen: true,
+      cell: (tier) => (
+        <Button size="compact-sm" variant="default" onClick={() => show(<TierForm of={tier} onClose={close} />)}>
+          Change
+        </Button>
+      ),
+    },
+  ];
+  const accountColumns: readonly Column<Account>[] = [
+    { head: "Account", cell: ({ name }) => <b>{name}</b> },
+    { head: "Tier", cell: ({ tier }) => tier },
+    { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+    { head: "Id", cell: ({ id }) => <Copyable text={id} what="id of the account" short /> },
+    {
+      head: "Actions",
+      headUnseen: true,
+      cell: (account) => (
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={() => show(<AccountForm of={account} tiers={tiers} onClose={close} />)}
+        >
+          Change
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <Facts
+        of={[
+          [
+            "Records are kept",
+            retentionMs === null
+              ? "for ever, by ASSAY_RETENTION_DAYS"
+              : `${duration(retentionMs)} after their end, by ASSAY_RETENTION_DAYS`,
+          ],
+          ["Submissions that may wait", `${count(maxPending)}; then clients are told that the queue is full`],
+        ]}
+      />
+      <Section
+        title="Tiers"
+        actions={
+          <Button size="compact-sm" variant="default" onClick={() => show(<TierForm onClose={close} />)}>
+            New tier
+          </Button>
+        }
+      >
+        <Rows caption="Tiers" columns={tierColumns} rows={tiers} of={({ name }) => name} />
+      </Section>
+      <Section
+        title="Accounts"
+        actions={
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={() => show(<AccountForm tiers={tiers} onClose={close} />)}
+          >
+            New account
+          </Button>
+        }
+      >
+        <Rows caption="Accounts" columns={accountColumns} rows={accounts} of={({ id }) => id} />
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import { TextInput } from "@mantine/core";
+import type { Tier } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Form, text } from "../pieces/form.tsx";
+
+export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
+  const saving = useDoing(
+    (form: FormData) =>
+      change.tier(of?.name ?? text(form, "name"), {
+        requestsPerMinute: Number(text(form, "requests")),
+        concurrency: Number(text(form, "concurrency")),
+      }),
+    { said: ({ name }) => `Tier ${name} is as you said.`, done: onClose },
+  );
+  return (
+    <Dialog title={of ? `Tier ${of.name}` : "New tier"} onClose={onClose}>
+      <Form
+        submit={of ? "Change" : "Make it"}
+        busy={saving.isPending}
+        error={saving.error}
+        onCancel={onClose}
+        onSubmit={(form) => saving.mutate(form)}
+      >
+        <p>Holds at once for every key of its accounts that has no limits of its own.</p>
+        {!of && <TextInput label="Name" name="name" required data-autofocus />}
+        <TextInput
+          label="Requests in 60 seconds"
+          name="requests"
+          type="number"
+          min={1}
+          required
+          defaultValue={of?.requestsPerMinute ?? ""}
+        />
+        <TextInput
+          label="Running at once"
+          name="concurrency"
+          type="number"
+          min={1}
+          required
+          defaultValue={of?.concurrency ?? ""}
+        />
+      </Form>
+    </Dialog>
+  );
+}

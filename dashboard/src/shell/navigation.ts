@@ -1,0 +1,40 @@
+import type { LinkProps } from "@tanstack/react-router";
+import type { IconName } from "../pieces/icon.tsx";
+
+interface Place {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly to: NonNullable<LinkProps["to"]>;
+  readonly forAdministrators?: true;
+}
+
+/** What the navigation offers, in groups: a page is a line here and one in routes.tsx. */
+export const NAVIGATION: readonly { readonly label: string; readonly places: readonly Place[] }[] = [
+  {
+    label: "Runs",
+    places: [{ icon: "overview", label: "Overview", to: "/" }],
+  },
+  {
+    label: "Access",
+    places: [
+      { icon: "projects", label: "Projects", to: "/projects" },
+      { icon: "key", label: "API keys", to: "/keys" },
+      { icon: "webhook", label: "Webhooks", to: "/webhooks" },
+    ],
+  },
+  {
+    label: "Engine",
+    places: [
+      { icon: "languages", label: "Languages", to: "/languages" },
+      { icon: "nodes", label: "Nodes", to: "/nodes" },
+    ],
+  },
+  {
+    label: "Administration",
+    places: [
+      { icon: "members", label: "Members", to: "/members" },
+      { icon: "audit", label: "Audit trail", to: "/audit" },
+      { icon: "settings", label: "Settings", to: "/settings", forAdministrators: true },
+    ],
+  },
+];

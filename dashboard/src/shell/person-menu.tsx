@@ -1,0 +1,59 @@
+import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Person } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Icon } from "../pieces/icon.tsx";
+import { say } from "../pieces/said.tsx";
+import css from "./person-menu.module.css";
+
+const SCHEMES = [
+  { scheme: "light", icon: "sun", label: "Light" },
+  { scheme: "dark", icon: "moon", label: "Dark" },
+  { scheme: "auto", icon: "screen", label: "As the system" },
+] as const;
+
+export function PersonMenu({ person, version }: { person: Person; version: string }) {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const navigate = useNavigate();
+  const signOut = useMutation({
+    mutationFn: change.signOut,
+    // A new document: nothing that was seen stays in its memory.
+    onSuccess: () => window.location.assign("/dashboard/sign-in"),
+    onError: ({ message }) => say(`Not signed out: ${message}`, "bad"),
+  });
+  return (
+    <Menu width={240} withinPortal={false}>
+      <Menu.Target>
+        <UnstyledButton className={css.target}>
+          <Icon name="person" />
+          <span className={css.name}>{person.name}</span>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {person.email}
+          {person.administrator && " · administrator"}
+        </Menu.Label>
+        <Menu.Item leftSection={<Icon name="person" />} onClick={() => navigate({ to: "/profile" })}>
+          My profile
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Colours</Menu.Label>
+        <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+          {SCHEMES.map(({ scheme, icon, label }) => (
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon name={icon} />}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item leftSection={<Icon name="leave" />} onClick={() => signOut.mutate()}>
+          Sign out
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Assay {version}</Menu.Label>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

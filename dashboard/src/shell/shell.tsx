@@ -1,0 +1,92 @@
+import { Drawer, UnstyledButton } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Navigate, Outlet, useLocation } from "@tanstack/react-router";
+import { asking } from "../api.ts";
+import { Icon } from "../pieces/icon.tsx";
+import { Said } from "../pieces/said.tsx";
+import { NAVIGATION } from "./navigation.ts";
+import { PersonMenu } from "./person-menu.tsx";
+import css from "./shell.module.css";
+
+/** What stands around every page of somebody who is signed in. */
+export function Shell() {
+  const { data: session } = useQuery(asking.session());
+  const { href } = useLocation();
+  const [open, { toggle, close }] = useDisclosure();
+  // Here, so that what is below never renders without a person.
+  if (!session?.person) return <Navigate to="/sign-in" search={{ to: href }} replace />;
+  const { person, version } = session;
+  return (
+    <div className={css.shell}>
+      <a href="#main" className={css.skip}>
+        Skip to the content
+      </a>
+      <header className={css.top}>
+        <UnstyledButton className={css.burger} onClick={toggle} aria-label="Navigation" aria-expanded={open}>
+          <Icon name="menu" />
+        </UnstyledButton>
+        <Brand />
+        <PersonMenu person={person} version={version} />
+      </header>
+      <div className={css.side}>
+        <Navigation administrator={person.administrator} />
+      </div>
+      {/* As in pieces/dialog.tsx: no lock that writes styles, no second header. */}
+      <Drawer.Root opened={open} onClose={close} size="17rem" lockScroll={false}>
+        <Drawer.Overlay />
+        <Drawer.Content aria-label="Navigation">
+          <Drawer.Body>
+            <div className={css.drawer}>
+              <Brand />
+              <Drawer.CloseButton aria-label="Close the navigation" />
+            </div>
+            <Navigation administrator={person.administrator} onChoice={close} />
+          </Drawer.Body>
+        </Drawer.Content>
+      </Drawer.Root>
+      <main id="main" className={css.main} tabIndex={-1}>
+        <Outlet />
+      </main>
+      <Said />
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <Link to="/" className={css.brand}>
+      <img src="/docs/icon.svg" alt="" width={26} height={26} />
+      Assay
+    </Link>
+  );
+}
+
+function Navigation({ administrator, onChoice }: { administrator: boolean; onChoice?: () => void }) {
+  return (
+    <nav aria-label="Pages" className={css.navigation}>
+      {NAVIGATION.map(({ label, places }) => (
+        <section key={label} aria-label={label}>
+          <p className={css.group}>{label}</p>
+          <ul>
+            {places
+              .filter(({ forAdministrators }) => administrator || !forAdministrators)
+              .map((place) => (
+                <li key={place.label}>
+                  <Link
+                    to={place.to}
+                    className={css.place}
+                    activeOptions={{ exact: place.to === "/", includeSearch: false }}
+                    {...(onChoice && { onClick: onChoice })}
+                  >
+                    <Icon name={place.icon} />
+                    {place.label}
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        </section>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,31 @@
+import { part } from "../api.ts";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { More } from "../pieces/more.tsx";
+import { useParts } from "../pieces/parts.ts";
+import { RowsWaiting } from "../pieces/rows.tsx";
+import css from "./delivery-log.module.css";
+import { OneDelivery } from "./one-delivery.tsx";
+
+export function DeliveryLog({ endpoint }: { endpoint: string }) {
+  const parts = useParts(["/deliveries", endpoint], (before) => part.deliveries(endpoint, before), 5_000);
+  return (
+    <Answered of={parts} waiting={<RowsWaiting rows={6} />}>
+      {(pages) => {
+        const deliveries = pages.flatMap((page) => page.deliveries);
+        if (deliveries.length === 0) {
+          return <Empty title="Nothing was sent there yet">Send a test, or wait for a result of its project.</Empty>;
+        }
+        return (
+          <>
+            <ol className={css.log}>
+              {deliveries.map((delivery) => (
+                <OneDelivery key={delivery.id} of={delivery} />
+              ))}
+            </ol>
+            <More of={parts} />
+          </>
+        );
+      }}
+    </Answered>
+  );
+}

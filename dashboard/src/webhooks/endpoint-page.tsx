@@ -1,0 +1,117 @@
+import { NativeSelect, Switch } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Endpoint, MadeEndpoint } from "../../../src/http/dashboard/answers.ts";
+import { asking, change } from "../api.ts";
+import { Answered } from "../pieces/answered.tsx";
+import { Confirm } from "../pieces/confirm.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Facts } from "../pieces/facts.tsx";
+import { Lost } from "../pieces/lost.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { Page, Section } from "../pieces/page.tsx";
+import { RowsWaiting } from "../pieces/rows.tsx";
+import { DeliveryLog } from "./delivery-log.tsx";
+import { EndpointSecret } from "./endpoint-secret.tsx";
+import { Recent } from "./recent.tsx";
+import { SIGNINGS } from "./signings.ts";
+import { TestSend } from "./test-send.tsx";
+
+const route = getRouteApi("/inside/webhooks/$id");
+
+export function EndpointPage() {
+  const { id } = route.useParams();
+  const endpoints = useQuery(asking.endpoints());
+  return (
+    <Answered of={endpoints} waiting={<RowsWaiting />}>
+      {(all) => {
+        const endpoint = all.find((each) => each.id === id);
+        return endpoint ? <One endpoint={endpoint} /> : <Lost />;
+      }}
+    </Answered>
+  );
+}
+
+function One({ endpoint }: { endpoint: Endpoint }) {
+  const { id, url, active, signing, project } = endpoint;
+  const [made, show] = useState<MadeEndpoint | null>(null);
+  const navigate = useNavigate();
+  const changing = useDoing((changes: Parameters<typeof change.endpoint>[1]) => change.endpoint(id, changes), {
+    said: (now) => `The endpoint is ${now.active ? "on" : "off"} and signs ${now.signing}.`,
+  });
+  return (
+    <Page
+      title="Webhook endpoint"
+      lead={<Copyable text={url} what="URL of the endpoint" />}
+      actions={<TestSend id={id} />}
+    >
+      <Facts
+        of={[
+          [
+            "Deliveries",
+            <Switch
+              key="active"
+              label={active ? "on: results are sent" : "off: nothing is sent, and what is due fails"}
+              checked={active}
+              disabled={changing.isPending}
+              onChange={({ currentTarget }) => changing.mutate({ active: currentTarget.checked })}
+            />,
+          ],
+          [
+            "Signing",
+            <NativeSelect
+              key="signing"
+              aria-label="Signing"
+              data={SIGNINGS}
+              value={signing}
+              disabled={changing.isPending}
+              onChange={({ currentTarget }) => changing.mutate({ signing: currentTarget.value as Endpoint["signing"] })}
+            />,
+          ],
+          [
+            "Project",
+            <Link key="project" to="/projects/$id" params={{ id: project.id }}>
+              {project.name}
+            </Link>,
+          ],
+          ["Newest deliveries", <Recent key="recent" of={endpoint.recent} />],
+          ["Made", <Moment key="made" at={endpoint.createdAt} />],
+          ["Id", <Copyable key="id" text={id} what="id of the endpoint" />],
+        ]}
+      />
+      {changing.error && <p role="alert">{changing.error.message}</p>}
+      <Section
+        title="Deliveries"
+        actions={
+          <>
+            <Confirm
+              label="Rotate its secret"
+              title="Rotate the secret?"
+              act={() => change.rotateSecret(id)}
+              said="The secret is rotated."
+              done={show}
+            >
+              A new secret is made and shown once. Whatever is sent from then on is signed with it, repeated attempts
+              too: a receiver that still has the old one refuses them.
+            </Confirm>
+            <Confirm
+              label="Remove"
+              title="Remove this endpoint?"
+              act={() => change.removeEndpoint(id)}
+              said={`Removed: ${url}.`}
+              done={() => navigate({ to: "/webhooks", replace: true })}
+            >
+              Nothing is sent there any more, and its deliveries and their attempts are removed with it. This cannot be
+              undone. To stop for a while, switch it off instead.
+            </Confirm>
+          </>
+        }
+      >
+        <DeliveryLog endpoint={id} />
+      </Section>
+      {made && <EndpointSecret made={made} title="The secret is rotated" onClose={() => show(null)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,12 @@
+import type { MadeEndpoint } from "../../../src/http/dashboard/answers.ts";
+import { Secret } from "../pieces/secret.tsx";
+
+export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; title: string; onClose: () => void }) {
+  return (
+    <Secret title={title} what="secret" secret={made.secret} onClose={onClose}>
+      Deliveries to <b>{made.endpoint.url}</b> are signed with this secret. It is shown this once: give it to the
+      receiver, who verifies every message with it.
+      {made.caution && <p>{made.caution}</p>}
+    </Secret>
+  );
+}

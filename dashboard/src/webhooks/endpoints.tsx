@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
+import { asking } from "../api.ts";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { State } from "../pieces/state.tsx";
+import { Recent } from "./recent.tsx";
+
+const COLUMNS: readonly Column<Endpoint>[] = [
+  {
+    head: "Endpoint",
+    cell: ({ id, url }) => (
+      <Link to="/webhooks/$id" params={{ id }}>
+        {url}
+      </Link>
+    ),
+  },
+  {
+    head: "Project",
+    cell: ({ project: { id, name } }) => (
+      <Link to="/projects/$id" params={{ id }}>
+        {name}
+      </Link>
+    ),
+  },
+  { head: "Newest deliveries", cell: ({ recent }) => <Recent of={recent} /> },
+  { head: "Signing", cell: ({ signing }) => signing },
+  { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { head: "State", cell: ({ active }) => <State tone={active ? "good" : "idle"}>{active ? "on" : "off"}</State> },
+];
+
+export function Endpoints({ project }: { project?: string }) {
+  const endpoints = useQuery({ ...asking.endpoints(project), refetchInterval: 10_000 });
+  return (
+    <Answered of={endpoints} waiting={<RowsWaiting />}>
+      {(rows) =>
+        rows.length === 0 ? (
+          <Empty title="No endpoint yet">Clients can poll for results, or wait. An endpoint is told by itself.</Empty>
+        ) : (
+          <Rows
+            caption="Webhook endpoints"
+            columns={COLUMNS}
+            rows={rows}
+            of={({ id }) => id}
+            faded={({ active }) => !active}
+          />
+        )
+      }
+    </Answered>
+  );
+}

@@ -1,0 +1,72 @@
+import type { Delivery } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Confirm } from "../pieces/confirm.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { Moment } from "../pieces/moment.tsx";
+import { State, type Tone } from "../pieces/state.tsx";
+import { counted, duration } from "../pieces/words.ts";
+import css from "./delivery-log.module.css";
+
+const TONES: Readonly<Record<Delivery["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
+
+/** A delivery in a line; opened, each of its attempts and how the answer began. */
+export function OneDelivery({ of: delivery }: { of: Delivery }) {
+  const { id, state, kind, attempts, reason, nextAt, createdAt, submissionId, webhookId } = delivery;
+  const last = attempts.at(-1);
+  return (
+    <li>
+      <details className={css.delivery}>
+        <summary>
+          <State tone={TONES[state]}>{state}</State>
+          <span className={css.kind}>{kind}</span>
+          <Moment at={createdAt} />
+          <span>{attempts.length === 0 ? "no attempt" : counted(attempts.length, "attempt")}</span>
+          <span>{last ? (last.status ?? last.error) : reason}</span>
+          <span className={css.latency}>{last && duration(last.latencyMs)}</span>
+        </summary>
+        <div className={css.inside}>
+          <p className={css.ids}>
+            {submissionId && (
+              <span>
+                Submission <Copyable text={submissionId} what="id of the submission" short />
+              </span>
+            )}
+            <span>
+              webhook-id <Copyable text={webhookId} what="webhook-id" short />
+            </span>
+            {nextAt && (
+              <span>
+                Next attempt <Moment at={nextAt} />
+              </span>
+            )}
+          </p>
+          {reason && <p>{reason}</p>}
+          <ol className={css.attempts}>
+            {attempts.map((attempt) => (
+              <li key={attempt.number}>
+                <p>
+                  <b>Attempt {attempt.number}</b> <Moment at={attempt.at} />, {duration(attempt.latencyMs)}:{" "}
+                  {attempt.status === null ? "no answer" : `status ${attempt.status}`}
+                  {attempt.error && `, ${attempt.error}`}
+                </p>
+                {attempt.answer && <pre>{attempt.answer}</pre>}
+              </li>
+            ))}
+          </ol>
+          {submissionId && state !== "pending" && (
+            <Confirm
+              label="Replay"
+              title="Send this result again?"
+              act={() => change.replay(id)}
+              said="It is sent again."
+              harmless
+            >
+              The record is sent once more, as a delivery of its own with the same <code>webhook-id</code>: a receiver
+              that keeps those can tell that it has it already.
+            </Confirm>
+          )}
+        </div>
+      </details>
+    </li>
+  );
+}

@@ -1,0 +1,24 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Icon } from "../pieces/icon.tsx";
+import { Page } from "../pieces/page.tsx";
+import { Endpoints } from "./endpoints.tsx";
+import { NewEndpoint } from "./new-endpoint.tsx";
+
+export function WebhooksPage() {
+  const [making, { open, close }] = useDisclosure();
+  return (
+    <Page
+      title="Webhooks"
+      lead="Every result of a project is sent to its endpoints, signed, in three attempts at most. All attempts are on record."
+      actions={
+        <Button leftSection={<Icon name="plus" />} onClick={open}>
+          New endpoint
+        </Button>
+      }
+    >
+      <Endpoints />
+      {making && <NewEndpoint onClose={close} />}
+    </Page>
+  );
+}

@@ -1,0 +1,28 @@
+import { defineConfig } from "vite";
+import { precompress } from "./build/precompress.ts";
+
+export default defineConfig({
+  base: "/dashboard/",
+  plugins: [precompress()],
+  // The service writes the nonce of each answer in its place (src/http/dashboard/files.ts).
+  html: { cspNonce: "ASSAY_NONCE" },
+  build: {
+    target: "es2024",
+    emptyOutDir: true,
+    // Files in text would need `data:` in the policy, and could not be kept by the browser.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // The test of what the first page loads reads it.
+    manifest: true,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 600,
+    rolldownOptions: {
+      // "use client" in packages is for servers that render, and here is none; how long it took is nobody's question.
+      checks: { moduleLevelDirective: false, pluginTimings: false },
+      output: {
+        // What pages share is one file; each by itself would be thirty requests for a page.
+        codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },
+      },
+    },
+  },
+});
