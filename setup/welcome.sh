@@ -29,6 +29,11 @@ welcome() {
 
 # As long as nobody can sign in to the dashboard. The one of the start before is worth nothing any more.
 show_first_link() {
+  if software_is_elsewhere; then
+    people=$(run_node as_service members list --json --data "$data" && wait "$node_pid") || fail "cannot read the members"
+    [ "$people" != "[]" ] || say "nobody can sign in to the dashboard yet; in here: assay members link --origin $url"
+    return
+  fi
   link=$(run_node as_service members link --if-empty --origin "$url" --data "$data" && wait "$node_pid") ||
     fail "cannot make the link of the first administrator"
   [ -z "$link" ] || cat <<TEXT

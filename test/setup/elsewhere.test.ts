@@ -14,7 +14,15 @@ async function software(fake: FakeCheckout): Promise<string> {
 test("set-up of the software alone makes what runs, and neither a certificate nor a place for a service", async () => {
   using fake = new FakeCheckout();
   await software(fake);
-  assert.deepEqual(fake.list("current").sort(), ["app", "dashboard", "environment", "image", "launcher", "node", "uses"]);
+  assert.deepEqual(fake.list("current").sort(), [
+    "app",
+    "dashboard",
+    "environment",
+    "image",
+    "launcher",
+    "node",
+    "uses",
+  ]);
   for (const name of ["tls", "db", "keys"]) assert.equal(existsSync(join(fake.data, name)), false, name);
   const both = await fake.run("set-up", "software", "--no-worker");
   assert.deepEqual([both.code, /services and workers alike/.test(both.stderr)], [2, true]);
@@ -34,7 +42,8 @@ test("software that was set up elsewhere serves another data directory, and fetc
     assert.equal(code, 0, stderr);
     assert.doesNotMatch(stderr, /npm|compiling|building|copied|unpacking/);
     // Its words are a container's log, which is no place for a key.
-    assert.doesNotMatch(stdout + stderr, /assay_live_/);
+    assert.doesNotMatch(stdout + stderr, /assay_live_|welcome#/);
+    assert.match(stderr, /nobody can sign in to the dashboard yet; in here: assay members link --origin https:/);
     assert.equal(stderr.includes("there is no key yet; in here: assay keys create"), time === "first", stderr);
   }
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], built);

@@ -220,7 +220,7 @@ const session = async () => {
 };
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
 if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
-if (command === "members") console.log(option("--origin") + "/dashboard/welcome#fake");
+if (command === "members") console.log(args.includes("--json") ? "[]" : option("--origin") + "/dashboard/welcome#fake");
 if (["accounts", "projects", "webhooks", "tiers", "audit", "status"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;
