@@ -109,6 +109,7 @@ const pages = [
     "/profile",
     lazyRouteComponent(() => import("./people/profile-page.tsx"), "ProfilePage"),
   ),
+  createRoute({ getParentRoute: () => inside, path: "/$", component: Lost }),
 ] as const;
 
 export const router = createRouter({

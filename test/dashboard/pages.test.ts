@@ -178,6 +178,16 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.ok(complaints.splice(0).every((text) => text.includes("status of 401")));
   });
 
+  await t.test("a link to the sign-in leads nowhere else afterwards", async () => {
+    await page.context().clearCookies();
+    await page.goto(`${origin}/dashboard/sign-in?to=${encodeURIComponent("https://elsewhere.example/")}`);
+    await page.getByLabel("E-mail").fill("root@example.com");
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await button("Sign in").click();
+    await heading("Overview");
+    assert.deepEqual(complaints, []);
+  });
+
   await t.test("what is not there says so", async () => {
     await page.goto(`${origin}/dashboard/projects/nowhere`);
     await heading("Nothing is here");

@@ -17,7 +17,7 @@ export function SignInPage() {
     mutationFn: change.signIn,
     onSuccess: (next) => {
       queries.setQueryData(asking.session().queryKey, next);
-      return navigate({ href: to ?? "/", replace: true });
+      return navigate({ href: placeWithin(to), replace: true });
     },
   });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
@@ -56,4 +56,9 @@ export function SignInPage() {
       <p>Forgotten your password? An administrator can make a link to set a new one.</p>
     </Door>
   );
+}
+
+/** Within the page alone: whoever sends a link must not choose where a sign-in leads. */
+function placeWithin(to: string | undefined): string {
+  return to && /^\/(?![/\\])/.test(to) ? to : "/";
 }

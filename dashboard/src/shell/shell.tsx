@@ -1,7 +1,8 @@
 import { Drawer, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Navigate, Outlet, useLocation } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Said } from "../pieces/said.tsx";
@@ -12,10 +13,9 @@ import css from "./shell.module.css";
 /** What stands around every page of somebody who is signed in. */
 export function Shell() {
   const { data: session } = useQuery(asking.session());
-  const { href } = useLocation();
   const [open, { toggle, close }] = useDisclosure();
   // Here, so that what is below never renders without a person.
-  if (!session?.person) return <Navigate to="/sign-in" search={{ to: href }} replace />;
+  if (!session?.person) return <ToSignIn />;
   const { person, version } = session;
   return (
     <div className={css.shell}>
@@ -51,6 +51,16 @@ export function Shell() {
       <Said />
     </div>
   );
+}
+
+/** Once, and with where one was at first: this still stands while the way there changes the address. */
+function ToSignIn() {
+  const from = useRef(useLocation().href);
+  const navigate = useNavigate();
+  useEffect(() => {
+    void navigate({ to: "/sign-in", search: { to: from.current }, replace: true });
+  }, [navigate]);
+  return null;
 }
 
 function Brand() {
