@@ -1,17 +1,22 @@
 // node bench/meter.ts [ROUNDS]: the CPU time of a request and of a submission, with nobody who measures and with Prometheus. One process,
 // client included, so only the difference says something; the two take turns, and the cheapest round of each counts, because the
 // machine may be busy.
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
 import { createKey } from "../src/admin/keys.ts";
+import { dashboardOf } from "../src/cli/dashboard.ts";
+import { ourLanguages } from "../src/cli/engine.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
 import { HttpServer } from "../src/http/server.ts";
 import { Prometheus } from "../src/metrics/prometheus.ts";
 import { openStore } from "../src/store/open.ts";
+import { keySealer } from "../src/webhooks/seal.ts";
+import { trustedAuthorities } from "../src/webhooks/trust.ts";
 
 /** Of each round. */
 const REQUESTS = 1_000;
@@ -22,12 +27,34 @@ const READY = { ready: true, cgroupBackend: null, checks: [] };
 /** Microseconds of CPU for each request, and for each submission: accepted, claimed and ended, without a run between. */
 async function measure(meter: Meter): Promise<{ request: number; submission: number }> {
   const directory = mkdtempSync(join(tmpdir(), "assay-meter-"));
-  const store = await openStore({ database: { kind: "sqlite", path: join(directory, "db") }, meter });
+  const database = { kind: "sqlite" as const, path: join(directory, "db") };
+  const store = await openStore({ database, meter });
   const limits = { profiles: ["judge" as const], requestsPerMinute: 1_000_000, concurrency: 1_000 };
   const { key } = await createKey(store, { name: "k", ...limits }, "bench");
   const engine = { workers: () => 1, languages: () => ["python"], readiness: async () => READY, stop: async () => {} };
   const log = pino({ level: "silent" });
-  const own = { store, engine, log, meter, canonicalLanguage: () => "python", maxPending: 1_000, holdMs: 1_000 };
+  const limited = { maxPending: 1_000, holdMs: 1_000 };
+  const languages = ourLanguages();
+  const sending = {
+    sealer: keySealer(randomBytes(32)),
+    allowed: [],
+    trust: trustedAuthorities(null),
+    userAgent: "bench",
+  };
+  const config = { database, retentionMs: null };
+  const stopping = new AbortController().signal;
+  const dashboard = dashboardOf({ config, store, languages, sending, nodes: async () => [], stopping });
+  const own = {
+    ...dashboard,
+    store,
+    engine,
+    log,
+    meter,
+    canonicalLanguage: () => "python",
+    ...limited,
+    dashboardDir: null,
+    provider: null,
+  };
   const server = new HttpServer(own, { kind: "loopback" });
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

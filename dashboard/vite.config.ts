@@ -17,8 +17,8 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 600,
     rolldownOptions: {
-      // "use client" in packages is for servers that render; here is none.
-      checks: { moduleLevelDirective: false },
+      // "use client" in packages is for servers that render, and here is none; how long it took is nobody's question.
+      checks: { moduleLevelDirective: false, pluginTimings: false },
       output: {
         // What pages share is one file; each by itself would be thirty requests for a page.
         codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },

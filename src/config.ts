@@ -37,9 +37,22 @@ export interface Config {
     /** A file with an authority that receivers' certificates may come from, besides the usual ones. */
     readonly caPath: string | null;
   };
+  /** The built dashboard; null: there is none. */
+  readonly dashboardDir: string | null;
+  /** Who else may say who somebody is; null: passwords alone. */
+  readonly oidc: OidcSettings | null;
   readonly logLevel: LogLevel;
   /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
   readonly unknownSettings: readonly string[];
+}
+
+/** An OpenID Connect provider, and who we are to it. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: { readonly text: string } | { readonly path: string };
+  /** A file with an authority that the provider's certificate may come from, besides the usual ones. */
+  readonly caPath: string | null;
 }
 
 const DAY_MS = 86_400_000;
@@ -60,6 +73,7 @@ export interface Flags {
   readonly plainHttp?: boolean | undefined;
   readonly webhookAllow?: readonly string[] | undefined;
   readonly webhookCa?: string | undefined;
+  readonly dashboard?: string | undefined;
 }
 
 /** A setting that cannot be used; the message is for the person who made it. */
@@ -109,6 +123,14 @@ const databaseUrl = z
     "must be a URL that begins with postgres://",
   );
 
+/** What it answers is believed because of its certificate. */
+const issuer = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).protocol === "https:" && !/[?#]/.test(text),
+    "must be a URL that begins with https://",
+  );
+
 const settingsSchema = z.object({
   ASSAY_DATA: z.string().startsWith("/", "must be an absolute path").default("/var/lib/assay"),
   ASSAY_DATABASE: databaseUrl.optional(),
@@ -127,6 +149,12 @@ const settingsSchema = z.object({
   ASSAY_SECRET_KEY_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_WEBHOOK_ALLOW: receivers.prefault(""),
   ASSAY_WEBHOOK_CA: z.string().startsWith("/", "must be an absolute path").optional(),
+  ASSAY_DASHBOARD: z.string().startsWith("/", "must be an absolute path").optional(),
+  ASSAY_OIDC_ISSUER: issuer.optional(),
+  ASSAY_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  ASSAY_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  ASSAY_OIDC_CLIENT_SECRET_FILE: z.string().startsWith("/", "must be an absolute path").optional(),
+  ASSAY_OIDC_CA: z.string().startsWith("/", "must be an absolute path").optional(),
   ASSAY_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
 });
 
@@ -158,6 +186,8 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
       make: settings.ASSAY_SECRET_KEY_FILE === undefined,
     },
     webhooks: { allow: settings.ASSAY_WEBHOOK_ALLOW, caPath: settings.ASSAY_WEBHOOK_CA ?? null },
+    dashboardDir: settings.ASSAY_DASHBOARD ?? null,
+    oidc: oidcOf(settings),
     logLevel: settings.ASSAY_LOG_LEVEL,
     unknownSettings: Object.keys(given).filter((name) => !(name in settingsSchema.shape)),
   };
@@ -178,6 +208,7 @@ function fromFlags(flags: Flags): Record<string, string> {
     ASSAY_PLAIN_HTTP: flags.plainHttp ? "yes" : undefined,
     ASSAY_WEBHOOK_ALLOW: flags.webhookAllow?.length ? flags.webhookAllow.join(",") : undefined,
     ASSAY_WEBHOOK_CA: flags.webhookCa && resolve(flags.webhookCa),
+    ASSAY_DASHBOARD: flags.dashboard && resolve(flags.dashboard),
   };
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
@@ -202,6 +233,19 @@ function transportOf(settings: z.output<typeof settingsSchema>): Transport {
     certPath: cert ?? join(directory, "server.pem"),
     keyPath: key ?? join(directory, "server.key"),
   };
+}
+
+function oidcOf(settings: z.output<typeof settingsSchema>): OidcSettings | null {
+  const { ASSAY_OIDC_ISSUER: issuer, ASSAY_OIDC_CLIENT_ID: clientId, ASSAY_OIDC_CA: caPath = null } = settings;
+  const { ASSAY_OIDC_CLIENT_SECRET: text, ASSAY_OIDC_CLIENT_SECRET_FILE: path } = settings;
+  if ([issuer, clientId, text, path, caPath ?? undefined].every((value) => value === undefined)) return null;
+  const clientSecret = text === undefined ? path && { path } : { text };
+  if (issuer === undefined || clientId === undefined || !clientSecret || (text !== undefined && path !== undefined)) {
+    throw new ConfigError(
+      "ASSAY_OIDC_ISSUER, ASSAY_OIDC_CLIENT_ID and one of ASSAY_OIDC_CLIENT_SECRET and ASSAY_OIDC_CLIENT_SECRET_FILE belong together",
+    );
+  }
+  return { issuer, clientId, clientSecret, caPath };
 }
 
 function operatorAddress(listen: Address | undefined): Address | null {

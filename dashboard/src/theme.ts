@@ -1,4 +1,4 @@
-import { createTheme, Drawer, Modal, NativeSelect, Tooltip } from "@mantine/core";
+import { createTheme, Menu, NativeSelect, Tooltip } from "@mantine/core";
 
 /** Only what components are told; what they look like is theme.css. */
 export const theme = createTheme({
@@ -7,9 +7,10 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
-    // Locking writes a style element, which the policy forbids: theme.css does it instead.
-    Modal: Modal.extend({ defaultProps: { lockScroll: false, centered: true } }),
-    Drawer: Drawer.extend({ defaultProps: { lockScroll: false } }),
+    // In the page's main part, where its landmarks have it; the placeholder is a child that no menu may have.
+    Menu: Menu.extend({
+      defaultProps: { position: "bottom-end", withInitialFocusPlaceholder: false, portalProps: { target: "#main" } },
+    }),
     NativeSelect: NativeSelect.extend({ defaultProps: { size: "sm" } }),
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true } }),
   },

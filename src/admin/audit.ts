@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
@@ -25,9 +26,11 @@ export async function listAudit(
   { max, account }: { readonly max: number; readonly account?: string | undefined },
 ): Promise<AuditView[]> {
   if (max < 1 || max > MAX_ENTRIES) throw new AdminError(`from 1 to ${MAX_ENTRIES} entries can be listed`);
-  const accountId = account === undefined ? undefined : (await findAccount(store, account)).id;
-  const entries = await store.audit.list({ max, accountId });
-  return entries.map(({ atMs, actor, action, subject, accountName, detail }) => {
-    return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
-  });
+  const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
+  const entries = await store.audit.list({ max, accountIds });
+  return entries.map(auditView);
+}
+
+export function auditView({ atMs, actor, action, subject, accountName, detail }: AuditEntry): AuditView {
+  return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
 }

@@ -13,8 +13,11 @@ const MAX_ENDPOINTS = 10;
 export interface EndpointRoom {
   readonly store: Store;
   readonly sealer: Sealer;
-  /** @throws, with a sentence for the operator, for what is no URL or one that results may not be sent to. */
-  readonly checkUrl: (url: string) => Promise<void>;
+  /**
+   * @returns what is to be known of that URL; null: nothing.
+   * @throws, with a sentence for the operator, for what is no URL or one that results may not be sent to.
+   */
+  readonly checkUrl: (url: string) => Promise<string | null>;
 }
 
 export interface NewEndpoint {
@@ -39,15 +42,19 @@ export interface MadeEndpoint extends EndpointView {
   readonly secret: string;
 }
 
-/** Makes an active endpoint. @throws AdminError when the project has too many, or the URL cannot be used. */
+/**
+ * Makes an active endpoint.
+ * @returns it, and what is to be known of its URL; null: nothing.
+ * @throws AdminError when the project has too many, or the URL cannot be used.
+ */
 export async function createEndpoint(
   { store, sealer, checkUrl }: EndpointRoom,
   request: NewEndpoint,
   actor: string,
-): Promise<MadeEndpoint> {
+): Promise<{ readonly made: MadeEndpoint; readonly caution: string | null }> {
   const project = await findOpenProject(store, request.project);
   const { url, signing = "standard" } = request;
-  await checkUrl(url);
+  const caution = await checkUrl(url);
   const id = randomUUID();
   const secret = newWebhookSecret();
   const sealed = sealer.seal(id, secret);
@@ -56,7 +63,7 @@ export async function createEndpoint(
   if (result === "full")
     throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
   if (result === "no-project") throw archived(project.name);
-  return { ...(await viewOf(store, id)), secret };
+  return { made: { ...(await viewOf(store, id)), secret }, caution };
 }
 
 /** Oldest first; of one project, if that is named. @throws AdminError when there is no such project. */
@@ -116,7 +123,7 @@ async function projectNames(store: Store): Promise<ReadonlyMap<string, string>> 
   return new Map((await store.projects.list()).map(({ id, name }) => [id, name]));
 }
 
-function noSuchEndpoint(id: string): AdminError {
+export function noSuchEndpoint(id: string): AdminError {
   return new AdminError(`there is no webhook endpoint ${id}`);
 }
 

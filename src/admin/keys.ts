@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { hashKey, newKey } from "../domain/key.ts";
+import { hashKey, newKey, playgroundHash } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
@@ -31,6 +31,11 @@ export interface NewKey {
   readonly defaultProfile?: ProfileName | undefined;
 }
 
+export interface KeyBounds {
+  /** Live keys that the account may have afterwards; null: any number. */
+  readonly most?: number | null;
+}
+
 /** What is undefined stays; a limit that is null is the tier's again. */
 export type KeyUpdate = { readonly [Name in keyof KeyChanges]?: KeyChanges[Name] | undefined };
 
@@ -47,7 +52,7 @@ export async function createKey(
   store: Store,
   request: NewKey,
   actor: string,
-  joined: (account: string) => void = () => {},
+  { joined = () => {}, most = null }: KeyBounds & { readonly joined?: (account: string) => void } = {},
 ): Promise<MadeKey> {
   checkName(request.name);
   const settings = checkSettings({
@@ -62,8 +67,10 @@ export async function createKey(
   const added = await store.keys.add(
     { id, accountId, projectId, name: request.name, prefix, hash, ...settings },
     actor,
+    most,
   );
-  if (!added) throw archived(request.project ?? "");
+  if (added === "no-project") throw archived(request.project ?? "");
+  if (added === "full") throw tooManyKeys(most);
   return { key, ...(await viewOf(store, id)) };
 }
 
@@ -100,15 +107,21 @@ export async function rotateKey(
   which: string,
   overlapMs: number,
   actor: string,
+  { most = null }: KeyBounds = {},
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
   if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
     throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);
   }
   const old = await findLiveKey(store, which);
   if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
+  // Its successor would be a key that somebody has, with what an account's playground may do.
+  if (old.hash === playgroundHash(old.accountId))
+    throw new AdminError("nobody has the playground's key: it cannot be rotated");
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
-  if ((await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor)) === undefined) throw noSuchKey();
+  const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, most);
+  if (rotated === "full") throw tooManyKeys(most);
+  if (rotated === undefined) throw noSuchKey();
   return { made: { key, ...(await viewOf(store, id)) }, old: await viewOf(store, old.id) };
 }
 
@@ -153,6 +166,12 @@ async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
 /** The text never has what was asked for: that may be a key. */
 function noSuchKey(): AdminError {
   return new AdminError("there is no such live key");
+}
+
+function tooManyKeys(most: number | null): AdminError {
+  return new AdminError(
+    `the account has ${most} live keys, which is the most without an administrator; revoke one first`,
+  );
 }
 
 async function viewOf(store: Store, id: string): Promise<KeyView> {

@@ -75,8 +75,10 @@ export async function restoreProject(store: Store, which: string, actor: string)
  * @throws AdminError when that is no project, or more than one.
  */
 export async function findProject(store: Store, which: string, account?: string): Promise<Project> {
-  const matches = await store.projects.find(which);
-  const [project, ...others] = matches.filter(
+  const found = await store.projects.find(which);
+  // Members name their projects: one that is called by another's id must not stand in its way.
+  const named = found.filter(({ id }) => id === which);
+  const [project, ...others] = (named.length > 0 ? named : found).filter(
     ({ accountId, accountName }) => account === undefined || account === accountName || account === accountId,
   );
   if (!project) {

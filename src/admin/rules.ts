@@ -11,11 +11,15 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /** @throws AdminError when the text is no name for an account, a project, a key or a tier. */
 export function checkName(name: string): void {
-  if (name.trim() === "" || name.trim() !== name || name.length > MAX_NAME_LENGTH || UNPRINTABLE.test(name)) {
+  if (!isName(name)) {
     throw new AdminError(
       `the name must have 1 to ${MAX_NAME_LENGTH} visible characters, with no space at its start or end`,
     );
   }
+}
+
+export function isName(text: string): boolean {
+  return text !== "" && text.trim() === text && text.length <= MAX_NAME_LENGTH && !UNPRINTABLE.test(text);
 }
 
 /** Null and undefined mean that there is no limit of its own. */

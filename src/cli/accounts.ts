@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type AccountView, createAccount, eraseRecords, listAccounts, setAccountTier } from "../admin/accounts.ts";
+import { type AccountView, createAccount, eraseRecords, listAccounts, updateAccount } from "../admin/accounts.ts";
 import { answer, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -24,12 +24,22 @@ export function accountsCommand(): Command {
     }),
   );
 
+  commandOnStore(accounts, "rename", "give it another name; what belongs to it stays")
+    .argument("<account>", "its name or id")
+    .argument("<name>", "the new name")
+    .action((which: string, name: string, options: StoreOptions) =>
+      withStore(options, async (store) => {
+        const account = await updateAccount(store, which, { name }, ACTOR);
+        answer(options.json, account, () => `renamed to ${account.name}`);
+      }),
+    );
+
   commandOnStore(accounts, "set-tier", "change the limits of its keys, at once")
     .argument("<account>", "its name or id")
     .argument("<tier>", "see assay tiers list")
     .action((which: string, tier: string, options: StoreOptions) =>
       withStore(options, async (store) => {
-        const account = await setAccountTier(store, which, tier, ACTOR);
+        const account = await updateAccount(store, which, { tier }, ACTOR);
         answer(options.json, account, () => `${account.name} has the tier ${account.tier}`);
       }),
     );

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { MEANINGS } from "../domain/remedies.ts";
 import { ourBuild } from "../sandbox/build.ts";
 import { Prover } from "../worker/readiness.ts";
 import { type EngineFlags, ourLanguages } from "./engine.ts";
-import { MEANINGS } from "./remedies.ts";
 
 interface Finding {
   readonly name: string;

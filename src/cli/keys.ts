@@ -40,7 +40,9 @@ export function keysCommand(): Command {
     .option("--default-profile <name>", "the one of them that a submission gets (default: the first)", profile)
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
-        const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, noteJoined);
+        const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
+          joined: noteJoined,
+        });
         answer(options.json, made, () => made.key);
       }),
     );

@@ -18,6 +18,7 @@ export function serveCommand(): Command {
     .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
     .option("--webhook-allow <host:port>", "a webhook receiver that may have any address; may be repeated", append, [])
     .option("--webhook-ca <file>", "an authority of webhook receivers, besides the usual ones (ASSAY_WEBHOOK_CA)")
+    .option("--dashboard <directory>", "the built dashboard (ASSAY_DASHBOARD); set-up gives its own")
     .option("--plain-http", "HTTP without TLS, on a loopback address only")
     .action(serve);
 }

@@ -1,7 +1,7 @@
 import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
-import type { Dependencies } from "../http/dependencies.ts";
+import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
@@ -13,7 +13,9 @@ import type { SendOptions } from "../webhooks/send.ts";
 import { Announcer } from "../worker/announcer.ts";
 import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
+import { dashboardOf, nodesOf } from "./dashboard.ts";
 import { ourLanguages } from "./engine.ts";
+import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
@@ -51,7 +53,10 @@ export async function startService(config: Config): Promise<Service> {
   const deliverer = Deliverer.start({ ...sending, store, log, meter, drainMs: config.drainMs });
   const { retentionMs } = config;
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
-  const dependencies: Dependencies = {
+  const stopping = new AbortController();
+  const nodes = nodesOf(fleet, worker?.engine ?? null);
+  const dependencies: DashboardDependencies = {
+    ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
     engine,
     canonicalLanguage: (name) => languages.resolve(name)?.name,
@@ -59,12 +64,15 @@ export async function startService(config: Config): Promise<Service> {
     meter,
     maxPending: config.maxPending,
     holdMs: HOLD_MS,
+    dashboardDir: config.dashboardDir,
+    provider: providerOf(config),
   };
   const http = new HttpServer(dependencies, config.transport);
   const slots = () => worker?.engine.slots() ?? null;
   const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, engine, slots }));
   const stop = async () => {
     http.beginClosing();
+    stopping.abort(new Error("the service is stopping"));
     await worker?.stop();
     await fleet?.stop();
     await deliverer.stop();

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Delivery } from "../store/port.ts";
+import { type DeliveryView, deliveryView, printable } from "../admin/deliveries.ts";
 import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
@@ -27,32 +27,6 @@ export function deliveriesVerb(webhooks: Command): void {
     );
 }
 
-export type DeliveryView = ReturnType<typeof deliveryView>;
-
-/** A delivery for people and scripts: times as text, answers as UTF-8. */
-export function deliveryView(delivery: Delivery) {
-  return {
-    id: delivery.id,
-    endpoint: delivery.endpointId,
-    submission: delivery.submissionId,
-    webhookId: delivery.messageId,
-    kind: delivery.kind,
-    state: delivery.state,
-    createdAt: isoTime(delivery.createdAtMs),
-    nextAt: delivery.nextAtMs === null ? null : isoTime(delivery.nextAtMs),
-    endedAt: delivery.endedAtMs === null ? null : isoTime(delivery.endedAtMs),
-    reason: delivery.reason,
-    attempts: delivery.attempts.map(({ atMs, latencyMs, status, error, answer }, index) => ({
-      number: index + 1,
-      at: isoTime(atMs),
-      latencyMs,
-      status,
-      error,
-      answer: answer?.toString("utf8") ?? null,
-    })),
-  };
-}
-
 /** What is known of the last attempt, in a few words. */
 export function lastWords({ attempts, reason }: DeliveryView): string {
   const last = attempts.at(-1);
@@ -60,16 +34,7 @@ export function lastWords({ attempts, reason }: DeliveryView): string {
   return last.status === null ? printable(last.error ?? "") : `${last.status} in ${last.latencyMs} ms`;
 }
 
-/** What a receiver wrote, without what would move the cursor of whoever reads it. */
-export function printable(text: string): string {
-  return text.replaceAll(/[^\P{C}\n\t]/gu, "\ufffd");
-}
-
 function row(view: DeliveryView): string[] {
   const { id, createdAt, kind, state, attempts, endpoint } = view;
   return [id, createdAt, kind, state, String(attempts.length), lastWords(view), endpoint];
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -30,12 +30,11 @@ export function webhooksCommand(): Command {
     .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
         const { allow } = webhookSettings(config);
-        const checked = async (url: string) => {
-          const caution = await checkUrl(url, allow);
-          if (caution) process.stderr.write(`note: ${caution}\n`);
-        };
+        const checked = (url: string) => checkUrl(url, allow);
         const room = { store, sealer: await provenSealerOf(store, config), checkUrl: checked };
-        showMade(options, await createEndpoint(room, options, ACTOR));
+        const { made, caution } = await createEndpoint(room, options, ACTOR);
+        if (caution !== null) process.stderr.write(`note: ${caution}\n`);
+        showMade(options, made);
       }),
     );
 

@@ -1,6 +1,7 @@
 /** Every change of an operator that leaves an entry in the audit trail. */
 export const AUDIT_ACTIONS = [
   "account.create",
+  "account.rename",
   "account.set-tier",
   "account.erase",
   "tier.set",
@@ -18,6 +19,12 @@ export const AUDIT_ACTIONS = [
   "endpoint.rotate-secret",
   "endpoint.set-signing",
   "endpoint.remove",
+  "person.invite",
+  "person.withdraw",
+  "person.create",
+  "person.update",
+  "person.reset",
+  "person.set-password",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -13,10 +13,8 @@ export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES
 /** JSON is the only body that the service reads; anything else is 415. */
 export function readJsonOnly(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer", bodyLimit: MAX_BODY_BYTES },
-    async (_request: unknown, bytes: Buffer) => parseJson(bytes),
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, bytes: Buffer) =>
+    parseJson(bytes),
   );
 }
 

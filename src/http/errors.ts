@@ -2,18 +2,18 @@ import { randomUUID } from "node:crypto";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { AdminError } from "../admin/error.ts";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
 import type { Meter } from "../domain/meter.ts";
 import { StoreUnavailable } from "../store/errors.ts";
-import { MAX_BODY_BYTES } from "./body.ts";
 import { ALWAYS } from "./headers.ts";
 
 /** A database that is restarted is back within seconds. */
 const AWAY = { "retry-after": "2" };
 
 /** Errors that the framework finds before our code runs, and what they are in our list. */
-const FRAMEWORK: Readonly<Record<string, () => ClientError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => clientError("bodyTooLarge", [MAX_BODY_BYTES]),
+const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => clientError("bodyTooLarge", [routeOptions.bodyLimit]),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => clientError("notJson", []),
   FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => clientError("badRequest", []),
@@ -26,7 +26,7 @@ export function sendErrors(server: FastifyInstance, meter: Meter): void {
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, meter: Meter): FastifyReply {
-  const known = toClientError(error);
+  const known = toClientError(error, request);
   meter.count("refusals", { reason: known?.code ?? "internal" });
   if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "no database");
   if (!known) request.log.error({ err: error }, "request failed");
@@ -38,12 +38,13 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .send(body);
 }
 
-function toClientError(error: unknown): ClientError | undefined {
+function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {
   if (error instanceof ClientError) return error;
+  if (error instanceof AdminError) return clientError("notPossible", [error.message]);
   if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: AWAY });
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const listed = FRAMEWORK[code ?? ""];
-  if (listed) return listed();
+  if (listed) return listed(request);
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500 ? clientError("badRequest", []) : undefined;
 }
 

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { ERRORS, type ErrorCode } from "../domain/error.ts";
 import { EXAMPLES } from "./examples.ts";
 import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
 import { REQUEST_ID } from "./request-id.ts";
 import { jsonSchemas, type SchemaName } from "./schemas.ts";
+import { VERSION } from "./version.ts";
 
 /** The API as OpenAPI 3.1: the schemas are those that validate, the errors are those of the list. */
 export interface OpenApi {
@@ -24,7 +24,7 @@ export function openApi(): OpenApi {
     openapi: "3.1.0",
     info: {
       title: "Assay",
-      version: version(),
+      version: VERSION,
       summary: "Runs source code that you do not trust, and tells how it ended.",
       description:
         "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
@@ -49,12 +49,6 @@ export function openApi(): OpenApi {
       responses: Object.fromEntries(ELSEWHERE.map((code) => [code, errorResponse([code])])),
     },
   };
-}
-
-/** @returns package.json's. */
-function version(): string {
-  const file = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(file) as { version: string }).version;
 }
 
 function describe({ id, summary, description, parameters, body, answers, errors }: Operation) {

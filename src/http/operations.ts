@@ -49,6 +49,20 @@ export const ANYWHERE: readonly ErrorCode[] = [
 /** What no endpoint answers, because there is none of that path or method, or because it is a page. */
 export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllowed", "tooManyRequests"];
 
+/** What only the dashboard answers (src/http/dashboard/): its API is the page's own, and no part of the description. */
+export const DASHBOARD: readonly ErrorCode[] = [
+  "notAsWanted",
+  "signInNeeded",
+  "signInRefused",
+  "notAllowed",
+  "foreignOrigin",
+  "notThere",
+  "linkUseless",
+  "noDashboard",
+  "notPossible",
+  "tooManySignIns",
+];
+
 const UUID = { type: "string", format: "uuid" };
 
 export const OPERATIONS: readonly Operation[] = [

@@ -3,8 +3,11 @@ import { clientError } from "../domain/error.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit, Failures } from "./auth.ts";
-import { readJsonOnly } from "./body.ts";
+import { MAX_BODY_BYTES, readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
+import type { DashboardDependencies } from "./dashboard/dependencies.ts";
+import { dashboardRoutes } from "./dashboard/routes.ts";
+import { Guard } from "./dashboard/session.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { documentationRoutes } from "./documentation.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
@@ -42,15 +45,17 @@ export class HttpServer {
   #closed: Promise<unknown> | undefined;
 
   /** @param limits of the listener, where they are not the usual ones. */
-  constructor(dependencies: Dependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
+  constructor(dependencies: DashboardDependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
     this.#server = create(dependencies, meter, transport, trusts, limits);
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
+    const guard = new Guard(dependencies, transport.kind !== "loopback");
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
+    guard.decorate(this.#server);
     readJsonOnly(this.#server);
     sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
@@ -59,9 +64,18 @@ export class HttpServer {
       checkHttps(request);
       checkHost(request);
       if (this.#closing) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
-      if (request.routeOptions.config?.open) {
+      const { open, session } = request.routeOptions.config ?? {};
+      if (open) {
         checkVisit(request, visits);
         return;
+      }
+      if (session) {
+        await guard.check(request, session);
+        return;
+      }
+      if (request.is404 && guard.isBelow(request)) {
+        guard.bound(request);
+        checkRoute(request);
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
@@ -76,10 +90,17 @@ export class HttpServer {
     this.#server.addHook("onResponse", async (request, reply) => {
       measure(meter, request, reply);
       const { method, url } = request.routeOptions;
-      const { caller, submissionId: submission } = request;
+      const { caller, person, submissionId: submission } = request;
       const ms = Math.round(reply.elapsedTime);
       request.log.info(
-        { method, route: url, status: reply.statusCode, ms, key: caller?.keyId, ...(submission && { submission }) },
+        {
+          method,
+          route: url,
+          status: reply.statusCode,
+          ms,
+          ...(person ? { person: person.id } : { key: caller?.keyId }),
+          ...(submission && { submission }),
+        },
         "request",
       );
     });
@@ -88,6 +109,7 @@ export class HttpServer {
     languagesRoute(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
+    dashboardRoutes(this.#server, dependencies, guard);
   }
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */
@@ -128,8 +150,10 @@ function checkHost({ raw }: FastifyRequest): void {
 async function forget({ store, log }: Dependencies): Promise<void> {
   try {
     await store.quota.forget();
+    await store.sessions.forget();
+    await store.invitations.forget();
   } catch (error) {
-    log.error({ err: error }, "old requests could not be forgotten");
+    log.error({ err: error }, "what is over could not be forgotten");
   }
 }
 
@@ -150,6 +174,7 @@ function create(
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // Ours says so in JSON and after authentication is no longer possible.
     return503OnClosing: false,
+    bodyLimit: MAX_BODY_BYTES,
     // A longer parameter would be answered before anyone asks for the key.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",

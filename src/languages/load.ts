@@ -94,6 +94,6 @@ function read<T>(path: string, schema: z.ZodType<T>): T {
   return parsed.data;
 }
 
-function fail(path: string, problem: string): never {
+export function fail(path: string, problem: string): never {
   throw new LanguageFileError(`${path}: ${problem}`);
 }

@@ -45,6 +45,20 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
       }));
     },
 
+    rename(id, name, actor) {
+      return transactions.run(async (trx) => {
+        const account = await trx.selectFrom("accounts").select("name").where("id", "=", id).executeTakeFirst();
+        if (!account) return false;
+        if (account.name === name) return true;
+        const taken = await trx.selectFrom("accounts").select("id").where("name", "=", name).executeTakeFirst();
+        if (taken) return false;
+        await trx.updateTable("accounts").set({ name }).where("id", "=", id).execute();
+        const detail = { name: { from: account.name, to: name } };
+        await note(trx, { atMs: now(), actor, action: "account.rename", subject: id, accountId: id, detail });
+        return true;
+      });
+    },
+
     setTier(id, tier, actor) {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("tier").where("id", "=", id).executeTakeFirst();

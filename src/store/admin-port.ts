@@ -43,8 +43,11 @@ export type KeyChanges = Pick<ApiKey, "requestsPerMinute" | "concurrency" | "pro
 export type NewApiKey = KeyChanges & Pick<ApiKey, "id" | "accountId" | "projectId" | "name" | "prefix" | "hash">;
 
 export interface KeyStore {
-  /** @returns false, and adds nothing, when the project is archived or not of that account. */
-  add(key: NewApiKey, actor: string): Promise<boolean>;
+  /**
+   * Adds nothing when the project is archived or not of that account, or the account has `most` live keys already.
+   * @param most null: any number.
+   */
+  add(key: NewApiKey, actor: string, most?: number | null): Promise<"added" | "full" | "no-project">;
 
   /** All keys, oldest first, dead ones included. */
   list(): Promise<ApiKey[]>;
@@ -57,6 +60,7 @@ export interface KeyStore {
 
   /**
    * Adds a key with the same settings, and ends the old one after the overlap.
+   * @param most as in `add`: for the time of the overlap there is one key more.
    * @returns when the old one ends, in milliseconds since the epoch; undefined when there is
    * no such live key, or its end is already set.
    */
@@ -65,7 +69,8 @@ export interface KeyStore {
     successor: Pick<ApiKey, "id" | "prefix" | "hash">,
     overlapMs: number,
     actor: string,
-  ): Promise<number | undefined>;
+    most?: number | null,
+  ): Promise<number | "full" | undefined>;
 
   /** Ends a key now. @returns false when there is no such live key. */
   revoke(id: string, actor: string): Promise<boolean>;
@@ -75,6 +80,16 @@ export interface KeyStore {
 
   /** Notes that the key was used now. Written at most once a minute per key. */
   touch(id: string): Promise<void>;
+
+  /** What the keys of these accounts, or all keys, use now, by id; those that use nothing are absent. */
+  usage(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, KeyUsage>>;
+}
+
+export interface KeyUsage {
+  /** Of the last minute, as the quota counts them. */
+  readonly requests: number;
+  readonly pending: number;
+  readonly running: number;
 }
 
 export interface Account {
@@ -93,6 +108,9 @@ export interface AccountStore {
 
   /** Oldest first. */
   list(): Promise<Account[]>;
+
+  /** @returns false when another account has that name, or there is no such account. */
+  rename(id: string, name: string, actor: string): Promise<boolean>;
 
   /** @returns false when there is no such account. @throws when there is no such tier. */
   setTier(id: string, tier: string, actor: string): Promise<boolean>;
@@ -177,6 +195,8 @@ export interface EndpointStore {
 
 /** A change of an operator. */
 export interface AuditEntry {
+  /** Rises from entry to entry; not without gaps. */
+  readonly seq: number;
   readonly atMs: number;
   readonly actor: string;
   readonly action: AuditAction;
@@ -190,6 +210,13 @@ export interface AuditEntry {
 
 /** Entries are only ever added, by the transactions of the changes. */
 export interface AuditStore {
-  /** Newest first. */
-  list(which: { readonly max: number; readonly accountId?: string | undefined }): Promise<AuditEntry[]>;
+  /**
+   * Newest first.
+   * @param which.before only those with a lower `seq`; `accountIds`: only what belongs to one of them, null is all.
+   */
+  list(which: {
+    readonly max: number;
+    readonly before?: number | undefined;
+    readonly accountIds?: readonly string[] | null | undefined;
+  }): Promise<AuditEntry[]>;
 }

@@ -33,9 +33,11 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
 
 export function auditStore({ db }: Engine): AuditStore {
   return {
-    async list({ max, accountId }) {
+    async list({ max, before, accountIds }) {
+      if (accountIds?.length === 0) return [];
       let query = db.selectFrom("audit").leftJoin("accounts", "accounts.id", "audit.account_id");
-      if (accountId !== undefined) query = query.where("audit.account_id", "=", accountId);
+      if (accountIds) query = query.where("audit.account_id", "in", accountIds);
+      if (before !== undefined) query = query.where("audit.seq", "<", before);
       const rows = await query
         .selectAll("audit")
         .select("accounts.name as account_name")
@@ -43,6 +45,7 @@ export function auditStore({ db }: Engine): AuditStore {
         .limit(max)
         .execute();
       return rows.map((row) => ({
+        seq: row.seq,
         atMs: row.at,
         actor: row.actor,
         action: row.action as AuditAction,

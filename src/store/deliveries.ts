@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Attempt, Next } from "../domain/delivery.ts";
 import { bringNear, claimDue, readClaims } from "./claim-deliveries.ts";
-import { listDeliveries } from "./delivery-log.ts";
+import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import type { Engine } from "./engine.ts";
 import { insertDelivery } from "./outbox.ts";
 import type { DeliveryClaim, DeliveryStore } from "./port.ts";
@@ -64,6 +64,8 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
     list(which) {
       return listDeliveries(db, which);
     },
+
+    recent: () => recentDeliveries(db),
 
     replay(id) {
       return transactions.run((trx) => replay(trx, id, now()), {

@@ -1,23 +1,28 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Attempt } from "../domain/delivery.ts";
-import type { Delivery, DeliveryKind, DeliveryStore } from "./port.ts";
+import type { Delivery, DeliveryKind, DeliveryStore, RecentDeliveries } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
 /** Deliveries with all their attempts, newest first. */
 export async function listDeliveries(
   db: Kysely<Schema>,
-  { id, endpointId, submissionId, max }: Parameters<DeliveryStore["list"]>[0],
+  { id, endpointId, submissionId, accountIds, before, max }: Parameters<DeliveryStore["list"]>[0],
 ): Promise<Delivery[]> {
+  if (accountIds?.length === 0) return [];
   let query = db
     .selectFrom("deliveries")
+    .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
     .leftJoin("submissions", "submissions.seq", "deliveries.submission_seq")
     .selectAll("deliveries")
-    .select("submissions.id as submission_id")
+    .select(["submissions.id as submission_id", "projects.account_id"])
     .orderBy("deliveries.seq", "desc")
     .limit(max);
   if (id !== undefined) query = query.where("deliveries.id", "=", id);
   if (endpointId !== undefined) query = query.where("endpoint_id", "=", endpointId);
   if (submissionId !== undefined) query = query.where("submissions.id", "=", submissionId);
+  if (accountIds) query = query.where("projects.account_id", "in", accountIds);
+  if (before !== undefined) query = query.where("deliveries.seq", "<", before);
   const rows = await query.execute();
   const attempts = await attemptsOf(
     db,
@@ -25,7 +30,9 @@ export async function listDeliveries(
   );
   return rows.map((row) => ({
     id: row.id,
+    seq: row.seq,
     endpointId: row.endpoint_id,
+    accountId: row.account_id,
     submissionId: row.submission_id,
     messageId: row.message_id,
     kind: row.kind as DeliveryKind,
@@ -36,6 +43,27 @@ export async function listDeliveries(
     reason: row.reason,
     attempts: attempts.get(row.seq) ?? [],
   }));
+}
+
+/** How many of an endpoint's deliveries count as its newest. */
+const RECENT = 20;
+
+/** How the newest deliveries stand: for each endpoint a look at the end of one index, however many there are. */
+export async function recentDeliveries(db: Kysely<Schema>): Promise<ReadonlyMap<string, RecentDeliveries>> {
+  const amount = (state: Delivery["state"]) => sql`(
+    select count(*) from (
+      select state from deliveries where endpoint_id = endpoints.id order by seq desc limit ${sql.lit(RECENT)}
+    ) as newest where state = ${sql.lit(state)})`;
+  const { rows } = await sql<{ id: string } & Record<Delivery["state"], number | string>>`
+    select id, ${amount("delivered")} as delivered, ${amount("failed")} as failed, ${amount("pending")} as pending
+    from endpoints where removed_at is null`.execute(db);
+  return new Map(
+    rows
+      .map(({ id, delivered, failed, pending }) => {
+        return [id, { delivered: Number(delivered), failed: Number(failed), pending: Number(pending) }] as const;
+      })
+      .filter(([, { delivered, failed, pending }]) => delivered + failed + pending > 0),
+  );
 }
 
 async function attemptsOf(db: Kysely<Schema>, seqs: readonly number[]): Promise<Map<number, Attempt[]>> {

@@ -4,6 +4,7 @@ import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { Gathered } from "./gathered.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
+import { readUsage } from "./key-usage.ts";
 import { lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
@@ -16,13 +17,14 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
   const touched = new Map<string, number>();
   const callers = new Gathered((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
-    add(key, actor) {
+    add(key, actor, most = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         if (key.projectId !== null) {
           const project = await lockProject(trx, key.projectId);
-          if (project?.account_id !== key.accountId || project.archived_at !== null) return false;
+          if (project?.account_id !== key.accountId || project.archived_at !== null) return "no-project";
         }
+        if (await isFull(trx, key.accountId, most, atMs)) return "full";
         const row = {
           id: key.id,
           account_id: key.accountId,
@@ -38,7 +40,7 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
         const limits = { requestsPerMinute, concurrency, profiles, defaultProfile };
         const detail = { name: key.name, prefix: key.prefix, projectId: key.projectId, ...limits };
         await note(trx, { atMs, actor, action: "key.create", subject: key.id, accountId: key.accountId, detail });
-        return true;
+        return "added";
       });
     },
 
@@ -68,11 +70,12 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       });
     },
 
-    rotate(id, successor, overlapMs, actor) {
+    rotate(id, successor, overlapMs, actor, most = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         const row = await lockKey(trx, id);
         if (!row || !isLive(row, atMs) || row.expires_at !== null) return undefined;
+        if (await isFull(trx, row.account_id, most, atMs)) return "full";
         const expiresAtMs = atMs + overlapMs;
         await trx.updateTable("api_keys").set({ expires_at: expiresAtMs }).where("id", "=", id).execute();
         const fresh = { created_at: atMs, last_used_at: null, replaces: id };
@@ -109,6 +112,8 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
         trx.updateTable("api_keys").set({ last_used_at: nowMs }).where("id", "=", id).execute(),
       );
     },
+
+    usage: (accountIds) => readUsage(db, accountIds, now()),
   };
 }
 
@@ -160,6 +165,28 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirst();
+}
+
+/** Whether an account has so many live keys. Until the end of the transaction nobody else who asks adds one. */
+async function isFull(
+  trx: Transaction<Schema>,
+  accountId: string,
+  most: number | null,
+  nowMs: number,
+): Promise<boolean> {
+  if (most === null) return false;
+  await trx
+    .updateTable("accounts")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", accountId)
+    .execute();
+  const rows = await trx
+    .selectFrom("api_keys")
+    .select(["revoked_at", "expires_at"])
+    .where("account_id", "=", accountId)
+    .where("revoked_at", "is", null)
+    .execute();
+  return rows.filter((row) => isLive(row, nowMs)).length >= most;
 }
 
 function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }: KeyChanges) {

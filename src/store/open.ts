@@ -8,15 +8,18 @@ import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
+import { invitationStore } from "./invitations.ts";
 import { keyStore } from "./keys.ts";
 import { measured } from "./measured.ts";
 import { migrate } from "./migrate.ts";
+import { peopleStore } from "./people.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { projectStore } from "./projects.ts";
 import { retentionStore } from "./purge.ts";
 import { quotaStore } from "./quota.ts";
 import { restore } from "./restore.ts";
+import { sessionStore } from "./sessions.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
@@ -94,6 +97,9 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     keys: keyStore(engine, transactions, now),
     endpoints: endpointStore(engine, transactions, now),
     audit: auditStore(engine),
+    people: peopleStore(engine, transactions, now),
+    invitations: invitationStore(engine, transactions, now),
+    sessions: sessionStore(engine, transactions, now),
     quota: quotaStore(transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),

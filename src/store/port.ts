@@ -5,6 +5,7 @@ import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
+import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -21,6 +22,9 @@ export interface Store {
   readonly keys: KeyStore;
   readonly endpoints: EndpointStore;
   readonly audit: AuditStore;
+  readonly people: PeopleStore;
+  readonly invitations: InvitationStore;
+  readonly sessions: SessionStore;
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
@@ -194,7 +198,11 @@ export type Message = { readonly submission: Submission } | { readonly body: Buf
 /** A delivery as an operator sees it. */
 export interface Delivery {
   readonly id: string;
+  /** Rises from one to the next; not without gaps. */
+  readonly seq: number;
   readonly endpointId: string;
+  /** Whose endpoint it is or was. */
+  readonly accountId: string;
   /** Null for a test. */
   readonly submissionId: string | null;
   readonly messageId: string;
@@ -209,6 +217,8 @@ export interface Delivery {
   /** In order; the first is number 1. */
   readonly attempts: readonly Attempt[];
 }
+
+export type RecentDeliveries = Readonly<Record<Delivery["state"], number>>;
 
 /**
  * The outbox. Rows come into being in the transaction that ends a submission, one for each
@@ -236,13 +246,21 @@ export interface DeliveryStore {
   /** @returns the first moment after `afterMs` at which something is due, or a lease runs out; null: nothing waits. */
   nextDueMs(afterMs: number): Promise<number | null>;
 
-  /** Newest first. */
+  /**
+   * Newest first.
+   * @param which.before only those with a lower `seq`; `accountIds`: only those to endpoints of one of them, null is all.
+   */
   list(which: {
     readonly max: number;
+    readonly before?: number | undefined;
+    readonly accountIds?: readonly string[] | null | undefined;
     readonly endpointId?: string | undefined;
     readonly submissionId?: string | undefined;
     readonly id?: string | undefined;
   }): Promise<Delivery[]>;
+
+  /** How the newest of each endpoint that was not removed stand, by its id; those that have none are absent. */
+  recent(): Promise<ReadonlyMap<string, RecentDeliveries>>;
 
   /** Sends the same message again. @returns the new delivery's id; undefined when there is no such one to an active endpoint. */
   replay(id: string): Promise<string | undefined>;
@@ -317,6 +335,9 @@ export interface WorkerStore {
 
   /** All who are not forgotten yet, dead ones too, longest there first. */
   announced(): Promise<SeenWorker[]>;
+
+  /** Submissions that run, by the id of their worker; of some accounts only, or of all. */
+  running(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, number>>;
 
   /** Asks every worker, in whatever process, for a new proof. */
   askForProof(): Promise<void>;

@@ -4,7 +4,7 @@ import type { QuotaStore } from "./port.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
-const WINDOW_MS = 60_000;
+export const WINDOW_MS = 60_000;
 /** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
 const SKEW_MS = 5_000;
 

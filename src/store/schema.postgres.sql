@@ -94,6 +94,30 @@ create table endpoints (
   constraint endpoints_pkey PRIMARY KEY (id)
 );
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
+create table invitations (
+  id text not null,
+  hash text not null,
+  kind text not null,
+  email text,
+  person_id text,
+  account_id text,
+  administrator integer not null,
+  created_at bigint not null,
+  expires_at bigint not null,
+  constraint invitations_kind_check CHECK ((kind = ANY (ARRAY['first'::text, 'invite'::text, 'reset'::text]))),
+  constraint invitations_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint invitations_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint invitations_pkey PRIMARY KEY (id),
+  constraint invitations_hash_key UNIQUE (hash)
+);
+create table members (
+  person_id text not null,
+  account_id text not null,
+  constraint members_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint members_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint members_pk PRIMARY KEY (person_id, account_id)
+);
+CREATE INDEX members_account ON members USING btree (account_id);
 create table outcomes (
   submission_seq bigint not null,
   stdout bytea,
@@ -101,6 +125,20 @@ create table outcomes (
   body text not null,
   constraint outcomes_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint outcomes_pkey PRIMARY KEY (submission_seq)
+);
+create table people (
+  id text not null,
+  email text not null,
+  name text not null,
+  administrator integer not null,
+  password text,
+  provider_subject text,
+  created_at bigint not null,
+  seen_at bigint,
+  disabled_at bigint,
+  constraint people_pkey PRIMARY KEY (id),
+  constraint people_email_key UNIQUE (email),
+  constraint people_provider_subject_key UNIQUE (provider_subject)
 );
 create table programs (
   submission_seq bigint not null,
@@ -129,6 +167,15 @@ create table quota (
 create table schema_version (
   version integer not null
 );
+create table sessions (
+  hash text not null,
+  person_id text not null,
+  created_at bigint not null,
+  seen_at bigint not null,
+  constraint sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint sessions_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX sessions_person ON sessions USING btree (person_id);
 create table submissions (
   seq bigint not null generated always as identity,
   id text not null,

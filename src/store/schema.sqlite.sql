@@ -76,11 +76,39 @@ CREATE TABLE "endpoints" (
   "removed_at" bigint
 );
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
+CREATE TABLE "invitations" (
+  "id" text primary key,
+  "hash" text not null unique,
+  "kind" text not null check (kind in ('first', 'invite', 'reset')),
+  "email" text,
+  "person_id" text references "people" ("id") on delete cascade,
+  "account_id" text references "accounts" ("id") on delete cascade,
+  "administrator" integer not null,
+  "created_at" bigint not null,
+  "expires_at" bigint not null
+);
+CREATE TABLE "members" (
+  "person_id" text not null references "people" ("id") on delete cascade,
+  "account_id" text not null references "accounts" ("id") on delete cascade,
+  constraint "members_pk" primary key ("person_id", "account_id")
+);
+CREATE INDEX "members_account" on "members" ("account_id");
 CREATE TABLE "outcomes" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "stdout" blob,
   "stderr" blob,
   "body" text not null
+);
+CREATE TABLE "people" (
+  "id" text primary key,
+  "email" text not null unique,
+  "name" text not null,
+  "administrator" integer not null,
+  "password" text,
+  "provider_subject" text unique,
+  "created_at" bigint not null,
+  "seen_at" bigint,
+  "disabled_at" bigint
 );
 CREATE TABLE "programs" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
@@ -104,6 +132,13 @@ CREATE TABLE "quota" (
 CREATE TABLE schema_version (
   version integer not null
 );
+CREATE TABLE "sessions" (
+  "hash" text primary key,
+  "person_id" text not null references "people" ("id") on delete cascade,
+  "created_at" bigint not null,
+  "seen_at" bigint not null
+);
+CREATE INDEX "sessions_person" on "sessions" ("person_id");
 CREATE TABLE "submissions" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,

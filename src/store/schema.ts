@@ -18,6 +18,10 @@ export interface Schema {
   attempts: AttemptTable;
   audit: AuditTable;
   workers: WorkerTable;
+  people: PersonTable;
+  members: MemberTable;
+  sessions: SessionTable;
+  invitations: InvitationTable;
 }
 
 interface TierTable {
@@ -173,7 +177,7 @@ interface AttemptTable {
 interface AuditTable {
   seq: Generated<number>;
   at: number;
-  /** `cli`, later a person. */
+  /** `cli`, or the e-mail of a person. */
   actor: string;
   /** Such as `key.create`. */
   action: string;
@@ -195,6 +199,54 @@ interface WorkerTable {
   proven_at: number;
   announced_at: number;
   lease_until: number;
+}
+
+/** Who may sign in to the dashboard. */
+interface PersonTable {
+  id: string;
+  /** As it is compared: lower case. */
+  email: string;
+  name: string;
+  /** 1 or 0: sees and changes all accounts. */
+  administrator: number;
+  /** Its hash with its parameters; null: this person signs in with the provider alone. */
+  password: string | null;
+  /** Issuer and subject of the provider's person that this one is; null until the first sign-in with it. */
+  provider_subject: string | null;
+  created_at: number;
+  seen_at: number | null;
+  disabled_at: number | null;
+}
+
+/** Which accounts a person may look at. */
+interface MemberTable {
+  person_id: string;
+  account_id: string;
+}
+
+interface SessionTable {
+  /** SHA-256 of the token in the cookie, hexadecimal. */
+  hash: string;
+  person_id: string;
+  created_at: number;
+  seen_at: number;
+}
+
+/** One-time links that nobody has used yet. */
+interface InvitationTable {
+  id: string;
+  /** SHA-256 of the token in the link, hexadecimal. */
+  hash: string;
+  /** `first`: of the first administrator; `invite`; `reset`: of a forgotten password. */
+  kind: string;
+  /** Null for the first administrator, who chooses. */
+  email: string | null;
+  /** Whose password is reset. */
+  person_id: string | null;
+  account_id: string | null;
+  administrator: number;
+  created_at: number;
+  expires_at: number;
 }
 
 export type SubmissionRow = Selectable<SubmissionTable>;

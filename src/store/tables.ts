@@ -11,7 +11,7 @@ export interface BackedUp {
 
 /**
  * The tables that are worth keeping, each after those that it refers to. Not the requests of the last minute, and not which
- * workers live: both are about now.
+ * workers live: both are about now. Nor what lets somebody in, sessions and links: who restores an old copy does not mean them.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },
@@ -19,6 +19,8 @@ export const TABLES: readonly BackedUp[] = [
   { name: "projects", key: ["id"] },
   { name: "api_keys", key: ["id"], refersToItself: "replaces" },
   { name: "endpoints", key: ["id"] },
+  { name: "people", key: ["id"] },
+  { name: "members", key: ["person_id", "account_id"] },
   { name: "submissions", key: ["seq"], counts: "seq" },
   { name: "programs", key: ["submission_seq"] },
   { name: "outcomes", key: ["submission_seq"] },

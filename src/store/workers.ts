@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Readiness } from "../domain/readiness.ts";
 import type { Engine } from "./engine.ts";
 import { signOfLife } from "./lease.ts";
@@ -56,6 +57,18 @@ export function workerStore(
         provenAtMs: row.proven_at,
         untilMs: row.lease_until,
       }));
+    },
+
+    async running(accountIds) {
+      if (accountIds?.length === 0) return new Map();
+      // Literal, because a partial index is not found by a parameter.
+      let query = db.selectFrom("submissions").where("status", "=", sql.lit("running"));
+      if (accountIds) query = query.where("account_id", "in", accountIds);
+      const rows = await query
+        .select((eb) => ["worker_id", eb.fn.countAll<number>().as("amount")])
+        .groupBy("worker_id")
+        .execute();
+      return new Map(rows.map(({ worker_id, amount }) => [worker_id ?? "", Number(amount)]));
     },
 
     async askForProof() {

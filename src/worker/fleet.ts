@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
 import { Silence } from "../domain/silence.ts";
-import type { SeenWorker, Store } from "../store/port.ts";
+import type { AnnouncedWorker, SeenWorker, Store } from "../store/port.ts";
 
 export interface FleetOptions {
   readonly store: Store;
@@ -15,6 +15,8 @@ export interface FleetOptions {
 const PROOF_HOLDS_MS = 5_000;
 /** How long workers may take for a proof: a whole run, behind nobody. */
 const PATIENCE_MS = 10_000;
+/** The same for one who asks of each worker by itself: one that is dead, or stuck, is not waited for so long. */
+const NODES_PATIENCE_MS = 3_000;
 /** Looks within one lease, should nobody say anything. */
 const LOOKS_PER_LEASE = 3;
 
@@ -32,6 +34,7 @@ export class Fleet implements Engine {
   #stale: ReadonlySet<string> = new Set();
   #nextTimer: NodeJS.Timeout | undefined;
   #underWay: Promise<Readiness> | null = null;
+  #asked: Promise<readonly AnnouncedWorker[]> | null = null;
   #onLook = new Set<() => void>();
   #stopped = false;
 
@@ -68,6 +71,14 @@ export class Fleet implements Engine {
     return this.#underWay;
   }
 
+  /** Each worker by itself, longest there first; one without a new proof is not ready. @throws while the database is away. */
+  nodes(): Promise<readonly AnnouncedWorker[]> {
+    this.#asked ??= this.#eachProven().finally(() => {
+      this.#asked = null;
+    });
+    return this.#asked;
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unsubscribe();
@@ -79,14 +90,29 @@ export class Fleet implements Engine {
     await this.#see();
     if (this.#live.length === 0) return notReady("no worker is there");
     if (!this.#ready()) {
-      const deadline = performance.now() + PATIENCE_MS;
-      await this.#options.store.workers.askForProof();
-      while (!this.#ready() && this.#live.some((worker) => !this.#isFresh(worker)) && performance.now() < deadline) {
-        await this.#nextLook(deadline - performance.now());
-        if (this.#stopped) return notReady("the service is stopping");
-      }
+      await this.#prove(PATIENCE_MS, () => this.#ready());
+      if (this.#stopped) return notReady("the service is stopping");
     }
     return this.#conclude();
+  }
+
+  async #eachProven(): Promise<readonly AnnouncedWorker[]> {
+    await this.#see();
+    if (this.#stale.size > 0) await this.#prove(NODES_PATIENCE_MS, () => false);
+    return this.#live.map((worker) => {
+      if (this.#isFresh(worker)) return worker;
+      return { ...worker, readiness: notReady(`no proof within ${NODES_PATIENCE_MS / 1000} s`) };
+    });
+  }
+
+  /** Has all workers prove their controls, until that is enough, all have, or the time is over. */
+  async #prove(patienceMs: number, enough: () => boolean): Promise<void> {
+    const deadline = performance.now() + patienceMs;
+    await this.#options.store.workers.askForProof();
+    while (!enough() && this.#live.some((worker) => !this.#isFresh(worker)) && performance.now() < deadline) {
+      await this.#nextLook(deadline - performance.now());
+      if (this.#stopped) return;
+    }
   }
 
   #conclude(): Readiness {

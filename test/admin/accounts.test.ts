@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAccount, eraseRecords, listAccounts, setAccountTier } from "../../src/admin/accounts.ts";
+import { createAccount, eraseRecords, listAccounts, updateAccount } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/error.ts";
 import { listTiers, setTier } from "../../src/admin/tiers.ts";
 import { onEachEngine, START_MS } from "../store/temporary.ts";
@@ -38,10 +38,13 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const { id } = await createAccount(store, { name: "acme" }, "alice");
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
-    assert.equal((await setAccountTier(store, "acme", "large", "alice")).concurrency, 50);
-    assert.equal((await setAccountTier(store, id, "beta", "alice")).concurrency, 10);
-    await assert.rejects(setAccountTier(store, "nobody", "beta", "alice"), /^AdminError: there is no account nobody$/);
-    await assert.rejects(setAccountTier(store, "acme", "huge", "alice"), /^AdminError: there is no tier huge/);
+    assert.equal((await updateAccount(store, "acme", { tier: "large" }, "alice")).concurrency, 50);
+    assert.equal((await updateAccount(store, id, { tier: "beta" }, "alice")).concurrency, 10);
+    await assert.rejects(
+      updateAccount(store, "nobody", { tier: "beta" }, "alice"),
+      /^AdminError: there is no account nobody$/,
+    );
+    await assert.rejects(updateAccount(store, "acme", { tier: "huge" }, "alice"), /^AdminError: there is no tier huge/);
   });
 
   test("an account's records are erased in many steps, and what has not ended is counted", async (t) => {

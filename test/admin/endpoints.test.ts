@@ -22,6 +22,7 @@ async function room(store: Store) {
   const checkUrl = async (url: string) => {
     asked.push(url);
     if (url.includes("10.0.0.1")) throw new AdminError("the address is not public");
+    return url.includes("/hook") ? "its name is not known yet" : null;
   };
   return { store, sealer: keySealer(randomBytes(32)), checkUrl, asked, projectId };
 }
@@ -30,11 +31,9 @@ onEachEngine((temporaryStore) => {
   test("a new endpoint shows its secret once, and stores it sealed for this endpoint alone", async (t) => {
     const { store } = await temporaryStore(t);
     const { projectId, ...desk } = await room(store);
-    const { secret, ...view } = await createEndpoint(
-      desk,
-      { project: "shop", url: "https://example.com/hook" },
-      "alice",
-    );
+    const { made, caution } = await createEndpoint(desk, { project: "shop", url: "https://example.com/hook" }, "alice");
+    const { secret, ...view } = made;
+    assert.equal(caution, "its name is not known yet");
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     const createdAt = new Date(START_MS).toISOString();
     const expected = { id: view.id, url: "https://example.com/hook", project: "shop", projectId, createdAt };
@@ -51,7 +50,7 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     const url = "https://Example.COM:443/hook?a=b";
-    assert.equal((await createEndpoint(desk, { project: "shop", url }, "alice")).url, url);
+    assert.equal((await createEndpoint(desk, { project: "shop", url }, "alice")).made.url, url);
     const refused = { project: "shop", url: "https://10.0.0.1/" };
     await assert.rejects(createEndpoint(desk, refused, "alice"), /the address is not public/);
     await assert.rejects(createEndpoint(desk, { project: "none", url }, "alice"), /there is no project none/);
@@ -67,7 +66,7 @@ onEachEngine((temporaryStore) => {
     const desk = await room(store);
     const add = () => createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
     const ids: string[] = [];
-    for (let i = 0; i < 10; i++) ids.push((await add()).id);
+    for (let i = 0; i < 10; i++) ids.push((await add()).made.id);
     await assert.rejects(add(), /^AdminError: the project shop has 10 endpoints, which is the most$/);
     await removeEndpoint(store, ids[3] ?? "", "alice");
     await add();
@@ -80,11 +79,12 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     await createProject(store, { name: "blog", account: "acme" }, "alice");
-    const { id } = await createEndpoint(
+    const { made } = await createEndpoint(
       desk,
       { project: "shop", url: "https://example.com/", signing: "raw" },
       "alice",
     );
+    const { id } = made;
     await createEndpoint(desk, { project: "blog", url: "https://example.com/" }, "alice");
     assert.equal((await setEndpointActive(store, id, false, "alice")).active, false);
     assert.equal((await setEndpointActive(store, id, true, "alice")).active, true);
@@ -111,7 +111,7 @@ onEachEngine((temporaryStore) => {
   test("a new secret replaces the old one", async (t) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
-    const made = await createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
+    const { made } = await createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
     const rotated = await rotateEndpointSecret(desk, made.id, "bob");
     assert.notEqual(rotated.secret, made.secret);
     const stored = (await store.endpoints.get(made.id))?.secret ?? Buffer.alloc(0);

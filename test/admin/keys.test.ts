@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setAccountTier } from "../../src/admin/accounts.ts";
+import { updateAccount } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/error.ts";
 import { createKey, listKeys, type NewKey, revokeKey, rotateKey, updateKey } from "../../src/admin/keys.ts";
 import { archiveProject, createProject } from "../../src/admin/projects.ts";
@@ -185,7 +185,7 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const { key, id } = await create(store, { requestsPerMinute: 5, concurrency: 2, profiles: ["judge", "agent"] });
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
-    await setAccountTier(store, "n", "large", "alice");
+    await updateAccount(store, "n", { tier: "large" }, "alice");
     const updated = await updateKey(store, key, { requestsPerMinute: null, defaultProfile: "agent" }, "alice");
     assert.deepEqual(
       [updated.id, updated.requestsPerMinute, updated.concurrency, updated.profiles, updated.defaultProfile],

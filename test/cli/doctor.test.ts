@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { MEANINGS } from "../../src/cli/remedies.ts";
+import { MEANINGS } from "../../src/domain/remedies.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { tracesLeft } from "../launcher/machine.ts";
 import { assay } from "./processes.ts";

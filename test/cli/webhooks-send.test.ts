@@ -136,8 +136,8 @@ test("no proxy of the environment is asked", LIMIT, async (t) => {
 test("a mistake is one sentence and not 0", LIMIT, async (t) => {
   const { run, data, flags } = await room(t);
   const wrong: [string[], RegExp][] = [
-    [["test", "none"], /^assay: there is no such endpoint\n$/],
-    [["replay", "none"], /^assay: there is no such delivery to an endpoint that is active\n$/],
+    [["test", "none"], /^assay: there is no webhook endpoint none\n$/],
+    [["replay", "none"], /^assay: there is no such delivery\n$/],
     [["deliveries", "--limit", "x"], /must be a whole number/],
     [["test", "none", "--webhook-ca", join(data, "gone.pem")], /^assay: ENOENT.*gone\.pem'\n$/],
     [["test", "none", "--webhook-ca", join(data, "tls", "server.key")], /^assay: ASSAY_WEBHOOK_CA: there is no cert/],

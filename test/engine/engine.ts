@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
@@ -98,11 +98,13 @@ async function start({
   return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
 }
 
-/** The source of a program in test/programs/. */
+const PROGRAMS = ["../../languages/examples/", "../programs/"].map((path) => new URL(path, import.meta.url));
+
+/** The source of a program in languages/examples/ or test/programs/. */
 export function source(language: string, name: string): string {
-  const directory = new URL(`../programs/${language}/`, import.meta.url);
-  const file = ENDINGS[language];
-  return readFileSync(new URL(`${name}.${file}`, directory), "utf8");
+  const [path] = PROGRAMS.map((url) => new URL(`${language}/${name}.${ENDINGS[language]}`, url)).filter(existsSync);
+  if (!path) throw new Error(`there is no program ${name} in ${language}`);
+  return readFileSync(path, "utf8");
 }
 
 export const ENDINGS: Readonly<Record<string, string>> = {

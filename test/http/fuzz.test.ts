@@ -117,7 +117,11 @@ class Judge {
     const asked = method === "HEAD" ? "GET" : method;
     const endpoint = this.#allowed.find((one) => one.method === asked && one.pattern.test(path));
     if (!endpoint && status < 400) {
-      assert.match(path, /^\/(docs|openapi\.json)/, "only the pages answer beside the endpoints");
+      assert.match(path, /^\/($|docs|openapi\.json|dashboard)/, "only the pages answer beside the endpoints");
+      return;
+    }
+    if (path === "/" || path.startsWith("/dashboard")) {
+      if (method !== "HEAD") assert.equal(typeof JSON.parse(body).error, "string");
       return;
     }
     const check = (endpoint?.checks ?? this.#elsewhere).get(status);

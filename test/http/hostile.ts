@@ -180,7 +180,16 @@ const PATHS = [
   "/api/result/a/b",
   "*",
 ];
-const PAGES = ["/docs", "/docs/page.js", "/openapi.json", "/favicon.ico", "/docs/../openapi.json"];
+const PAGES = [
+  ...["/docs", "/docs/page.js", "/openapi.json", "/favicon.ico", "/docs/../openapi.json"],
+  ...[
+    "/dashboard/",
+    "/dashboard/api/session",
+    "/dashboard/api/me",
+    "/dashboard/api/invitations/x",
+    "/dashboard/%2e%2e/x",
+  ],
+];
 
 function target({ path, parameters }: Endpoint, known: Known): fc.Arbitrary<string> {
   const places = parameters.filter(({ in: where }) => where === "path");

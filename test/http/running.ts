@@ -5,18 +5,24 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { createSecureContext } from "node:tls";
 import pino from "pino";
 import { createKey, type NewKey } from "../../src/admin/keys.ts";
+import { dashboardOf } from "../../src/cli/dashboard.ts";
+import { ourLanguages } from "../../src/cli/engine.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ProviderSettings } from "../../src/http/dashboard/provider.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
+import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
-import { type Clock, type Temporary, temporaryStore } from "../store/temporary.ts";
+import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
+import { sealer } from "../webhooks/project.ts";
 
 const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
 /** rust is known but its hello failed: not available. */
@@ -70,6 +76,13 @@ export interface Options {
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
+  /** A built dashboard; without it there is none. */
+  readonly dashboardDir?: string;
+  readonly provider?: ProviderSettings;
+  /** The engine of the database; SQLite unless told otherwise. */
+  readonly open?: OpenTemporary;
+  /** Receivers of webhooks that may be sent to, and whose authority is trusted. */
+  readonly receivers?: { readonly ports: readonly number[]; readonly ca: string };
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -77,12 +90,27 @@ export interface Options {
 /** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
-  const { store, clock, another } = await temporaryStore(t);
+  const { open = temporaryStore, receivers } = options;
+  const { store, clock, another, database } = await open(t);
+  const stopping = new AbortController();
+  t.after(() => stopping.abort(new Error("the test is over")));
   const logs: string[] = [];
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const { meter, times } = noting();
+  const sending = {
+    sealer,
+    allowed: (receivers?.ports ?? []).map((port) => ({ host: "127.0.0.1", port })),
+    trust: receivers ? trustedAuthorities(receivers.ca) : createSecureContext(),
+    userAgent: "Assay/0.0.0",
+  };
+  const nodes = async () => [
+    { id: "node 1", slots: engine.workers, languages: engine.languages, readiness: engine.ready, provenAtMs: START_MS },
+  ];
+  const config = { database, retentionMs: 86_400_000 };
+  const languages = ourLanguages();
   const server = new HttpServer(
     {
+      ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
       meter,
       store,
       engine: options.engineOver?.(store) ?? {
@@ -95,6 +123,8 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,
+      dashboardDir: options.dashboardDir ?? null,
+      provider: options.provider ?? null,
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,
@@ -183,7 +213,7 @@ export async function runPending(
 let made: { certPath: string; keyPath: string } | undefined;
 
 /** A certificate for localhost, made once per test file. */
-function certificate(): { certPath: string; keyPath: string } {
+export function certificate(): { certPath: string; keyPath: string } {
   if (made) return made;
   const directory = mkdtempSync(join(tmpdir(), "assay-tls-"));
   process.once("exit", () => rmSync(directory, { recursive: true }));

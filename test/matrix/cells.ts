@@ -1,8 +1,8 @@
 import type { Actor, Cause, Verdict } from "../../src/domain/outcome.ts";
 
 /**
- * The matrix: every verdict, earned in every language by a program in test/programs/. One
- * list; matrix.test.ts runs it, README.md shows it, and readme.test.ts compares the two.
+ * The matrix: every verdict, earned in every language by a program in test/programs/, or in languages/examples/ if it is
+ * one to begin with. One list; matrix.test.ts runs it, README.md shows it, and readme.test.ts compares the two.
  */
 export const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"] as const;
 export type LanguageName = (typeof LANGUAGES)[number];
@@ -25,7 +25,7 @@ export type Intervention =
   | "descendants, perhaps";
 
 export interface Row {
-  /** File name in test/programs/<language>/, without its ending. */
+  /** File name in the directory of a language, without its ending. */
   readonly program: string;
   /** What is done to it from outside; nothing when absent. */
   readonly injected?: "the slot is killed";

@@ -79,6 +79,7 @@ onEachEngine((temporaryStore) => {
     const owner = { accountId: id, accountName: "one" };
     const detail = { tier: { from: "beta", to: "large" } };
     assert.deepEqual(changed, {
+      seq: 3,
       atMs: START_MS + 5,
       actor: "b",
       action: "account.set-tier",
@@ -89,5 +90,28 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([made?.action, made?.subject, made?.accountId], ["tier.set", "large", null]);
     await assert.rejects(store.accounts.setTier(id, "no such tier", "b"));
     assert.equal((await store.audit.list({ max: 10 })).length, 3);
+  });
+
+  test("another name is noted from what to what, and two accounts never have one", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { id } = await store.accounts.ensure("one", "beta", "a");
+    await store.accounts.ensure("two", "beta", "a");
+    assert.equal(await store.accounts.rename(id, "uno", "b"), true);
+    assert.equal(await store.accounts.rename(id, "uno", "b"), true);
+    for (const [which, name] of [
+      [id, "two"],
+      ["nobody", "three"],
+    ] as const) {
+      assert.equal(await store.accounts.rename(which, name, "b"), false);
+    }
+    assert.deepEqual(
+      (await store.accounts.list()).map(({ name }) => name),
+      ["uno", "two"],
+    );
+    const entries = (await store.audit.list({ max: 10 })).filter(({ action }) => action === "account.rename");
+    assert.deepEqual(
+      entries.map(({ actor, subject, accountId, detail }) => [actor, subject, accountId, detail]),
+      [["b", id, id, { name: { from: "one", to: "uno" } }]],
+    );
   });
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { addPerson } from "./members.ts";
 import { addKey, onEachEngine } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
@@ -13,7 +14,7 @@ onEachEngine((temporaryStore) => {
     const all = await store.audit.list({ max: 100 });
     assert.deepEqual(subjects(all), ["key.create b", "account.create b", "key.create a", "account.create a"]);
     assert.deepEqual(await store.audit.list({ max: 2 }), all.slice(0, 2));
-    assert.deepEqual(await store.audit.list({ max: 100, accountId: a.accountId }), all.slice(2));
+    assert.deepEqual(await store.audit.list({ max: 100, accountIds: [a.accountId] }), all.slice(2));
   });
 
   test("a change that cannot be noted is not made, whichever it is", async (t) => {
@@ -31,8 +32,16 @@ onEachEngine((temporaryStore) => {
       signing: "standard",
     } as const;
     await store.endpoints.add(endpoint, 10, "x");
+    const ada = await addPerson(store, "ada@example.com");
+    const bob = await addPerson(store, "bob@example.com");
+    const link = { id: "link", hash: "link", lastsMs: 1_000 };
+    const invitation = { kind: "invite", email: "eve@example.com", accountId, administrator: false } as const;
+    await store.invitations.add(link, invitation, "x");
     const everything = async () =>
       JSON.stringify([
+        await store.people.list(),
+        await store.people.passwordOf("ada@example.com"),
+        await store.invitations.list(),
         await store.accounts.list(),
         await store.tiers.list(),
         await store.projects.list(),
@@ -61,6 +70,10 @@ onEachEngine((temporaryStore) => {
       () => store.endpoints.setSigning("e", "raw", nobody),
       () => store.endpoints.setSecret("e", Buffer.from("t"), nobody),
       () => store.endpoints.remove("e", nobody),
+      () => store.people.update(bob, { disabled: true }, nobody),
+      () => store.people.setPassword(ada, "new", null, nobody),
+      () => store.invitations.add({ ...link, id: "m", hash: "m" }, { kind: "reset", personId: ada }, nobody),
+      () => store.invitations.withdraw("link", nobody),
     ];
     for (const change of changes) {
       await assert.rejects(change, String(change));

@@ -53,10 +53,10 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const database = await emptyDatabase(t, kind);
       const engine = await below(t, database);
       // In the way of the last table that migrations make.
-      await sql`create table workers (x integer)`.execute(engine.db);
-      await assert.rejects(openStore({ database }), /workers/);
+      await sql`create table invitations (x integer)`.execute(engine.db);
+      await assert.rejects(openStore({ database }), /invitations/);
       assert.doesNotMatch(await schemaText(engine), /submissions|schema_version/);
-      await sql`drop table workers`.execute(engine.db);
+      await sql`drop table invitations`.execute(engine.db);
       await (await openStore({ database })).close();
     });
 

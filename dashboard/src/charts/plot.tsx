@@ -94,7 +94,7 @@ export function Plot({ title, times, top, unit, told, children }: Props) {
                 </text>
               </g>
             ))}
-            {labelled(times.length, (width - LEFT) / LABEL_PX).map((index) => (
+            {labelled(times.length, LABEL_PX / step).map((index) => (
               <text key={index} className={css.axis} x={x(index)} y={HEIGHT - 4}>
                 {times[index]?.short}
               </text>

@@ -7,8 +7,8 @@ export function steps(top: number): readonly number[] {
   return Array.from({ length: Math.ceil(top / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
 }
 
-/** Which of so many places get a label, when there is room for that many. */
-export function labelled(places: number, room: number): readonly number[] {
-  const every = Math.max(1, Math.ceil(places / Math.max(1, room)));
-  return Array.from({ length: Math.ceil(places / every) }, (_, i) => i * every);
+/** Which of so many places get a label, when each label takes so many of them; none that would stand out at the end. */
+export function labelled(places: number, taken: number): readonly number[] {
+  const every = Math.max(1, Math.ceil(taken));
+  return Array.from({ length: Math.floor(places / every) }, (_, i) => i * every);
 }

@@ -1,7 +1,8 @@
 import type { Key } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form } from "../pieces/form.tsx";
+import { Form } from "../pieces/form.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function ChangeLimits({ of: key, onClose }: { of: Key; onClose: () => void }) {

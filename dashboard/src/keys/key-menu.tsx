@@ -13,7 +13,7 @@ export function KeyMenu({ of: key }: { of: Key }) {
   const Act = act && ACTS[act];
   return (
     <>
-      <Menu position="bottom-end">
+      <Menu>
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${key.name}`}>
             <Icon name="more" />

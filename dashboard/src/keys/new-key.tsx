@@ -2,8 +2,9 @@ import { NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { asking, change } from "../api.ts";
 import { Empty } from "../pieces/answered.tsx";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 import { KeySecret } from "./key-secret.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 

@@ -1,7 +1,8 @@
 import type { Key } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form } from "../pieces/form.tsx";
+import { Form } from "../pieces/form.tsx";
 
 export function Revoke({ of: key, onClose }: { of: Key; onClose: () => void }) {
   const revoking = useDoing(() => change.revokeKey(key.id), {

@@ -1,8 +1,9 @@
 import { NativeSelect } from "@mantine/core";
 import type { Key } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 import { KeySecret } from "./key-secret.tsx";
 
 const HOUR_MS = 3_600_000;

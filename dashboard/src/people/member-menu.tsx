@@ -15,7 +15,7 @@ export function MemberMenu({ of: member }: { of: Member }) {
   const Act = act && ACTS[act];
   return (
     <>
-      <Menu position="bottom-end">
+      <Menu>
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${member.name}`}>
             <Icon name="more" />

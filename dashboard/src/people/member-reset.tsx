@@ -1,7 +1,8 @@
 import type { Member } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form } from "../pieces/form.tsx";
+import { Form } from "../pieces/form.tsx";
 import { OneTimeLink } from "./one-time-link.tsx";
 
 export function MemberReset({ of: member, onClose }: { of: Member; onClose: () => void }) {

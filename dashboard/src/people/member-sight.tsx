@@ -1,8 +1,9 @@
 import { Checkbox } from "@mantine/core";
 import type { Member } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form } from "../pieces/form.tsx";
+import { Form } from "../pieces/form.tsx";
 import { usePerson } from "../session.ts";
 
 export function MemberSight({ of: member, onClose }: { of: Member; onClose: () => void }) {

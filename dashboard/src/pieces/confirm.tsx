@@ -1,8 +1,9 @@
 import { Button, type ButtonProps } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
 import { useDoing } from "./doing.ts";
-import { Dialog, Form } from "./form.tsx";
+import { Form } from "./form.tsx";
 
 interface Props<T> {
   /** What the button and the dialog's own button say. */

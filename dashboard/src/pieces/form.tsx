@@ -1,4 +1,4 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
 import { Trouble } from "./answered.tsx";
 import css from "./form.module.css";
@@ -34,15 +34,6 @@ export function Form({ submit, busy, error, danger, onSubmit, onCancel, children
         </Button>
       </div>
     </form>
-  );
-}
-
-/** A form in a dialog; there as long as it is open, so it opens empty each time. */
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
-  return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ "aria-label": "Close" }}>
-      {children}
-    </Modal>
   );
 }
 

@@ -1,6 +1,7 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { copy } from "./copyable.tsx";
+import { Dialog } from "./dialog.tsx";
 import css from "./secret.module.css";
 
 interface Props {
@@ -14,15 +15,7 @@ interface Props {
 /** What is told this once. Only its button closes it: a click beside it would lose the secret. */
 export function Secret({ title, what, secret, onClose, children }: Props) {
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={title}
-      size="lg"
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      withCloseButton={false}
-    >
+    <Dialog title={title} onClose={onClose} insists>
       <div className={css.body}>
         <div>{children}</div>
         <code className={css.secret}>{secret}</code>
@@ -33,6 +26,6 @@ export function Secret({ title, what, secret, onClose, children }: Props) {
           <Button onClick={onClose}>I have kept it</Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,7 +1,8 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 import { usePerson } from "../session.ts";
 
 export function NewProject({ onClose }: { onClose: () => void }) {

@@ -1,8 +1,9 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import type { Account, Tier } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 
 interface Props {
   readonly of?: Account;

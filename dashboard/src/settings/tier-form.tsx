@@ -1,8 +1,9 @@
 import { TextInput } from "@mantine/core";
 import type { Tier } from "../../../src/http/dashboard/answers.ts";
 import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 
 export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
   const saving = useDoing(

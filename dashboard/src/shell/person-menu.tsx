@@ -1,4 +1,4 @@
-import { Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
+import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/answers.ts";
@@ -23,7 +23,7 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
     onError: ({ message }) => say(`Not signed out: ${message}`, "bad"),
   });
   return (
-    <Menu position="bottom-end" width={240} withinPortal={false}>
+    <Menu width={240} withinPortal={false}>
       <Menu.Target>
         <UnstyledButton className={css.target}>
           <Icon name="person" />
@@ -40,18 +40,13 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
         </Menu.Item>
         <Menu.Divider />
         <Menu.Label>Colours</Menu.Label>
-        {SCHEMES.map(({ scheme, icon, label }) => (
-          <Menu.Item
-            key={scheme}
-            role="menuitemradio"
-            aria-checked={colorScheme === scheme}
-            leftSection={<Icon name={icon} />}
-            rightSection={colorScheme === scheme && <Icon name="check" />}
-            onClick={() => setColorScheme(scheme)}
-          >
-            {label}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+          {SCHEMES.map(({ scheme, icon, label }) => (
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon name={icon} />}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item leftSection={<Icon name="leave" />} onClick={() => signOut.mutate()}>
           Sign out

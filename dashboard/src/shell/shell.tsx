@@ -32,9 +32,19 @@ export function Shell() {
       <div className={css.side}>
         <Navigation administrator={person.administrator} />
       </div>
-      <Drawer opened={open} onClose={close} title={<Brand />} size="17rem">
-        <Navigation administrator={person.administrator} onChoice={close} />
-      </Drawer>
+      {/* As in pieces/dialog.tsx: no lock that writes styles, no second header. */}
+      <Drawer.Root opened={open} onClose={close} size="17rem" lockScroll={false}>
+        <Drawer.Overlay />
+        <Drawer.Content aria-label="Navigation">
+          <Drawer.Body>
+            <div className={css.drawer}>
+              <Brand />
+              <Drawer.CloseButton aria-label="Close the navigation" />
+            </div>
+            <Navigation administrator={person.administrator} onChoice={close} />
+          </Drawer.Body>
+        </Drawer.Content>
+      </Drawer.Root>
       <main id="main" className={css.main} tabIndex={-1}>
         <Outlet />
       </main>

@@ -3,8 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
 import { asking, change } from "../api.ts";
 import { Empty } from "../pieces/answered.tsx";
+import { Dialog } from "../pieces/dialog.tsx";
 import { useDoing } from "../pieces/doing.ts";
-import { Dialog, Form, text } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 

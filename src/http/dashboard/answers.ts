@@ -200,6 +200,7 @@ export interface NewProject {
   readonly accountId: string;
 }
 
+/** One of them at a time. */
 export interface ProjectChanges {
   readonly name?: string;
   readonly archived?: boolean;
@@ -290,7 +291,7 @@ export interface MadeEndpoint {
 }
 
 /** POST /endpoints/:id/test → Delivery, when its one attempt is over. */
-/** GET /deliveries?endpoint=ID|submission=ID[&before=ID] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
+/** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
 export interface Deliveries {
   readonly deliveries: readonly Delivery[];
   readonly next: string | null;
@@ -473,7 +474,7 @@ export interface AuditEntry {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id → Account. */
+/** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id (AccountChanges) → Account. */
 export interface Settings {
   /** Null: records are kept for ever. From the service's settings; it cannot be changed here. */
   readonly retentionMs: number | null;
@@ -499,3 +500,5 @@ export interface NewAccount {
   readonly name: string;
   readonly tier: string;
 }
+
+export type AccountChanges = Partial<NewAccount>;

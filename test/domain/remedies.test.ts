@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { MEANINGS } from "../../src/cli/remedies.ts";
+import { MEANINGS } from "../../src/domain/remedies.ts";
 import { environment, startLauncher } from "../launcher/launcher.ts";
 
 /** Checks that only the doctor itself makes. */

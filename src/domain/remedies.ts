@@ -121,3 +121,31 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     remedy: "its own words are in the detail",
   },
 };
+
+/** What else a proof of readiness checks, by the row that says it. */
+const PROVEN_AS: Readonly<Record<string, string>> = { file_size_evidence: "bpf", pressure_evidence: "pressure" };
+
+/** What a proof finds of which the doctor, who tries each control by itself, has no row. */
+const OF_PROOFS: Readonly<Record<string, Meaning>> = {
+  sandbox: {
+    needed: true,
+    means: "a run through every control did not succeed just now, so nothing is run",
+    remedy: "run 'assay doctor' on the machine: it tries each control by itself",
+  },
+  workers: {
+    needed: true,
+    means: "no worker has just proven every control: what is accepted waits",
+    remedy: "start 'assay worker' on a machine, and run 'assay doctor' there if it does not become ready",
+  },
+  engine: {
+    needed: true,
+    means: "nothing can be said of the sandbox now, so nothing is run",
+    remedy:
+      "after a start, wait until the languages are tried; if that does not help, run 'assay doctor' on the machine",
+  },
+};
+
+/** Of a check of the launcher's, of the doctor's or of a proof; `language` stands for all languages. */
+export function meaningOf(check: string): Meaning | undefined {
+  return MEANINGS[PROVEN_AS[check] ?? check] ?? OF_PROOFS[check];
+}

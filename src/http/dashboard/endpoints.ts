@@ -1,0 +1,136 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { testEndpoint } from "../../admin/deliveries.ts";
+import {
+  createEndpoint,
+  removeEndpoint,
+  rotateEndpointSecret,
+  setEndpointActive,
+  setEndpointSigning,
+} from "../../admin/endpoints.ts";
+import { AdminError } from "../../admin/error.ts";
+import { clientError } from "../../domain/error.ts";
+import { SIGNINGS } from "../../domain/webhook.ts";
+import type { Store } from "../../store/port.ts";
+import { MinuteWindow } from "../window.ts";
+import type { Delivery, Endpoint, EndpointChanges, MadeEndpoint, NewEndpoint } from "./answers.ts";
+import { bodyOf, queryOf } from "./asked.ts";
+import { deliveryAnswer } from "./deliveries.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { anId, ownEndpoint, ownProject } from "./own.ts";
+import { maySee, personOf, type SignedIn } from "./session.ts";
+
+const ENDPOINTS = "/dashboard/api/endpoints";
+
+/** Tests of one account in a minute: each is a request to a server that may be somebody else's. */
+const TESTS_PER_MINUTE = 10;
+
+const signing = z.enum(SIGNINGS);
+/** What is no URL, or none that may be sent to, is said by the guard. */
+const url = z
+  .string()
+  .max(2_000)
+  .regex(/^\P{C}*$/u, "has characters that cannot be printed");
+const newEndpoint = z.strictObject({
+  projectId: anId,
+  url,
+  signing: signing.exactOptional(),
+}) satisfies z.ZodType<NewEndpoint>;
+const changes = z.strictObject({
+  active: z.boolean().exactOptional(),
+  signing: signing.exactOptional(),
+}) satisfies z.ZodType<EndpointChanges>;
+const which = z.strictObject({ project: anId.optional() });
+
+interface ById {
+  Params: { id: string };
+}
+
+/** /dashboard/api/endpoints: where the results of projects are sent. */
+export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies): void {
+  const { store, sealer, checkUrl, sendTest } = d;
+  const config = { session: "member" } as const;
+  const tests = new MinuteWindow();
+
+  server.get(ENDPOINTS, { config }, async (request): Promise<Endpoint[]> => {
+    const person = personOf(request);
+    const { project } = queryOf(request, which);
+    if (project !== undefined) await ownProject(store, person, project);
+    const endpoints = await endpointsOf(store, person);
+    return project === undefined ? endpoints : endpoints.filter((endpoint) => endpoint.project.id === project);
+  });
+
+  server.post(ENDPOINTS, { config }, async (request): Promise<MadeEndpoint> => {
+    const { projectId, ...asked } = bodyOf(request, newEndpoint);
+    const person = personOf(request);
+    const project = await ownProject(store, person, projectId);
+    const room = { store, sealer, checkUrl };
+    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, person.email);
+    return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution };
+  });
+
+  server.patch<ById>(`${ENDPOINTS}/:id`, { config }, async (request): Promise<Endpoint> => {
+    const { active, signing: form } = bodyOf(request, changes);
+    const person = personOf(request);
+    const { id } = await ownEndpoint(store, person, request.params.id);
+    if (active !== undefined) await setEndpointActive(store, id, active, person.email);
+    if (form !== undefined) await setEndpointSigning(store, id, form, person.email);
+    return await endpointOf(store, person, id);
+  });
+
+  server.post<ById>(`${ENDPOINTS}/:id/rotate-secret`, { config }, async (request): Promise<MadeEndpoint> => {
+    const person = personOf(request);
+    const { id } = await ownEndpoint(store, person, request.params.id);
+    const { secret } = await rotateEndpointSecret({ store, sealer }, id, person.email);
+    return { endpoint: await endpointOf(store, person, id), secret, caution: null };
+  });
+
+  server.delete<ById>(`${ENDPOINTS}/:id`, { config }, async (request, reply) => {
+    const person = personOf(request);
+    const { id } = await ownEndpoint(store, person, request.params.id);
+    await removeEndpoint(store, id, person.email);
+    return reply.code(204).send();
+  });
+
+  server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<Delivery> => {
+    const { id, accountId } = await ownEndpoint(store, personOf(request), request.params.id);
+    const waitSecs = tests.take(accountId, TESTS_PER_MINUTE);
+    if (waitSecs > 0) {
+      throw new AdminError(`an account can send ${TESTS_PER_MINUTE} tests in a minute; try again in ${waitSecs} s`);
+    }
+    return deliveryAnswer(await testEndpoint(sendTest, id));
+  });
+}
+
+async function endpointOf(store: Store, person: SignedIn, id: string): Promise<Endpoint> {
+  const endpoint = (await endpointsOf(store, person)).find((one) => one.id === id);
+  if (!endpoint) throw clientError("notThere", []);
+  return endpoint;
+}
+
+/** Oldest first. */
+async function endpointsOf(store: Store, person: SignedIn): Promise<Endpoint[]> {
+  const [endpoints, projects, recent] = await Promise.all([
+    store.endpoints.list(),
+    store.projects.list(),
+    store.deliveries.recent(),
+  ]);
+  const owners = new Map(projects.map((project) => [project.id, project]));
+  return endpoints.flatMap((endpoint): Endpoint[] => {
+    const { id, active, createdAtMs } = endpoint;
+    const owner = owners.get(endpoint.projectId);
+    if (!owner || !maySee(person, owner.accountId)) return [];
+    return [
+      {
+        id,
+        url: endpoint.url,
+        project: { id: owner.id, name: owner.name },
+        account: { id: owner.accountId, name: owner.accountName },
+        signing: endpoint.signing,
+        active,
+        createdAt: new Date(createdAtMs).toISOString(),
+        recent: recent.get(id) ?? { delivered: 0, failed: 0, pending: 0 },
+      },
+    ];
+  });
+}

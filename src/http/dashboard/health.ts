@@ -1,0 +1,41 @@
+import type { FastifyInstance } from "fastify";
+import type { Readiness } from "../../domain/readiness.ts";
+import { meaningOf } from "../../domain/remedies.ts";
+import type { Languages } from "../../languages/load.ts";
+import type { Health, HealthCheck } from "./answers.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { personOf } from "./session.ts";
+
+/** /dashboard/api/health: what the newest proof has found, with what the doctor says of it. */
+export function healthRoutes(server: FastifyInstance, d: DashboardDependencies): void {
+  server.get("/dashboard/api/health", { config: { session: "member" } }, async (request): Promise<Health> => {
+    const [readiness, latencyMs] = await Promise.all([d.engine.readiness(), latencyOf(d.store)]);
+    return {
+      ready: readiness.ready,
+      cgroupBackend: readiness.cgroupBackend,
+      checks: checkAnswers(readiness, d.languages, personOf(request).administrator),
+      database: { kind: d.databaseKind, latencyMs },
+    };
+  });
+}
+
+/** @param whole whether faults of the platform are told in full: they may name host paths. */
+export function checkAnswers({ checks }: Readiness, languages: Languages, whole: boolean): HealthCheck[] {
+  return checks.map(({ name, ok, detail, fault }) => {
+    const shown = { name, ok, detail: (whole && fault) || detail };
+    if (ok) return shown;
+    const { means, remedy } = meaningOf(languages.resolve(name) ? "language" : name) ?? {};
+    return { ...shown, ...(means !== undefined && { means }), ...(remedy !== undefined && { remedy }) };
+  });
+}
+
+/** @returns null when it does not answer. */
+async function latencyOf({ ping }: DashboardDependencies["store"]): Promise<number | null> {
+  const started = performance.now();
+  try {
+    await ping();
+    return performance.now() - started;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,92 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
+import { checkMembersKey, MEMBERS_LIVE_KEYS } from "../../admin/member-keys.ts";
+import { PROFILE_NAMES } from "../../domain/limits.ts";
+import type { Key, KeyLimits, MadeKey, NewKey, Rotation } from "./answers.ts";
+import { bodyOf, queryOf } from "./asked.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { keyOf, keysOf } from "./key-answers.ts";
+import { anId, ownKey, ownProject } from "./own.ts";
+import { personOf, type SignedIn } from "./session.ts";
+
+const KEYS = "/dashboard/api/keys";
+
+const profile = z.enum(PROFILE_NAMES);
+/** How far they go, and whether the profiles are enough, is said by src/admin/. */
+const limits = z.strictObject({
+  requestsPerMinute: z.number().nullable().exactOptional(),
+  concurrency: z.number().nullable().exactOptional(),
+  profiles: z.array(profile).max(PROFILE_NAMES.length).exactOptional(),
+  defaultProfile: profile.exactOptional(),
+}) satisfies z.ZodType<Partial<KeyLimits>>;
+const newKey = limits.extend({ name: z.string(), projectId: anId }) satisfies z.ZodType<NewKey>;
+const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
+const which = z.strictObject({ project: anId.optional() });
+
+interface ById {
+  Params: { id: string };
+}
+
+/** /dashboard/api/keys: made, changed, rotated and revoked; members within what their accounts were given. */
+export function keyRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+  const config = { session: "member" } as const;
+
+  server.get(KEYS, { config }, async (request): Promise<Key[]> => {
+    const person = personOf(request);
+    const { project } = queryOf(request, which);
+    if (project !== undefined) await ownProject(store, person, project);
+    const keys = await keysOf(store, person);
+    return project === undefined ? keys : keys.filter((key) => key.project?.id === project);
+  });
+
+  server.post(KEYS, { config }, async (request): Promise<MadeKey> => {
+    const {
+      name,
+      projectId,
+      requestsPerMinute,
+      concurrency,
+      profiles = ["judge"],
+      defaultProfile,
+    } = bodyOf(request, newKey);
+    const person = personOf(request);
+    const project = await ownProject(store, person, projectId);
+    const wanted = {
+      requestsPerMinute: requestsPerMinute ?? undefined,
+      concurrency: concurrency ?? undefined,
+      profiles,
+    };
+    if (!person.administrator) await checkMembersKey(store, project.accountId, wanted, null);
+    const asked = { name, project: project.id, ...wanted, defaultProfile };
+    const made = await createKey(store, asked, person.email, bounds(person));
+    return { key: await keyOf(store, person, made.id), secret: made.key };
+  });
+
+  server.patch<ById>(`${KEYS}/:id`, { config }, async (request): Promise<Key> => {
+    const update = bodyOf(request, limits);
+    const person = personOf(request);
+    const key = await ownKey(store, person, request.params.id);
+    if (!person.administrator) await checkMembersKey(store, key.accountId, update, key);
+    await updateKey(store, key.id, update, person.email);
+    return await keyOf(store, person, key.id);
+  });
+
+  server.post<ById>(`${KEYS}/:id/rotate`, { config }, async (request): Promise<MadeKey> => {
+    const { overlapMs } = bodyOf(request, rotation);
+    const person = personOf(request);
+    const { id } = await ownKey(store, person, request.params.id);
+    const { made } = await rotateKey(store, id, overlapMs, person.email, bounds(person));
+    return { key: await keyOf(store, person, made.id), secret: made.key };
+  });
+
+  server.post<ById>(`${KEYS}/:id/revoke`, { config }, async (request): Promise<Key> => {
+    const person = personOf(request);
+    const { id } = await ownKey(store, person, request.params.id);
+    await revokeKey(store, id, person.email);
+    return await keyOf(store, person, id);
+  });
+}
+
+function bounds({ administrator }: SignedIn): { most: number | null } {
+  return { most: administrator ? null : MEMBERS_LIVE_KEYS };
+}

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from "fastify";
+import type { Command } from "../../domain/language.ts";
+import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
+import type { Language, StepLimits } from "./answers.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+
+/** /dashboard/api/languages: all that are configured, with programs to begin with. */
+export function languageRoutes(server: FastifyInstance, { engine, languages, examples }: DashboardDependencies): void {
+  server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
+    const { checks } = await engine.readiness();
+    const available = engine.languages();
+    return languages.list().map((language) => {
+      const { name, aliases, label, compile, execute } = language;
+      const limits = PROFILE_NAMES.map((profile) => {
+        const of = languages.limitsFor(language, profile);
+        return [profile, { compile: of.compile ? shown(of.compile) : null, execute: shown(of.execute) }] as const;
+      });
+      return {
+        name,
+        aliases,
+        version: label,
+        available: available.includes(name),
+        detail: checks.find((check) => check.name === name)?.detail ?? "not tried yet",
+        compile: compile && line(compile),
+        execute: line(execute),
+        limits: Object.fromEntries(limits) as Language["limits"],
+        examples: examples.get(name) ?? [],
+      };
+    });
+  });
+}
+
+function line({ command }: Command): string {
+  return command.join(" ");
+}
+
+function shown({ wallMs, cpuMs, memoryBytes, processes, fileBytes }: Limits): StepLimits {
+  return { wallMs, cpuMs, memoryBytes, processes, fileBytes };
+}

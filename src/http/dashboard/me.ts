@@ -1,0 +1,33 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { AdminError } from "../../admin/error.ts";
+import { checkPassword } from "../../admin/password-rules.ts";
+import { updatePerson } from "../../admin/people.ts";
+import type { MyChanges, Person } from "./answers.ts";
+import { bodyOf } from "./asked.ts";
+import { personOf } from "./session.ts";
+import { type Door, describe } from "./sign-in.ts";
+
+const changes = z.strictObject({
+  name: z.string().exactOptional(),
+  password: z.strictObject({ current: z.string(), next: z.string() }).exactOptional(),
+}) satisfies z.ZodType<MyChanges>;
+
+/** PATCH /dashboard/api/me: what everybody may change of themselves. */
+export function meRoutes(server: FastifyInstance, { store, passwords }: Door): void {
+  server.patch("/dashboard/api/me", { config: { session: "member" } }, async (request): Promise<Person> => {
+    const person = personOf(request);
+    const { name, password } = bodyOf(request, changes);
+    if (password) {
+      // A session that somebody left open must not be enough to keep its owner out.
+      const personId = await passwords.whose(request, person.email, password.current);
+      if (personId !== person.id) throw new AdminError("the current password is another one");
+      checkPassword(password.next, person);
+      const hash = await passwords.hash(password.next);
+      await store.people.setPassword(person.id, hash, request.sessionHash, person.email);
+    }
+    if (name === undefined) return await describe(store, person);
+    const changed = await updatePerson(store, person.id, { name: name.trim() }, person.email);
+    return await describe(store, { ...person, name: changed.name });
+  });
+}

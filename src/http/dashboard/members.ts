@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { invite, reset, updatePerson } from "../../admin/people.ts";
+import { clientError } from "../../domain/error.ts";
+import type * as stored from "../../store/people-port.ts";
+import type { Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
+import { bodyOf, queryOf } from "./asked.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { maySee, personOf, type SignedIn } from "./session.ts";
+
+const MEMBERS = "/dashboard/api/members";
+const INVITATIONS = `${MEMBERS}/invitations`;
+
+const which = z.strictObject({ account: z.string().optional() });
+const newInvitation = z.strictObject({
+  email: z.string(),
+  accountId: z.string().nullable(),
+  administrator: z.boolean(),
+}) satisfies z.ZodType<NewInvitation>;
+const memberChanges = z.strictObject({
+  administrator: z.boolean().exactOptional(),
+  disabled: z.boolean().exactOptional(),
+  accountIds: z.array(z.string()).exactOptional(),
+}) satisfies z.ZodType<MemberChanges>;
+
+/** Members: everybody sees those of their accounts; who gets in, and who may see what, is for administrators. */
+export function memberRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+  const administrator = { config: { session: "administrator" } } as const;
+
+  server.get(MEMBERS, { config: { session: "member" } }, async (request): Promise<Members> => {
+    const person = personOf(request);
+    const { account } = queryOf(request, which);
+    if (account !== undefined && !(await isThere(account, person))) throw clientError("notThere", []);
+    const isShown = ({ id }: { readonly id: string }) => (account === undefined ? maySee(person, id) : id === account);
+    const [people, links] = await Promise.all([store.people.list(), store.invitations.list()]);
+    const all = person.administrator && account === undefined;
+    return {
+      members: people.filter(({ accounts }) => all || accounts.some(isShown)).map((one) => memberFor(person, one)),
+      invited: links.filter((link) => all || (link.account !== null && isShown(link.account))).flatMap(invitedOf),
+    };
+  });
+
+  server.post(INVITATIONS, administrator, async (request): Promise<Link> => {
+    const { email, accountId, administrator } = bodyOf(request, newInvitation);
+    return await invite(store, { email, account: accountId ?? undefined, administrator }, asked(request));
+  });
+
+  server.delete(`${INVITATIONS}/:id`, administrator, async (request, reply) => {
+    if (!(await store.invitations.withdraw(idOf(request), personOf(request).email))) throw clientError("notThere", []);
+    return reply.code(204).send();
+  });
+
+  server.post(`${MEMBERS}/:id/reset`, administrator, async (request): Promise<Link> => {
+    return await reset(store, (await known(idOf(request))).id, asked(request));
+  });
+
+  server.patch(`${MEMBERS}/:id`, administrator, async (request): Promise<Member> => {
+    const person = personOf(request);
+    const changes = bodyOf(request, memberChanges);
+    const { id } = await known(idOf(request));
+    return memberFor(person, await updatePerson(store, id, changes, person.email));
+  });
+
+  async function isThere(account: string, person: SignedIn): Promise<boolean> {
+    return maySee(person, account) && (await store.accounts.list()).some(({ id }) => id === account);
+  }
+
+  async function known(id: string): Promise<stored.Person> {
+    const person = await store.people.get(id);
+    if (!person) throw clientError("notThere", []);
+    return person;
+  }
+}
+
+function idOf(request: FastifyRequest): string {
+  return (request.params as { id: string }).id;
+}
+
+/** The links are for where this administrator is now. */
+function asked(request: FastifyRequest) {
+  return { origin: `${request.protocol}://${request.host}`, actor: personOf(request).email };
+}
+
+/** Of somebody's accounts, others see those that they share. */
+function memberFor(viewer: SignedIn, person: stored.Person): Member {
+  const { id, email, name, administrator, createdAtMs, seenAtMs, disabledAtMs } = person;
+  return {
+    id,
+    email,
+    name,
+    administrator,
+    accounts: person.accounts.filter((account) => maySee(viewer, account.id)),
+    signsInWith: [
+      ...(person.hasPassword ? ["password" as const] : []),
+      ...(person.hasProvider ? ["provider" as const] : []),
+    ],
+    createdAt: iso(createdAtMs),
+    seenAt: seenAtMs === null ? null : iso(seenAtMs),
+    disabledAt: disabledAtMs === null ? null : iso(disabledAtMs),
+  };
+}
+
+function invitedOf({ id, email, kind, account, administrator, expiresAtMs }: stored.Invitation): Invited[] {
+  if (kind === "first" || email === null) return [];
+  return [{ id, email, kind, account: account?.name ?? null, administrator, expiresAt: iso(expiresAtMs) }];
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

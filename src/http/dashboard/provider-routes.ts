@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { clientError } from "../../domain/error.ts";
+import type { Kept, Provider, Vouched } from "./provider.ts";
+import type { Door } from "./sign-in.ts";
+
+const BEGIN = "/dashboard/api/provider";
+const BACK = `${BEGIN}/callback`;
+/** The page says why nobody is signed in. */
+const REFUSED = "/dashboard/sign-in?refused=provider";
+
+/**
+ * Signing in with the provider, by redirects: there, and back with a code. Only who is a person here, or was invited, gets in.
+ * Who does not is led back to the page that says so.
+ */
+export function providerRoutes(server: FastifyInstance, { store, guard, provider }: Door, log: Logger): void {
+  const config = { session: "none" } as const;
+
+  server.get(BEGIN, { config }, async (request, reply) => {
+    const asked = known();
+    const begun = await orNothing(() => asked.begin(originOf(request) + BACK));
+    if (!begun) return reply.redirect(REFUSED, 303);
+    guard.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.kept)).toString("base64url"));
+    return reply.redirect(begun.url.href, 303);
+  });
+
+  server.get(BACK, { config }, async (request, reply) => {
+    const vouched = await vouchedFor(request, known());
+    const personId = vouched && (await store.people.enterWithProvider(vouched));
+    guard.cookies.clear(reply, "provider");
+    if (personId === undefined) return reply.redirect(REFUSED, 303);
+    await guard.begin(request, reply, personId);
+    return reply.redirect("/dashboard/", 303);
+  });
+
+  function known(): Provider {
+    if (!provider) throw clientError("notThere", []);
+    return provider;
+  }
+
+  async function vouchedFor(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
+    const kept = readKept(guard.cookies.read(request, "provider"));
+    return kept && (await orNothing(() => asked.finish(new URL(request.url, originOf(request)), kept)));
+  }
+
+  /** Undefined for what the provider did not answer, or not in a way that proves anything: why is the operator's to know. */
+  async function orNothing<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await ask();
+    } catch (error) {
+      const { code, message } = error as { code?: string; message?: string };
+      log.warn({ code, reason: message }, "the provider does not say who somebody is");
+      return undefined;
+    }
+  }
+}
+
+function originOf(request: FastifyRequest): string {
+  return `${request.protocol}://${request.host}`;
+}
+
+function readKept(cookie: string | undefined): Kept | undefined {
+  try {
+    const kept = JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")) as Partial<Kept>;
+    const { state, nonce, verifier } = kept;
+    if (typeof state !== "string" || typeof nonce !== "string" || typeof verifier !== "string") return undefined;
+    return { state, nonce, verifier };
+  } catch {
+    return undefined;
+  }
+}

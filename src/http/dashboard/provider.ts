@@ -1,0 +1,98 @@
+import { rootCertificates } from "node:tls";
+import * as oidc from "openid-client";
+import { Agent, fetch } from "undici";
+import { emailOf, nameOr } from "../../admin/people.ts";
+
+export interface ProviderSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** An authority that its certificate may come from, besides the usual ones. */
+  readonly ca: string | null;
+}
+
+/** What an answer of the provider is compared with: kept by the browser that was sent there, and by nobody else. */
+export interface Kept {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** Who somebody is, as the provider says and vouches for. */
+export interface Vouched {
+  readonly subject: string;
+  readonly email: string;
+  readonly name: string;
+}
+
+const ANSWER_SECONDS = 10;
+
+/**
+ * An OpenID Connect provider: code flow with PKCE, state and nonce, with every ID token's signature looked at. What it is able
+ * to do is asked when the first person comes: a service starts without it.
+ */
+export class Provider {
+  readonly name: string;
+  readonly #settings: ProviderSettings;
+  #configuration: Promise<oidc.Configuration> | undefined;
+
+  constructor(settings: ProviderSettings) {
+    this.#settings = settings;
+    this.name = new URL(settings.issuer).host;
+  }
+
+  /** Where to send the browser, and what it has to keep. @throws when the provider does not answer. */
+  async begin(redirectUri: string): Promise<{ readonly url: URL; readonly kept: Kept }> {
+    const kept = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
+    const url = oidc.buildAuthorizationUrl(await this.#known(), {
+      redirect_uri: redirectUri,
+      scope: "openid email profile",
+      code_challenge: await oidc.calculatePKCECodeChallenge(kept.verifier),
+      code_challenge_method: "S256",
+      state: kept.state,
+      nonce: kept.nonce,
+    });
+    return { url, kept };
+  }
+
+  /**
+   * @param came with what query the browser came back.
+   * @returns undefined for who has no e-mail that the provider has verified.
+   * @throws when the answer is not one to this browser, or proves nothing.
+   */
+  async finish(came: URL, { state, nonce, verifier }: Kept): Promise<Vouched | undefined> {
+    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+    const configuration = await this.#known();
+    const tokens = await oidc.authorizationCodeGrant(configuration, came, checks);
+    const claims = tokens.claims();
+    if (!claims) return undefined;
+    // Some say it in the token, others only to who asks once more.
+    const { email, email_verified, name } =
+      claims.email === undefined ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
+    if (email_verified !== true || typeof email !== "string") return undefined;
+    return { subject: `${claims.iss} ${claims.sub}`, email: emailOf(email), name: nameOr(name, email) };
+  }
+
+  #known(): Promise<oidc.Configuration> {
+    this.#configuration ??= this.#discover().catch((error: unknown) => {
+      this.#configuration = undefined; // or one bad moment would be for ever
+      throw error;
+    });
+    return this.#configuration;
+  }
+
+  #discover(): Promise<oidc.Configuration> {
+    const { issuer, clientId, clientSecret, ca } = this.#settings;
+    return oidc.discovery(new URL(issuer), clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
+      timeout: ANSWER_SECONDS,
+      execute: [oidc.enableNonRepudiationChecks],
+      ...(ca !== null && { [oidc.customFetch]: fetchTrusting(ca) }),
+    });
+  }
+}
+
+/** Node's own `fetch` takes no authority. */
+function fetchTrusting(ca: string): oidc.CustomFetch {
+  const dispatcher = new Agent({ connect: { ca: [...rootCertificates, ca] } });
+  return (url, options) => fetch(url, { ...options, dispatcher } as never) as unknown as Promise<Response>;
+}

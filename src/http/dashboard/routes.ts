@@ -1,0 +1,46 @@
+import type { FastifyInstance } from "fastify";
+import { accountRoutes } from "./accounts.ts";
+import { auditRoutes } from "./audit.ts";
+import { deliveryRoutes } from "./deliveries.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { endpointRoutes } from "./endpoints.ts";
+import { fileRoutes } from "./files.ts";
+import { healthRoutes } from "./health.ts";
+import { invitationRoutes } from "./invitations.ts";
+import { keyRoutes } from "./keys.ts";
+import { languageRoutes } from "./languages.ts";
+import { meRoutes } from "./me.ts";
+import { memberRoutes } from "./members.ts";
+import { nodeRoutes } from "./nodes.ts";
+import { Passwords } from "./passwords.ts";
+import { projectRoutes } from "./projects.ts";
+import { Provider } from "./provider.ts";
+import { providerRoutes } from "./provider-routes.ts";
+import type { Guard } from "./session.ts";
+import { settingsRoutes } from "./settings.ts";
+import { signInRoutes } from "./sign-in.ts";
+import { tierRoutes } from "./tiers.ts";
+
+/** All routes below /dashboard, one line for each group. */
+export function dashboardRoutes(server: FastifyInstance, d: DashboardDependencies, guard: Guard): void {
+  const { store, log } = d;
+  const provider = d.provider && new Provider(d.provider);
+  const door = { store, guard, passwords: new Passwords(store), provider };
+  fileRoutes(server, d.dashboardDir);
+  signInRoutes(server, door);
+  providerRoutes(server, door, log);
+  invitationRoutes(server, door);
+  meRoutes(server, door);
+  memberRoutes(server, d);
+  healthRoutes(server, d);
+  projectRoutes(server, d);
+  keyRoutes(server, d);
+  endpointRoutes(server, d);
+  deliveryRoutes(server, d);
+  languageRoutes(server, d);
+  nodeRoutes(server, d);
+  auditRoutes(server, d);
+  settingsRoutes(server, d);
+  tierRoutes(server, d);
+  accountRoutes(server, d);
+}

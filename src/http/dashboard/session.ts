@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
+import type { SessionPerson } from "../../store/people-port.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { network } from "../network.ts";
+import { MinuteWindow } from "../window.ts";
+import { Cookies } from "./cookie.ts";
+import { checkSameOrigin } from "./same-origin.ts";
+
+/** Requests that one address may make in a minute: an open page asks every few seconds, and many may sit behind one address. */
+const REQUESTS_PER_MINUTE = 1_200;
+
+/** Who must be signed in to be answered. `page`: nobody, and who is signed in makes no difference. */
+export type Needed = "page" | "none" | "member" | "administrator";
+
+/** Who is signed in. */
+export type SignedIn = SessionPerson;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set on the dashboard's routes once the session is known to be valid. */
+    person: SignedIn | null;
+    /** Of the token of that session. */
+    sessionHash: string | null;
+  }
+  interface FastifyContextConfig {
+    /** A route of the dashboard: no key, but a session of at least this rank. */
+    session?: Needed;
+  }
+}
+
+/** Cookie → person, for all routes of the dashboard; begins and ends sessions. */
+export class Guard {
+  readonly #store: Dependencies["store"];
+  readonly cookies: Cookies;
+  readonly #requests = new MinuteWindow();
+
+  /** @param secure whether clients use HTTPS. */
+  constructor({ store }: Pick<Dependencies, "store">, secure: boolean) {
+    this.#store = store;
+    this.cookies = new Cookies(secure);
+  }
+
+  decorate(server: FastifyInstance): void {
+    server.decorateRequest("person", null);
+    server.decorateRequest("sessionHash", null);
+  }
+
+  /** @throws ClientError tooManyRequests, foreignOrigin, signInNeeded or notAllowed. */
+  async check(request: FastifyRequest, needed: Needed): Promise<void> {
+    this.bound(request);
+    if (needed === "page") return;
+    checkSameOrigin(request);
+    const token = this.cookies.read(request, "session");
+    if (token !== undefined && hasTokenForm(token)) {
+      const hash = hashToken(token);
+      const person = await this.#store.sessions.find(hash);
+      if (person) Object.assign(request, { person, sessionHash: hash });
+    }
+    if (needed === "none") return;
+    if (!request.person) throw clientError("signInNeeded", []);
+    if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
+  }
+
+  /** Whether a path that no route has is one of the dashboard's: whoever asks for it need not have a key. */
+  isBelow({ url }: Pick<FastifyRequest, "url">): boolean {
+    return url.startsWith("/dashboard/");
+  }
+
+  /** @throws ClientError tooManyRequests. */
+  bound(request: FastifyRequest): void {
+    const retryAfter = this.#requests.take(network(request.ip), REQUESTS_PER_MINUTE);
+    if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
+  }
+
+  /** A new session, whatever cookie there was: nobody can have somebody else sign in to a session of theirs. */
+  async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
+    const { token, hash } = newToken();
+    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
+    await this.#store.sessions.begin(hash, personId);
+    this.cookies.set(reply, "session", token);
+    const person = (await this.#store.sessions.find(hash)) ?? null;
+    Object.assign(request, { person, sessionHash: hash });
+  }
+
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
+    this.cookies.clear(reply, "session");
+    Object.assign(request, { person: null, sessionHash: null });
+  }
+}
+
+/** @throws when the route needs no session: a mistake of ours. */
+export function personOf(request: FastifyRequest): SignedIn {
+  if (!request.person) throw new Error("a handler ran without a session");
+  return request.person;
+}
+
+/** Whether the person may see what belongs to that account. What they may not see is `notThere`, as what is not there. */
+export function maySee({ accountIds }: SignedIn, accountId: string): boolean {
+  return accountIds === null || accountIds.includes(accountId);
+}

@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import type { Store } from "../../store/port.ts";
+import { VERSION } from "../version.ts";
+import type { Person, Session, SignIn } from "./answers.ts";
+import { bodyOf } from "./asked.ts";
+import type { Passwords } from "./passwords.ts";
+import type { Provider } from "./provider.ts";
+import type { Guard, SignedIn } from "./session.ts";
+
+const SESSION = "/dashboard/api/session";
+
+/** Nothing that belongs here is longer; who is not signed in need not be read further. */
+export const SIGN_IN_BODY_BYTES = 16_384;
+
+/** What is counted by e-mail is kept in memory for a minute. */
+const pair = z.strictObject({ email: z.string().max(254), password: z.string() }) satisfies z.ZodType<SignIn>;
+
+/** What the routes around signing in share. */
+export interface Door {
+  readonly store: Store;
+  readonly guard: Guard;
+  readonly passwords: Passwords;
+  /** Null: there are passwords alone. */
+  readonly provider: Provider | null;
+}
+
+/** /dashboard/api/session: who is signed in, signing in and out. */
+export function signInRoutes(server: FastifyInstance, door: Door): void {
+  const { guard, passwords } = door;
+  const config = { session: "none" } as const;
+
+  server.get(SESSION, { config }, (request): Promise<Session> => sessionOf(door, request));
+
+  server.post(SESSION, { config, bodyLimit: SIGN_IN_BODY_BYTES }, async (request, reply): Promise<Session> => {
+    const { email, password } = bodyOf(request, pair);
+    const personId = await passwords.whose(request, email.trim().toLowerCase(), password);
+    if (personId === undefined) throw clientError("signInRefused", []);
+    await guard.begin(request, reply, personId);
+    return await sessionOf(door, request);
+  });
+
+  server.delete(SESSION, { config }, async (request, reply) => {
+    await guard.end(request, reply);
+    return reply.code(204).send();
+  });
+}
+
+/** The answer about the request's own session. */
+export async function sessionOf({ store, provider }: Door, { person }: FastifyRequest): Promise<Session> {
+  return {
+    person: person && (await describe(store, person)),
+    empty: person === null && !(await store.people.any()),
+    provider: provider && `Sign in with ${provider.name}`,
+    version: VERSION,
+  };
+}
+
+export async function describe(store: Store, person: SignedIn): Promise<Person> {
+  const { id, email, name, administrator, accountIds } = person;
+  const accounts = (await store.accounts.list())
+    .filter((account) => accountIds === null || accountIds.includes(account.id))
+    .map((account) => ({ id: account.id, name: account.name }))
+    .sort((a, b) => a.name.localeCompare(b.name));
+  return { id, email, name, administrator, accounts };
+}

@@ -1,0 +1,19 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { setTier } from "../../admin/tiers.ts";
+import type { Tier } from "./answers.ts";
+import { bodyOf } from "./asked.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { personOf } from "./session.ts";
+
+const limits = z.strictObject({ requestsPerMinute: z.number(), concurrency: z.number() });
+
+/** /dashboard/api/tiers: made, or changed for all of their accounts at once. */
+export function tierRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+  const config = { session: "administrator" } as const;
+
+  server.put<{ Params: { name: string } }>("/dashboard/api/tiers/:name", { config }, (request): Promise<Tier> => {
+    const tier = { name: request.params.name, ...bodyOf(request, limits) };
+    return setTier(store, tier, personOf(request).email);
+  });
+}

@@ -1,0 +1,38 @@
+import { type Kysely, sql } from "kysely";
+import type { KeyUsage } from "./admin-port.ts";
+import { WINDOW_MS } from "./quota.ts";
+import type { Schema } from "./schema.ts";
+
+/** What keys use now. Statuses are literal, because a partial index is not found by a parameter. */
+export async function readUsage(
+  db: Kysely<Schema>,
+  accountIds: readonly string[] | null,
+  nowMs: number,
+): Promise<ReadonlyMap<string, KeyUsage>> {
+  const usage = new Map<string, KeyUsage>();
+  if (accountIds?.length === 0) return usage;
+  const chosen =
+    accountIds === null
+      ? sql``
+      : sql`and key_id in (select id from api_keys where account_id in (${sql.join(accountIds)}))`;
+  const counted = {
+    requests: sql<Counted>`
+      select key_id, count(*) as amount from quota where at > ${nowMs - WINDOW_MS} ${chosen} group by key_id`,
+    pending: sql<Counted>`
+      select key_id, count(*) as amount from submissions where status = 'pending' ${chosen} group by key_id`,
+    running: sql<Counted>`
+      select key_id, count(*) as amount from submissions where status = 'running' ${chosen} group by key_id`,
+  };
+  for (const [name, query] of Object.entries(counted)) {
+    for (const { key_id, amount } of (await query.execute(db)).rows) {
+      const before = usage.get(key_id) ?? { requests: 0, pending: 0, running: 0 };
+      usage.set(key_id, { ...before, [name]: Number(amount) });
+    }
+  }
+  return usage;
+}
+
+interface Counted {
+  readonly key_id: string;
+  readonly amount: number | string;
+}

@@ -1,0 +1,138 @@
+import type { LinkKind } from "../domain/session.ts";
+
+/** The part of the port (port.ts) about who signs in to the dashboard; changes are noted as in admin-port.ts. */
+
+/** Somebody who may sign in. */
+export interface Person {
+  readonly id: string;
+  /** Lower case, unique. */
+  readonly email: string;
+  readonly name: string;
+  /** Sees and changes all accounts. */
+  readonly administrator: boolean;
+  /** Those that the person is a member of, by name. */
+  readonly accounts: readonly { readonly id: string; readonly name: string }[];
+  readonly hasPassword: boolean;
+  /** Has signed in with the provider. */
+  readonly hasProvider: boolean;
+  readonly createdAtMs: number;
+  readonly seenAtMs: number | null;
+  readonly disabledAtMs: number | null;
+}
+
+export interface PersonChanges {
+  readonly name?: string | undefined;
+  readonly administrator?: boolean | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly accountIds?: readonly string[] | undefined;
+}
+
+export interface PeopleStore {
+  /** Whether there is anybody. */
+  any(): Promise<boolean>;
+
+  /** Oldest first, disabled ones included. */
+  list(): Promise<Person[]>;
+
+  get(id: string): Promise<Person | undefined>;
+
+  /** What a password is compared with; undefined for who is not there, is disabled or has none. */
+  passwordOf(email: string): Promise<{ readonly personId: string; readonly hash: string } | undefined>;
+
+  /**
+   * Disabling ends all sessions of the person, and makes its links useless.
+   * @returns "last" when nobody would be left who is an administrator and not disabled; then nothing is changed.
+   */
+  update(id: string, changes: PersonChanges, actor: string): Promise<"updated" | "unknown" | "last">;
+
+  /** Sets a password that the person has chosen; all sessions but that one end. @returns false for who is not there. */
+  setPassword(id: string, hash: string, keepSession: string | null, actor: string): Promise<boolean>;
+
+  /** The same password, hashed anew: nothing has changed, so nothing is noted, and not if it was changed meanwhile. */
+  rehash(id: string, from: string, to: string): Promise<void>;
+
+  /**
+   * Who comes from the provider with that verified e-mail: a person who is there, or one who was invited, whose invitation
+   * is used up by it. The first time, the subject is noted; afterwards that person is the subject's alone.
+   * @returns the person's id; undefined for everybody else.
+   */
+  enterWithProvider(who: { email: string; name: string; subject: string }): Promise<string | undefined>;
+}
+
+/** A one-time link. Of its token, only the hash is stored. */
+export interface Invitation {
+  readonly id: string;
+  readonly kind: LinkKind;
+  /** Null for the first administrator. */
+  readonly email: string | null;
+  /** Whose password is reset. */
+  readonly personId: string | null;
+  readonly account: { readonly id: string; readonly name: string } | null;
+  readonly administrator: boolean;
+  readonly expiresAtMs: number;
+}
+
+export type NewInvitation =
+  | { readonly kind: "first" }
+  | {
+      readonly kind: "invite";
+      readonly email: string;
+      readonly accountId: string | null;
+      readonly administrator: boolean;
+    }
+  | { readonly kind: "reset"; readonly personId: string };
+
+export interface InvitationStore {
+  /**
+   * Replaces one of the same kind for the same person, and a first one any other first one.
+   * @returns when it expires; undefined when there is somebody already (`first`: anybody; `invite`: of that e-mail), or
+   * nobody who is not disabled (`reset`).
+   */
+  add(
+    link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
+    what: NewInvitation,
+    actor: string,
+  ): Promise<number | undefined>;
+
+  /** One that can be used now. */
+  find(hash: string): Promise<Invitation | undefined>;
+
+  /** Those that can be used now, oldest first, except of the first administrator. */
+  list(): Promise<Invitation[]>;
+
+  /** @returns false when there is none. */
+  withdraw(id: string, actor: string): Promise<boolean>;
+
+  /**
+   * Uses it up: makes the person, or sets the new password and ends the person's sessions.
+   * @param chosen the e-mail counts for the first administrator alone, the name for all but a reset.
+   * @returns the person's id; undefined when it cannot be used any more, or somebody has that e-mail by now.
+   */
+  accept(hash: string, chosen: { email: string; name: string; password: string }): Promise<string | undefined>;
+
+  /** Removes those that have expired. To be called now and then. */
+  forget(): Promise<void>;
+}
+
+/** Who is signed in, as every request needs it. */
+export interface SessionPerson {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly administrator: boolean;
+  /** Null: all of them. */
+  readonly accountIds: readonly string[] | null;
+}
+
+export interface SessionStore {
+  /** @param hash of the token in the cookie. */
+  begin(hash: string, personId: string): Promise<void>;
+
+  /** Whose session it is, unless it has expired or the person is disabled. Notes that it is used, once a minute. */
+  find(hash: string): Promise<SessionPerson | undefined>;
+
+  end(hash: string): Promise<void>;
+
+  /** Removes those that have expired. To be called now and then. */
+  forget(): Promise<void>;
+}

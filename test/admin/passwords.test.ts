@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { argon2Sync } from "node:crypto";
+import { test } from "node:test";
+import { AdminError } from "../../src/admin/error.ts";
+import { checkPassword } from "../../src/admin/password-rules.ts";
+import { hashPassword, isDated, isPassword } from "../../src/admin/passwords.ts";
+
+const PASSWORD = "four words are good";
+const ADA = { email: "ada.lovelace@example.com", name: "Ada Lovelace" };
+
+test("a password is itself and nothing else, and two hashes of it differ", async () => {
+  const [hash, again] = await Promise.all([hashPassword(PASSWORD), hashPassword(PASSWORD)]);
+  assert.match(hash, /^\$argon2id\$v=19\$m=32768,t=3,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assert.notEqual(hash, again);
+  assert.equal(await isPassword(PASSWORD, hash), true);
+  for (const other of ["", `${PASSWORD} `, PASSWORD.toUpperCase(), PASSWORD.slice(0, -1)]) {
+    assert.equal(await isPassword(other, hash), false, other);
+  }
+});
+
+test("a hash with other parameters is still read, and is known to be dated", async () => {
+  const nonce = Buffer.from("a salt of old");
+  const cost = { memory: 64, passes: 2, parallelism: 1, tagLength: 16 };
+  const bytes = argon2Sync("argon2id", { message: PASSWORD, nonce, ...cost });
+  const plain = (value: Buffer) => value.toString("base64").replace(/=+$/, "");
+  const old = `$argon2id$v=19$m=64,t=2,p=1$${plain(nonce)}$${plain(bytes)}`;
+  assert.equal(await isPassword(PASSWORD, old), true);
+  assert.equal(await isPassword("another password", old), false);
+  assert.equal(isDated(old), true);
+  assert.equal(isDated(await hashPassword(PASSWORD)), false);
+  await assert.rejects(isPassword(PASSWORD, "$2b$10$something"), /form/);
+});
+
+test("who is not there costs as much as who is", async () => {
+  const hash = await hashPassword(PASSWORD);
+  const cpuOf = async (stored: string | null) => {
+    const began = process.cpuUsage();
+    for (let n = 0; n < 4; n++) assert.equal(await isPassword("a wrong password", stored), false);
+    const { user, system } = process.cpuUsage(began);
+    return user + system;
+  };
+  const [there, notThere] = [await cpuOf(hash), await cpuOf(null)];
+  assert.ok(notThere > there / 2 && notThere < there * 2, `${notThere} µs against ${there} µs`);
+});
+
+test("the same letters, composed or not, are the same password", async () => {
+  const hash = await hashPassword("gr\u00fc\u00dfe aus k\u00f6ln");
+  assert.equal(await isPassword("gru\u0308\u00dfe aus ko\u0308ln", hash), true);
+});
+
+test("what is short, guessed first or about the person is refused with a reason", () => {
+  const cases: [string, RegExp][] = [
+    ["", /at least 12/],
+    ["eleven char", /at least 12/],
+    ["\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}", /at least 12/],
+    ["x1y2z3".repeat(200), /at most 1024/],
+    ["aaaaaaaaaaaa", /guessed first/],
+    ["abcabcabcabcabc", /guessed first/],
+    ["123456789012", /guessed first/],
+    ["210987654321", /guessed first/],
+    ["qwertyuiopas", /guessed first/],
+    ["password1234", /guessed first/],
+    ["P4ssw0rd!2026", /guessed first/],
+    ["Administrator1!", /guessed first/],
+    ["2026changeme2026", /guessed first/],
+    ["assay-assay-2026", /guessed first/],
+    ["correct horse battery staple", /guessed first/],
+    ["ada.lovelace@example.com", /e-mail or the name/],
+    ["Lovelace2026!", /e-mail or the name/],
+    ["adalovelace12", /e-mail or the name/],
+  ];
+  for (const [password, reason] of cases) {
+    assert.throws(
+      () => checkPassword(password, ADA),
+      (error) => error instanceof AdminError && reason.test(error.message),
+      password,
+    );
+  }
+  for (const good of [
+    "four words are good",
+    "kX9#pQ2$vL7m",
+    "lovelace wrote the first program",
+    "пароль из пяти слов",
+  ]) {
+    checkPassword(good, ADA);
+  }
+});

@@ -1,0 +1,80 @@
+import type { TestContext } from "node:test";
+import { createProject } from "../../../src/admin/projects.ts";
+import type { Ask, Options, Reply, Running } from "../running.ts";
+import { startHttp } from "../running.ts";
+import { type SignedInPerson, signedIn } from "./signed-in.ts";
+
+export const API = "/dashboard/api";
+
+/** Two accounts, a project and a member of each, and who administers both. */
+export interface Club {
+  readonly running: Running;
+  readonly root: Asker;
+  readonly ada: Asker;
+  readonly eve: Asker;
+  /** Ada's account and project. */
+  readonly accountId: string;
+  readonly projectId: string;
+  /** Eve's. */
+  readonly other: { readonly accountId: string; readonly projectId: string };
+}
+
+/** Asks below /dashboard/api, with a body as JSON. */
+export type Asker = ((method: Method, path: string, body?: unknown) => Promise<Reply>) & {
+  readonly person: SignedInPerson;
+};
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export async function startClub(t: TestContext, options: Options = {}): Promise<Club> {
+  const running = await startHttp(t, options);
+  const { store } = running;
+  const { id: projectId } = await createProject(store, { name: "shop", account: "club" }, "test");
+  // Lists go by time.
+  running.clock.nowMs += 1;
+  const other = await createProject(store, { name: "blog", account: "others" }, "test");
+  running.clock.nowMs += 1;
+  const projects = await store.projects.list();
+  const accountOf = (id: string) => projects.find((project) => project.id === id)?.accountId ?? "";
+  const accountId = accountOf(projectId);
+  const root = asker(await signedIn(running, "root@example.com", "administrator"));
+  const ada = asker(await signedIn(running, "ada@example.com", [accountId]));
+  const eve = asker(await signedIn(running, "eve@example.com", [accountOf(other.id)]));
+  return {
+    running,
+    root,
+    ada,
+    eve,
+    accountId,
+    projectId,
+    other: { accountId: accountOf(other.id), projectId: other.id },
+  };
+}
+
+function asker(person: SignedInPerson): Asker {
+  const ask = (method: Method, path: string, body?: unknown) => {
+    const asked: Ask = { method, path: `${API}${path}`, ...(body !== undefined && { body }) };
+    return person.ask(asked);
+  };
+  return Object.assign(ask, { person });
+}
+
+export const NOT_THERE = { error: "there is no such thing, or it is not yours" };
+
+/** Entries of the audit trail that somebody's changes made, newest first, but those about people. */
+export async function entriesOf({ running }: Club, { person }: Asker) {
+  const entries = await running.store.audit.list({ max: 100 });
+  return entries
+    .filter(({ actor, action }) => actor === person.email && !action.startsWith("person."))
+    .map(({ action, subject }) => [action, subject]);
+}
+
+/** What a proof finds where a run does not succeed. */
+export const BROKEN = {
+  ready: false,
+  cgroupBackend: null,
+  checks: [
+    { name: "sandbox", ok: false, detail: "its hello was IE", fault: "cannot open /var/lib/assay" },
+    { name: "file_size_evidence", ok: true, detail: "kernel tracepoint" },
+    { name: "rust", ok: false, detail: "its hello was RE" },
+  ],
+} as const;

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { test } from "node:test";
+import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
+import { addEndpoint, endOne, type Project } from "../../webhooks/project.ts";
+import { type Asker, type Club, NOT_THERE, startClub } from "./club.ts";
+
+/** A club whose project has a key and an endpoint. */
+async function sending(t: TestContext, open: OpenTemporary): Promise<Club & { project: Project; endpointId: string }> {
+  const club = await startClub(t, { open });
+  const { ada, projectId, accountId, running } = club;
+  const { key } = (await ada("POST", "/keys", { name: "k", projectId })).json;
+  const project = { id: projectId, key: { keyId: key.id, accountId } };
+  const { id } = await addEndpoint(running.store, project);
+  return { ...club, project, endpointId: id };
+}
+
+/** Ids of all deliveries, part by part, and how long the parts were. */
+async function throughAll(ask: Asker, which: string, from = "") {
+  const ids: string[] = [];
+  const parts: number[] = [];
+  for (let next: string | null = from; next !== null; ) {
+    const { status, json } = await ask("GET", `/deliveries?${which}${next && `&before=${next}`}`);
+    assert.equal(status, 200);
+    ids.push(...json.deliveries.map(({ id }: { id: string }) => id));
+    parts.push(json.deliveries.length);
+    next = json.next;
+  }
+  return { ids, parts };
+}
+
+onEachEngine((open) => {
+  test("parts of the log have every delivery once, newest first, whatever comes or goes meanwhile", async (t) => {
+    const { running, ada, project, endpointId } = await sending(t, open);
+    const { store } = running;
+    await endOne(store, project);
+    const [first] = await store.deliveries.list({ max: 1 });
+    await Promise.all(Array.from({ length: 119 }, () => store.deliveries.replay(first?.id ?? "")));
+    await endOne(store, project);
+    const all = (await store.deliveries.list({ max: 1_000 })).map(({ id }) => id);
+    assert.deepEqual(await throughAll(ada, `endpoint=${endpointId}`), { ids: all, parts: [50, 50, 21] });
+    const { deliveries, next } = (await ada("GET", `/deliveries?endpoint=${endpointId}`)).json;
+    await endOne(store, project);
+    assert.equal(deliveries.at(-1).id, all[49]);
+    assert.deepEqual((await throughAll(ada, `endpoint=${endpointId}`, next)).ids, all.slice(50));
+    assert.equal(await store.retention.erase(project.key.accountId, running.clock.nowMs, 10), 3);
+    assert.deepEqual((await throughAll(ada, `endpoint=${endpointId}`, next)).ids, []);
+  });
+
+  test("a delivery is sent again as another one, and only where something is sent", async (t) => {
+    const { running, root, ada, eve, project, endpointId } = await sending(t, open);
+    const submissionId = await endOne(running.store, project);
+    const [first] = (await ada("GET", `/deliveries?submission=${submissionId}`)).json.deliveries;
+    const replayed = await ada("POST", `/deliveries/${first.id}/replay`);
+    assert.equal(replayed.status, 200);
+    assert.deepEqual(replayed.json, { ...first, id: replayed.json.id, kind: "replay" });
+    assert.notEqual(replayed.json.id, first.id);
+    assert.deepEqual((await throughAll(root, `submission=${submissionId}`)).ids, [replayed.json.id, first.id]);
+    for (const id of [first.id, "nobody", "a%00b"]) {
+      const { status, json } = await eve("POST", `/deliveries/${id}/replay`);
+      assert.deepEqual([status, json], [404, NOT_THERE]);
+    }
+    await ada("PATCH", `/endpoints/${endpointId}`, { active: false });
+    const off = { error: "its endpoint is disabled or was removed: nothing is sent there" };
+    assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);
+    await ada("DELETE", `/endpoints/${endpointId}`);
+    assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);
+    // What was sent stays on record, and is nobody else's.
+    assert.equal((await throughAll(ada, `endpoint=${endpointId}`)).ids.length, 2);
+    for (const which of [`endpoint=${endpointId}`, `submission=${submissionId}`, "endpoint=nobody"]) {
+      assert.deepEqual((await eve("GET", `/deliveries?${which}`)).json, { deliveries: [], next: null });
+    }
+  });
+});
+
+test("a log is asked for by an endpoint or by a submission, and from where a part ended", async (t) => {
+  const { ada } = await startClub(t);
+  for (const [query, error] of [
+    ["", /endpoint or submission/],
+    ["?endpoint=a&submission=b", /endpoint or submission/],
+    ["?endpoint=a&before=x", /^before: is nothing that an answer had as next$/],
+    ["?endpoint=a%00", /^endpoint: is no id$/],
+    ["?endpoint=a&limit=7", /./],
+  ] as const) {
+    const { status, json } = await ada("GET", `/deliveries${query}`);
+    assert.equal(status, 400, query);
+    assert.match(json.error, error, query);
+  }
+});

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { Webhook } from "standardwebhooks";
+import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
+import { endOne, sealer } from "../../webhooks/project.ts";
+import { type Answer, makeCertificates, startReceiver } from "../../webhooks/receiver.ts";
+import { type Club, entriesOf, NOT_THERE, startClub } from "./club.ts";
+
+const certificates = makeCertificates();
+const LIMIT = { timeout: 60_000 };
+
+onEachEngine((open) => {
+  test("a new endpoint's secret is shown once, and stored sealed; so is the one that replaces it", LIMIT, async (t) => {
+    const club = await startClub(t, { open });
+    const { running, ada, accountId, projectId } = club;
+    const { status, json } = await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/hook" });
+    const { id } = json.endpoint;
+    const endpoint = {
+      id,
+      url: "https://8.8.8.8/hook",
+      project: { id: projectId, name: "shop" },
+      account: { id: accountId, name: "club" },
+      signing: "standard",
+      active: true,
+      createdAt: new Date(running.clock.nowMs).toISOString(),
+      recent: { delivered: 0, failed: 0, pending: 0 },
+    };
+    assert.deepEqual([status, json], [200, { endpoint, secret: json.secret, caution: null }]);
+    const stored = async () => sealer.open(id, (await running.store.endpoints.get(id))?.secret ?? Buffer.alloc(0));
+    assert.equal(await stored(), json.secret);
+    const rotated = (await ada("POST", `/endpoints/${id}/rotate-secret`)).json;
+    assert.deepEqual(rotated, { endpoint, secret: rotated.secret, caution: null });
+    assert.equal(await stored(), rotated.secret);
+    assert.deepEqual((await ada("GET", `/endpoints?project=${projectId}`)).json, [endpoint]);
+    const changed = (await ada("PATCH", `/endpoints/${id}`, { active: false, signing: "raw" })).json;
+    assert.deepEqual(changed, { ...endpoint, active: false, signing: "raw" });
+    assert.equal((await ada("DELETE", `/endpoints/${id}`, {})).status, 204);
+    assert.deepEqual((await ada("GET", "/endpoints")).json, []);
+    assert.deepEqual(
+      await entriesOf(club, ada),
+      ["remove", "set-signing", "disable", "rotate-secret", "create"].map((action) => [`endpoint.${action}`, id]),
+    );
+    const everything = JSON.stringify([await running.store.audit.list({ max: 100 }), running.logs]);
+    for (const one of [json.secret, rotated.secret]) assert.equal(everything.includes(one), false);
+  });
+
+  test(
+    "a test is sent at once to a real receiver, which can verify it, and is answered with what came back",
+    LIMIT,
+    async (t) => {
+      const { ada, receiver, made } = await withReceiver(t, open, (response) =>
+        response.writeHead(202).end("thank\u0007 you"),
+      );
+      const { status, json } = await ada("POST", `/endpoints/${made.endpoint.id}/test`);
+      assert.equal(status, 200);
+      const [one] = receiver.received;
+      assert.ok(one);
+      new Webhook(made.secret).verify(one.body, one.headers as Record<string, string>);
+      const { id, webhookId, createdAt, endedAt, attempts } = json;
+      assert.equal(webhookId, one.headers["webhook-id"]);
+      const [{ at, latencyMs, ...attempt }] = attempts;
+      assert.ok(Date.parse(at) > 0 && latencyMs >= 0);
+      assert.deepEqual(attempt, { number: 1, status: 202, error: null, answer: "thank\ufffd you" });
+      assert.deepEqual(json, {
+        ...{ id, webhookId, createdAt, endedAt, attempts },
+        endpointId: made.endpoint.id,
+        submissionId: null,
+        kind: "test",
+        state: "delivered",
+        nextAt: null,
+        reason: null,
+      });
+      const { deliveries, next } = (await ada("GET", `/deliveries?endpoint=${made.endpoint.id}`)).json;
+      assert.deepEqual([deliveries, next], [[json], null]);
+      const [{ recent }] = (await ada("GET", "/endpoints")).json;
+      assert.deepEqual(recent, { delivered: 1, failed: 0, pending: 0 });
+    },
+  );
+
+  test("what another account has is as what is not there", LIMIT, async (t) => {
+    const { running, root, ada, eve, projectId } = await startClub(t, { open });
+    const { endpoint } = (await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" })).json;
+    const path = `/endpoints/${endpoint.id}`;
+    for (const [method, to, body] of [
+      ["GET", `/endpoints?project=${projectId}`, undefined],
+      ["POST", "/endpoints", { projectId, url: "https://8.8.8.8/" }],
+      ["PATCH", path, { active: false }],
+      ["POST", `${path}/rotate-secret`, undefined],
+      ["POST", `${path}/test`, undefined],
+      ["DELETE", path, undefined],
+      ["DELETE", "/endpoints/nobody", undefined],
+    ] as const) {
+      const { status, json } = await eve(method, to, body);
+      assert.deepEqual([status, json], [404, NOT_THERE], `${method} ${to}`);
+    }
+    assert.deepEqual((await eve("GET", "/endpoints")).json, []);
+    assert.deepEqual((await root("GET", "/endpoints")).json, [endpoint]);
+    assert.equal((await running.store.endpoints.list()).length, 1);
+  });
+});
+
+test("a URL is judged by the guard of the command, and what it says is answered", LIMIT, async (t) => {
+  const { ada, projectId } = await startClub(t);
+  for (const [status, error, url] of [
+    [422, /^127\.0\.0\.1 \(loopback.*\), which is not allowed$/, "https://127.0.0.1/"],
+    [422, /^169\.254\.169\.254 .*not allowed$/, "https://169.254.169.254/latest"],
+    [422, /https/, "http://8.8.8.8/"],
+    [422, /./, "nothing"],
+    [400, /^url: has characters that cannot be printed$/, "https://8.8.8.8/\0"],
+  ] as const) {
+    const answer = await ada("POST", "/endpoints", { projectId, url });
+    assert.equal(answer.status, status, `${url}: ${answer.text}`);
+    assert.match(answer.json.error, error, url);
+  }
+  assert.deepEqual((await ada("GET", "/endpoints")).json, []);
+});
+
+test("a removed endpoint, an archived project and an eleventh endpoint are clear sentences", LIMIT, async (t) => {
+  const { ada, projectId } = await startClub(t);
+  const add = () => ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
+  const { endpoint } = (await add()).json;
+  for (let at = 0; at < 9; at++) assert.equal((await add()).status, 200);
+  assert.deepEqual((await add()).json, { error: "the project shop has 10 endpoints, which is the most" });
+  assert.equal((await ada("DELETE", `/endpoints/${endpoint.id}`)).status, 204);
+  assert.deepEqual((await ada("PATCH", `/endpoints/${endpoint.id}`, { active: true })).json, NOT_THERE);
+  await ada("PATCH", `/projects/${projectId}`, { archived: true });
+  assert.deepEqual((await add()).json, { error: "the project shop is archived; restore it first" });
+});
+
+test(
+  "a test that fails is answered with why, needs no active endpoint, and there are ten in a minute",
+  LIMIT,
+  async (t) => {
+    const { ada, made, running, projectId, accountId } = await withReceiver(t, undefined, (response) =>
+      response.writeHead(500).end(),
+    );
+    const path = `/endpoints/${made.endpoint.id}`;
+    await ada("PATCH", path, { active: false });
+    const { json } = await ada("POST", `${path}/test`);
+    assert.deepEqual([json.state, json.attempts.length, json.attempts[0].status], ["failed", 1, 500]);
+    for (let at = 1; at < 10; at++) assert.equal((await ada("POST", `${path}/test`)).status, 200);
+    const refused = await ada("POST", `${path}/test`);
+    assert.equal(refused.status, 422);
+    assert.match(refused.json.error, /^an account can send 10 tests in a minute; try again in \d+ s$/);
+    await running.store.keys.add(
+      {
+        ...{
+          id: "k",
+          accountId,
+          projectId,
+          name: "k",
+          prefix: "",
+          hash: "h",
+          requestsPerMinute: null,
+          concurrency: null,
+        },
+        profiles: ["judge"],
+        defaultProfile: "judge",
+      },
+      "test",
+    );
+    await ada("PATCH", path, { active: true });
+    await endOne(running.store, { id: projectId, key: { keyId: "k", accountId } });
+    const [{ recent }] = (await ada("GET", "/endpoints")).json;
+    assert.deepEqual(recent, { delivered: 0, failed: 10, pending: 1 });
+  },
+);
+
+async function withReceiver(t: TestContext, open: OpenTemporary | undefined, answer: Answer) {
+  const receiver = await startReceiver(t, certificates, answer);
+  const receivers = { ports: [receiver.port], ca: certificates.ca };
+  const club: Club = await startClub(t, { receivers, ...(open && { open }) });
+  const { status, json } = await club.ada("POST", "/endpoints", { projectId: club.projectId, url: receiver.url });
+  assert.equal(status, 200, JSON.stringify(json));
+  return { ...club, receiver, made: json as { endpoint: { id: string }; secret: string } };
+}

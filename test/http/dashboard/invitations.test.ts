@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firstLink, invite, reset } from "../../../src/admin/people.ts";
+import { LINK_MS } from "../../../src/domain/session.ts";
+import { type Running, startHttp } from "../running.ts";
+import { FROM_OWN_PAGE, signedIn } from "./signed-in.ts";
+
+const PASSWORD = "four words are good";
+const BY = { origin: "https://judge.example.com:8443", actor: "test" };
+const ADA = { email: "Ada@Example.com", name: "Ada", password: PASSWORD };
+
+function api({ url }: { url: string }): string {
+  const token = /^https:\/\/judge\.example\.com:8443\/dashboard\/welcome#([A-Za-z0-9_-]{43})$/.exec(url)?.[1];
+  assert.ok(token, url);
+  return `/dashboard/api/invitations/${token}`;
+}
+
+const look = ({ ask }: Running, path: string) => ask({ path, key: null });
+const use = ({ ask }: Running, path: string, body: unknown) =>
+  ask({ method: "POST", path, key: null, body, headers: FROM_OWN_PAGE });
+
+test("the first link makes an administrator who is signed in at once, and works this one time", async (t) => {
+  const running = await startHttp(t);
+  const link = await firstLink(running.store, BY);
+  const expiresAt = new Date(running.clock.nowMs + LINK_MS.first).toISOString();
+  assert.equal(link.expiresAt, expiresAt);
+  const path = api(link);
+  assert.deepEqual((await look(running, path)).json, { kind: "first", email: null, account: null, expiresAt });
+  const made = await use(running, path, ADA);
+  assert.equal(made.status, 200, made.text);
+  assert.equal(made.json.person.email, "ada@example.com");
+  assert.equal(made.json.person.administrator, true);
+  const [cookie = ""] = made.headers["set-cookie"] ?? [];
+  const session = await running.ask({ path: "/dashboard/api/session", key: null, headers: { cookie } });
+  assert.equal(session.json.person.name, "Ada");
+  for (const again of [await look(running, path), await use(running, path, { ...ADA, email: "b@example.com" })]) {
+    assert.equal(again.status, 404);
+    assert.deepEqual(again.json, { error: "this link was used, has expired or never was" });
+  }
+  await assert.rejects(firstLink(running.store, BY), /somebody can sign in already/);
+  const body = { email: "ada@example.com", password: PASSWORD };
+  const signIn = await running.ask({
+    method: "POST",
+    path: "/dashboard/api/session",
+    key: null,
+    body,
+    headers: FROM_OWN_PAGE,
+  });
+  assert.equal(signIn.status, 200);
+});
+
+test("an invitation is for the invited e-mail, whatever is sent with it, and expires", async (t) => {
+  const running = await startHttp(t);
+  await running.store.accounts.ensure("club", "beta", "test");
+  const path = api(
+    await invite(running.store, { email: "bob@example.com", account: "club", administrator: false }, BY),
+  );
+  const late = api(
+    await invite(running.store, { email: "carol@example.com", account: "club", administrator: false }, BY),
+  );
+  const shown = (await look(running, path)).json;
+  assert.deepEqual([shown.kind, shown.email, shown.account], ["invite", "bob@example.com", "club"]);
+  const made = await use(running, path, { ...ADA, name: "Bob" });
+  assert.deepEqual(
+    [made.json.person.email, made.json.person.name, made.json.person.administrator],
+    ["bob@example.com", "Bob", false],
+  );
+  assert.deepEqual(
+    made.json.person.accounts.map(({ name }: { name: string }) => name),
+    ["club"],
+  );
+  running.clock.nowMs += LINK_MS.invite;
+  assert.equal((await look(running, late)).status, 404);
+  assert.equal((await use(running, late, ADA)).status, 404);
+});
+
+test("a bad choice uses nothing up", async (t) => {
+  const running = await startHttp(t);
+  const path = api(await firstLink(running.store, BY));
+  for (const [wrong, status, why] of [
+    [{ password: "short" }, 422, /at least 12/],
+    [{ password: "password1234" }, 422, /guessed first/],
+    [{ email: "nobody" }, 422, /no e-mail/],
+    [{ email: "a@b\nBcc: c@d" }, 422, /no e-mail/],
+    [{ name: "" }, 422, /name must have/],
+    [{ administrator: true }, 400, /administrator/],
+  ] as const) {
+    const reply = await use(running, path, { ...ADA, ...wrong });
+    assert.equal(reply.status, status, reply.text);
+    assert.match(reply.json.error, why);
+  }
+  assert.equal(await running.store.people.any(), false);
+  assert.equal((await use(running, path, ADA)).status, 200);
+});
+
+test("what is no token is as useless as one that never was", async (t) => {
+  const running = await startHttp(t);
+  for (const token of ["x", "A".repeat(43), "A".repeat(44), "%00", "..%2f..", "A".repeat(5_000)]) {
+    const reply = await look(running, `/dashboard/api/invitations/${token}`);
+    assert.equal(reply.status, 404, token.slice(0, 50));
+    assert.deepEqual(reply.json, { error: "this link was used, has expired or never was" });
+  }
+});
+
+test("a reset link changes the password of its person and ends the sessions from before", async (t) => {
+  const running = await startHttp(t);
+  const ada = await signedIn(running, "ada@example.com", "administrator");
+  const path = api(await reset(running.store, "ada@example.com", BY));
+  assert.deepEqual((await look(running, path)).json.kind, "reset");
+  const done = await use(running, path, { email: "eve@example.com", name: "Eve", password: PASSWORD });
+  assert.deepEqual(
+    [done.json.person.id, done.json.person.email, done.json.person.name],
+    [ada.id, "ada@example.com", "ada"],
+  );
+  assert.equal((await ada.ask({ path: "/dashboard/api/me", method: "PATCH", body: {} })).status, 401);
+  assert.equal((await use(running, path, ADA)).status, 404);
+});

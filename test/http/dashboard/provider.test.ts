@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { type TestContext, test } from "node:test";
+import { addPerson } from "../../store/members.ts";
+import { certificate, type Reply, type Running, startHttp } from "../running.ts";
+import { type Issuer, type Says, settingsOf, startIssuer } from "./issuer.ts";
+
+const BEGIN = "/dashboard/api/provider";
+const SESSION = "/dashboard/api/session";
+const REFUSED = "/dashboard/sign-in?refused=provider";
+const ADA = { email: "ada@example.com", email_verified: true, name: "Ada Lovelace" };
+
+interface Both {
+  readonly running: Running;
+  readonly issuer: Issuer;
+}
+
+async function both(t: TestContext): Promise<Both> {
+  const made = certificate();
+  const issuer = await startIssuer(t, made);
+  const running = await startHttp(t, { provider: settingsOf(issuer, readFileSync(made.certPath, "utf8")) });
+  return { running, issuer };
+}
+
+const cookiesOf = ({ headers }: Reply) => (headers["set-cookie"] ?? []).map((cookie) => cookie.split(";")[0] ?? "");
+
+/** What a browser does: there, and back. @returns the last answer. */
+async function travel({ running, issuer }: Both, says: Says, change: (back: string) => string = (back) => back) {
+  issuer.says = says;
+  const there = await running.ask({ path: BEGIN, key: null });
+  assert.equal(there.status, 303, there.text);
+  const [cookie = ""] = cookiesOf(there);
+  const back = new URL(change(issuer.authorize(String(there.headers.location))));
+  return await running.ask({ path: back.pathname + back.search, key: null, headers: { cookie } });
+}
+
+async function whoCame(running: Running, reply: Reply): Promise<string | null> {
+  const cookie = cookiesOf(reply).find((one) => /^__Host-assay=./.test(one));
+  if (!cookie) return null;
+  return (await running.ask({ path: SESSION, key: null, headers: { cookie } })).json.person.email;
+}
+
+test("a person comes in by the provider: with code, PKCE, state and nonce, and no word of them in an address of ours", async (t) => {
+  const { running, issuer } = await both(t);
+  const id = await addPerson(running.store, "ada@example.com");
+  assert.equal(
+    (await running.ask({ path: SESSION, key: null })).json.provider,
+    `Sign in with ${new URL(issuer.url).host}`,
+  );
+  const there = await running.ask({ path: BEGIN, key: null });
+  const [kept = ""] = there.headers["set-cookie"] ?? [];
+  assert.match(kept, /^__Host-assay-provider=[A-Za-z0-9_-]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/);
+  const reply = await travel({ running, issuer }, { claims: ADA });
+  assert.deepEqual([reply.status, reply.headers.location], [303, "/dashboard/"]);
+  assert.ok((reply.headers["set-cookie"] ?? []).some((cookie) => cookie.startsWith("__Host-assay-provider=; ")));
+  assert.equal(await whoCame(running, reply), "ada@example.com");
+  const [asked] = issuer.asked;
+  assert.equal(asked?.get("redirect_uri"), `https://127.0.0.1:${running.port}${BEGIN}/callback`);
+  assert.equal(asked?.get("scope"), "openid email profile");
+  assert.equal(asked?.get("code_challenge_method"), "S256");
+  assert.equal((await running.store.people.get(id))?.hasProvider, true);
+});
+
+test("who was invited comes in by the provider, with the name from there, and uses the invitation up", async (t) => {
+  const { running, issuer } = await both(t);
+  await addPerson(running.store, "root@example.com");
+  const invitation = { kind: "invite", email: "ada@example.com", accountId: null, administrator: true } as const;
+  await running.store.invitations.add({ id: "i", hash: "h", lastsMs: 60_000 }, invitation, "test");
+  const reply = await travel({ running, issuer }, { userinfo: { ...ADA, sub: "subject-1" } });
+  assert.equal(await whoCame(running, reply), "ada@example.com");
+  assert.deepEqual(
+    (await running.store.people.list()).map(({ name }) => name),
+    ["root", "Ada Lovelace"],
+  );
+  assert.deepEqual(await running.store.invitations.list(), []);
+});
+
+const MINUTE = 60;
+const now = () => Math.floor(Date.now() / 1000);
+const LIES: [string, () => Says][] = [
+  ["for another nonce", () => ({ claims: { ...ADA, nonce: "another" } })],
+  ["without a nonce", () => ({ claims: { ...ADA, nonce: undefined } })],
+  ["for another client", () => ({ claims: { ...ADA, aud: "somebody-else" } })],
+  ["for us and others, by one of those", () => ({ claims: { ...ADA, aud: ["assay", "x"], azp: "x" } })],
+  ["of another issuer", () => ({ claims: { ...ADA, iss: "https://evil.example" } })],
+  ["that has expired", () => ({ claims: { ...ADA, iat: now() - 10 * MINUTE, exp: now() - 5 * MINUTE } })],
+  ["signed by another key", () => ({ claims: ADA, forged: true })],
+  ["that needs no signature", () => ({ claims: ADA, header: { alg: "none" } })],
+  ["with an e-mail that nobody has verified", () => ({ claims: { ...ADA, email_verified: false } })],
+  ["with an e-mail that is called verified by a word", () => ({ claims: { ...ADA, email_verified: "true" } })],
+  ["with no word about whether it is verified", () => ({ claims: { ...ADA, email_verified: undefined } })],
+  ["of somebody who is not here and was not invited", () => ({ claims: { ...ADA, email: "eve@example.com" } })],
+  ["with the e-mail of another subject's userinfo", () => ({ userinfo: { ...ADA, sub: "subject-2" } })],
+  ["in an answer that names another issuer", () => ({ claims: ADA, iss: "https://evil.example" })],
+];
+
+for (const [what, says] of LIES) {
+  test(`nobody comes in by an ID token ${what}`, async (t) => {
+    const { running, issuer } = await both(t);
+    await addPerson(running.store, "ada@example.com");
+    const reply = await travel({ running, issuer }, says());
+    assert.deepEqual([reply.status, reply.headers.location], [303, REFUSED]);
+    assert.equal(await whoCame(running, reply), null);
+    const honest = await travel({ running, issuer }, { claims: ADA });
+    assert.equal(await whoCame(running, honest), "ada@example.com");
+  });
+}
+
+test("an answer is for the browser that asked, once, and a person who is disabled stays out", async (t) => {
+  const { running, issuer } = await both(t);
+  const id = await addPerson(running.store, "ada@example.com");
+  await addPerson(running.store, "root@example.com");
+  issuer.says = { claims: ADA };
+  const there = await running.ask({ path: BEGIN, key: null });
+  const other = await running.ask({ path: BEGIN, key: null });
+  const back = new URL(issuer.authorize(String(there.headers.location)));
+  const come = (cookie: string | undefined) =>
+    running.ask({ path: back.pathname + back.search, key: null, ...(cookie && { headers: { cookie } }) });
+  for (const cookie of [undefined, "__Host-assay-provider=x", cookiesOf(other)[0]]) {
+    const reply = await come(cookie);
+    assert.equal(reply.headers.location, REFUSED, cookie);
+    assert.equal(await whoCame(running, reply), null, cookie);
+  }
+  const [cookie] = cookiesOf(there);
+  assert.equal(await whoCame(running, await come(cookie)), "ada@example.com");
+  assert.equal((await come(cookie)).headers.location, REFUSED);
+
+  const wrongState = await travel({ running, issuer }, { claims: ADA }, (at) => at.replace(/state=[^&]*/, "state=x"));
+  assert.equal(wrongState.headers.location, REFUSED);
+  await running.store.people.update(id, { disabled: true }, "test");
+  const disabled = await travel({ running, issuer }, { claims: ADA });
+  assert.equal(disabled.headers.location, REFUSED);
+});
+
+test("a provider that is away is said to be, and is asked again by the next who comes", async (t) => {
+  const made = certificate();
+  const gone = { issuer: "https://localhost:1", clientId: "assay", clientSecret: "x", ca: null };
+  const { ask, logs } = await startHttp(t, { provider: gone });
+  for (let n = 0; n < 2; n++) {
+    const reply = await ask({ path: BEGIN, key: null });
+    assert.deepEqual([reply.status, reply.headers.location], [303, REFUSED]);
+  }
+  assert.equal(logs.filter((line) => line.includes("the provider does not say who somebody is")).length, 2);
+  const issuer = await startIssuer(t, made);
+  const untrusted = await startHttp(t, { provider: { ...settingsOf(issuer, ""), ca: null } });
+  assert.equal((await untrusted.ask({ path: BEGIN, key: null })).headers.location, REFUSED);
+});
+
+test("without a provider there is nothing to begin", async (t) => {
+  const { ask } = await startHttp(t);
+  for (const path of [BEGIN, `${BEGIN}/callback?code=x&state=y`]) {
+    assert.equal((await ask({ path, key: null })).status, 404, path);
+  }
+});

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { maySee, type SignedIn } from "../../../src/http/dashboard/session.ts";
+import { startHttp } from "../running.ts";
+import { FROM_OWN_PAGE, signedIn } from "./signed-in.ts";
+
+const SESSION = "/dashboard/api/session";
+
+test("without a cookie nobody is signed in, and an empty service says so", async (t) => {
+  const running = await startHttp(t);
+  const { status, json } = await running.ask({ path: SESSION, key: null });
+  assert.equal(status, 200);
+  assert.deepEqual(json, { person: null, empty: true, provider: null, version: json.version });
+  await signedIn(running, "ada@example.com", "administrator");
+  assert.equal((await running.ask({ path: SESSION, key: null })).json.empty, false);
+});
+
+test("a session says who it is, and signing out ends it", async (t) => {
+  const running = await startHttp(t);
+  const { id: accountId } = await running.store.accounts.ensure("club", "beta", "test");
+  const { ask, id } = await signedIn(running, "bob@example.com", [accountId]);
+  const { json } = await ask({ path: SESSION });
+  assert.deepEqual(json.person, {
+    id,
+    email: "bob@example.com",
+    name: "bob",
+    administrator: false,
+    accounts: [{ id: accountId, name: "club" }],
+  });
+  const out = await ask({ path: SESSION, method: "DELETE" });
+  assert.equal(out.status, 204);
+  assert.deepEqual(out.headers["set-cookie"], ["__Host-assay=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0"]);
+  assert.equal((await ask({ path: SESSION })).json.person, null);
+});
+
+test("who is not there and who has another password are told the same", async (t) => {
+  const { ask } = await startHttp(t);
+  const body = { email: "nobody@example.com", password: "correct horse battery" };
+  const reply = await ask({ path: SESSION, method: "POST", key: null, body, headers: FROM_OWN_PAGE });
+  assert.equal(reply.status, 401);
+  assert.deepEqual(reply.json, { error: "the e-mail or the password is wrong" });
+});
+
+test("an account is seen by its members and by administrators", () => {
+  const person = { id: "p", email: "p@example.com", name: "p" };
+  const member: SignedIn = { ...person, administrator: false, accountIds: ["a"] };
+  assert.deepEqual(
+    ["a", "b"].map((id) => maySee(member, id)),
+    [true, false],
+  );
+  assert.equal(maySee({ ...person, administrator: true, accountIds: null }, "b"), true);
+});

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { onEachEngine } from "../../store/temporary.ts";
+import { entriesOf, startClub } from "./club.ts";
+
+onEachEngine((open) => {
+  test("an administrator sees what holds for all, makes tiers and accounts, and changes them", async (t) => {
+    const club = await startClub(t, { open, maxPending: 77 });
+    const { running, root, accountId } = club;
+    const large = { name: "large", requestsPerMinute: 600, concurrency: 50 };
+    assert.deepEqual((await root("PUT", "/tiers/large", { requestsPerMinute: 600, concurrency: 50 })).json, large);
+    const made = (await root("POST", "/accounts", { name: "school", tier: "large" })).json;
+    const createdAt = new Date(running.clock.nowMs).toISOString();
+    assert.deepEqual(made, { id: made.id, name: "school", tier: "large", createdAt });
+    const changed = (await root("PATCH", `/accounts/${accountId}`, { name: "guild", tier: "large" })).json;
+    assert.deepEqual([changed.id, changed.name, changed.tier], [accountId, "guild", "large"]);
+    const { retentionMs, maxPending, tiers, accounts } = (await root("GET", "/settings")).json;
+    assert.deepEqual([retentionMs, maxPending], [86_400_000, 77]);
+    assert.deepEqual(
+      tiers.find(({ name }: { name: string }) => name === "large"),
+      large,
+    );
+    assert.deepEqual(accounts.slice(-1), [made]);
+    assert.deepEqual(
+      accounts.find(({ id }: { id: string }) => id === accountId),
+      changed,
+    );
+    assert.deepEqual(await entriesOf(club, root), [
+      ["account.set-tier", accountId],
+      ["account.rename", accountId],
+      ["account.create", made.id],
+      ["tier.set", "large"],
+    ]);
+  });
+
+  test("what cannot be done changes nothing, not half of it either", async (t) => {
+    const club = await startClub(t, { open });
+    const { root, accountId } = club;
+    const path = `/accounts/${accountId}`;
+    for (const [status, error, method, to, body] of [
+      [422, /^there is an account others already$/, "POST", "/accounts", { name: "others", tier: "beta" }],
+      [422, /^there is no tier huge; there are /, "POST", "/accounts", { name: "n", tier: "huge" }],
+      [422, /^there is an account others already$/, "PATCH", path, { name: "others", tier: "beta" }],
+      [422, /^there is no tier huge; there are /, "PATCH", path, { name: "n", tier: "huge" }],
+      [422, /^the name must have 1 to 100 visible/, "PATCH", path, { name: "a\u202eb" }],
+      [422, /^concurrency must be a whole number/, "PUT", "/tiers/t", { requestsPerMinute: 1, concurrency: 0 }],
+      [422, /^the name must have 1 to 100 visible/, "PUT", "/tiers/%00", { requestsPerMinute: 1, concurrency: 1 }],
+      [400, /^concurrency: /, "PUT", "/tiers/t", { requestsPerMinute: 1 }],
+      [404, /^there is no such thing/, "PATCH", "/accounts/club", { name: "n" }],
+    ] as const) {
+      const answer = await root(method, to, body);
+      assert.equal(answer.status, status, `${method} ${to}: ${answer.text}`);
+      assert.match(answer.json.error, error);
+    }
+    assert.deepEqual(await entriesOf(club, root), []);
+  });
+});
+
+test("nobody else does any of that, and who is not signed in does nothing at all", async (t) => {
+  const { running, ada, accountId } = await startClub(t);
+  for (const [method, path, body] of [
+    ["GET", "/settings", undefined],
+    ["PUT", "/tiers/beta", { requestsPerMinute: 1_000, concurrency: 1_000 }],
+    ["POST", "/accounts", { name: "n", tier: "beta" }],
+    ["PATCH", `/accounts/${accountId}`, { tier: "beta" }],
+  ] as const) {
+    const { status, json } = await ada(method, path, body);
+    assert.deepEqual([status, json], [403, { error: "only an administrator may do this" }], path);
+  }
+  const MEMBERS = ["projects", "keys", "endpoints", "deliveries", "languages", "nodes", "health", "audit"];
+  for (const path of [...MEMBERS, "settings"]) {
+    const { status } = await running.ask({ path: `/dashboard/api/${path}`, key: null });
+    assert.equal(status, 401, path);
+    // A key of the API opens nothing here.
+    assert.equal((await running.ask({ path: `/dashboard/api/${path}` })).status, 401, path);
+  }
+});

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadExamples } from "../../src/languages/examples.ts";
+import { LanguageFileError, loadLanguages } from "../../src/languages/load.ts";
+import { INPUT, MATRIX } from "../matrix/cells.ts";
+import { LANGUAGES, languagesWith } from "./directory.ts";
+
+const languages = loadLanguages(LANGUAGES);
+const examples = loadExamples(LANGUAGES, languages);
+const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples", "examples.json"), "utf8")) as {
+  program: string;
+  verdict: string;
+  stdin?: string;
+}[];
+
+test("every language begins with its hello, and has a program for each verdict that a program can earn", () => {
+  assert.equal(examples.size, 8);
+  for (const { name, hello } of languages.list()) {
+    const mine = examples.get(name) ?? [];
+    assert.deepEqual(mine[0], { title: "Hello", verdict: "AC", code: hello.code, stdin: "" });
+    const verdicts = new Set(mine.map(({ verdict }) => verdict));
+    assert.deepEqual([...verdicts].sort(), ["AC", "FSE", "MLE", "PLE", "RE", "SIG", "TLE"], name);
+    assert.equal(new Set(mine.map(({ title }) => title)).size, mine.length, `${name}: two have one title`);
+  }
+});
+
+test("each program is one that the matrix runs in that language, for the very verdict that is told of it", () => {
+  for (const { program, verdict, stdin } of LISTED) {
+    const rows = MATRIX.filter((row) => row.program === program && row.injected === undefined);
+    for (const { name } of languages.list()) {
+      const run = rows.filter(({ ends }) => name in ends).map((row) => row.verdict);
+      assert.deepEqual(run, [verdict], `${name}: ${program}`);
+    }
+    if (stdin !== undefined) assert.equal(stdin, INPUT, `${program} is run with another input`);
+  }
+});
+
+test("a program that is missing, or a list that is wrong, is a sentence that names the file", (t) => {
+  const missing = languagesWith(t, "python.json", () => {});
+  rmSync(join(missing, "examples", "python", "busy.py"));
+  assert.throws(() => loadExamples(missing, languages), {
+    name: LanguageFileError.name,
+    message: /examples\/python\/busy\.py: ENOENT/,
+  });
+  const wrong = languagesWith(t, "examples/examples.json", (list) => {
+    list[0].verdict = "IE";
+  });
+  assert.throws(() => loadExamples(wrong, languages), /examples\.json: .*verdict/s);
+});
