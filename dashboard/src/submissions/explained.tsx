@@ -4,8 +4,8 @@ import { Told } from "./told.tsx";
 import { Verdict } from "./verdict.tsx";
 
 const OPEN: Readonly<Record<string, string>> = {
-  pending: "It is accepted and waits for a worker. What it writes will appear here as it comes.",
-  running: "It runs now, in a box of its own. What it writes appears here as it comes.",
+  pending: "It is accepted and waits for a worker. What it writes will appear here.",
+  running: "It runs now, in a box of its own. What it writes appears here.",
 };
 
 /** How it stands, in a line that is also said aloud when it changes. */
