@@ -14,6 +14,7 @@ const ROOMS = {
   admin: ["domain", "store"],
   webhooks: ["domain", "store"],
   retention: ["domain", "store"],
+  history: ["domain", "store"],
   metrics: ["domain", "store"],
   http: ["domain", "languages", "store", "admin"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],

@@ -1,6 +1,7 @@
 import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
+import { Summariser } from "../history/summariser.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
@@ -52,6 +53,7 @@ export async function startService(config: Config): Promise<Service> {
   if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, drainMs: config.drainMs });
   const { retentionMs } = config;
+  const summariser = Summariser.start({ store, log });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
   const nodes = nodesOf(fleet, worker?.engine ?? null);
@@ -77,6 +79,7 @@ export async function startService(config: Config): Promise<Service> {
     await fleet?.stop();
     await deliverer.stop();
     await purger?.stop();
+    await summariser.stop();
     await http.close();
     await operator.close();
     await store.close();

@@ -31,3 +31,12 @@ export function playgroundHash(accountId: string): string {
 export function hasKeyForm(text: string): boolean {
   return KEY_FORM.test(text);
 }
+
+/** The key by which an account's runs of the playground are counted: one for each account, and nobody has it. */
+export function playgroundKeyId(accountId: string): string {
+  return `playground-${accountId}`;
+}
+
+export function isPlaygroundKey({ id, accountId }: { readonly id: string; readonly accountId: string }): boolean {
+  return id === playgroundKeyId(accountId);
+}

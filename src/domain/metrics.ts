@@ -30,6 +30,8 @@ export const OPERATIONS = [
   "deliveries",
   "workers",
   "retention",
+  "history",
+  "live",
   "admin",
 ] as const;
 

@@ -1,3 +1,4 @@
+import type { Limits } from "./limits.ts";
 import type { CgroupBackend, Rlimits } from "./report.ts";
 
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
@@ -88,6 +89,25 @@ export interface Evidence {
   };
 }
 
+/** How the steps went: for people who look at it, and no part of the record. */
+export interface Course {
+  /** The whole compile step; null: there was none. */
+  readonly compileMs: number | null;
+  /** Null: the program was not executed. */
+  readonly execute: {
+    /** From asking for the step to the end of the program. */
+    readonly runMs: number;
+    readonly teardownMs: number;
+    /** Null where the kernel does not count the most that there were. */
+    readonly processesPeak: number | null;
+    /** Written, kept or not. */
+    readonly stdoutBytes: number;
+    readonly stderrBytes: number;
+    /** Those that were in force and that the evidence does not have. */
+    readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "stdoutBytes" | "stderrBytes">;
+  } | null;
+}
+
 /**
  * How a submission ended. `error` is the platform's failure: it always carries IE
  * and never output or metrics, because a run that cannot be trusted must not be
@@ -101,6 +121,8 @@ export interface Outcome {
   readonly metrics: Metrics | null;
   /** Null when no report came back. */
   readonly evidence: Evidence | null;
+  /** Absent where nobody noted it: of an old record, or of a run that the platform failed. */
+  readonly course?: Course;
 }
 
 /**

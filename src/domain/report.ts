@@ -73,6 +73,9 @@ export interface StepReport {
 
   readonly stdout: Buffer;
   readonly stderr: Buffer;
+
+  /** As the service saw it: from asking for the step to its end, and from there to the end of its box. Proves nothing. */
+  readonly spentMs: { readonly run: number; readonly teardown: number };
 }
 
 /** Which step of the set-up failed, on what, and why. For the log; never shown to a client. */

@@ -61,6 +61,8 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "noDashboard",
   "notPossible",
   "tooManySignIns",
+  "tooManyWatched",
+  "playgroundClosed",
 ];
 
 const UUID = { type: "string", format: "uuid" };

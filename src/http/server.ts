@@ -109,7 +109,7 @@ export class HttpServer {
     languagesRoute(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
-    dashboardRoutes(this.#server, dependencies, guard);
+    dashboardRoutes(this.#server, dependencies, guard, this.#waits.signal);
   }
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */

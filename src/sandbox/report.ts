@@ -33,7 +33,7 @@ export function decodeReport(
   ended: Entries,
   torn: Entries,
   output: { readonly stdout: Buffer; readonly stderr: Buffer },
-): StepReport {
+): Omit<StepReport, "spentMs"> {
   const failure = decodeFailure(ended);
   return {
     ...(failure ? { failure } : {}),

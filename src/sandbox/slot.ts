@@ -20,10 +20,15 @@ const OPEN_MS = 30_000;
  */
 const SILENCE_MS = 45_000;
 
+/** Hears what the program writes, as it comes; the bytes are its own only until it returns. */
+export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
+
 interface Running {
   readonly stdout: Captured;
   readonly stderr: Captured;
-  ended: Entries | null;
+  readonly onOutput: OnOutput;
+  readonly startedMs: number;
+  ended: { readonly entries: Entries; readonly atMs: number } | null;
   readonly resolve: (report: StepReport) => void;
   readonly reject: (error: Error) => void;
   timer: NodeJS.Timeout;
@@ -87,7 +92,7 @@ export class Slot {
    * Runs one step. The program's failures are in the report.
    * @throws SandboxError or ProtocolError when there is no report; the slot is gone then.
    */
-  run(step: Step): Promise<StepReport> {
+  run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running) return reject(new SandboxError("the slot is running another step"));
@@ -95,7 +100,8 @@ export class Slot {
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot was silent too long"));
       }, step.limits.wallMs + SILENCE_MS);
-      this.#running = { stdout: new Captured(), stderr: new Captured(), ended: null, resolve, reject, timer };
+      const output = { stdout: new Captured(), stderr: new Captured(), onOutput };
+      this.#running = { ...output, startedMs: performance.now(), ended: null, resolve, reject, timer };
       this.#socket.write(frame);
     });
   }
@@ -120,12 +126,14 @@ export class Slot {
     switch (frame.name) {
       case "STDOUT":
         running.stdout.push(frame.body);
+        running.onOutput("stdout", frame.body);
         break;
       case "STDERR":
         running.stderr.push(frame.body);
+        running.onOutput("stderr", frame.body);
         break;
       case "ENDED":
-        running.ended = new Entries(frame);
+        running.ended = { entries: new Entries(frame), atMs: performance.now() };
         break;
       case "TORN":
         this.#finish(running, new Entries(frame));
@@ -138,10 +146,12 @@ export class Slot {
   #finish(running: Running, torn: Entries): void {
     if (!running.ended) throw new ProtocolError("TORN before ENDED");
     const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
-    const report = decodeReport(this.hello, running.ended, torn, output);
+    const { entries, atMs } = running.ended;
+    const report = decodeReport(this.hello, entries, torn, output);
+    const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
     this.#running = null;
     clearTimeout(running.timer);
-    running.resolve(report);
+    running.resolve({ ...report, spentMs });
   }
 
   #lose(error: Error): void {

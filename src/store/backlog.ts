@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Backlog } from "../domain/status.ts";
 import type { Schema } from "./schema.ts";
 
@@ -6,10 +6,10 @@ import type { Schema } from "./schema.ts";
  * What waits and what runs. Asked at every scrape: each statement reads the queue by an index that has nothing else in it,
  * however many records there are. Statuses are literal, because a partial index is not found by a parameter.
  */
-export async function backlog(db: Kysely<Schema>, nowMs: number): Promise<Backlog> {
-  const { rows: keys } = await WAITING.execute(db);
-  const { rows: running } = await RUNNING.execute(db);
-  const { rows: due } = await DUE.execute(db);
+export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: readonly string[]): Promise<Backlog> {
+  const { rows: keys } = await waiting(accountIds).execute(db);
+  const { rows: running } = await runningNow(accountIds).execute(db);
+  const { rows: due } = await dueNow(accountIds).execute(db);
   const pending = keys.map((key) => Number(key.pending));
   const oldest = keys.length === 0 ? nowMs : Math.min(...keys.map(({ oldest_at }) => oldest_at));
   return {
@@ -42,7 +42,12 @@ function heldOf({ pending, running, concurrency }: WaitingKey): number {
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
-export const WAITING = sql<WaitingKey>`
+function among(column: RawBuilder<unknown>, accountIds: readonly string[] | undefined): RawBuilder<unknown> {
+  if (!accountIds) return sql``;
+  return accountIds.length === 0 ? sql`and false` : sql`and ${column} in (${sql.join(accountIds)})`;
+}
+
+export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   select waiting.pending, oldest.created_at as oldest_at, coalesce(running.amount, 0) as running,
     coalesce(api_keys.concurrency, tiers.concurrency) as concurrency
   from (
@@ -54,13 +59,23 @@ export const WAITING = sql<WaitingKey>`
   join tiers on tiers.name = accounts.tier
   left join (
     select key_id, count(*) as amount from submissions where status = 'running' group by key_id
-  ) as running on running.key_id = waiting.key_id`;
+  ) as running on running.key_id = waiting.key_id
+  where true ${among(sql`accounts.id`, accountIds)}`;
 
-export const RUNNING = sql<{ language: string; amount: number | string }>`
-  select language, count(*) as amount from submissions where status = 'running' group by language`;
+/** Not the column itself: SQLite would go through all records of the account to find the few that run. */
+const RUNNING_ACCOUNT = sql`account_id || ''`;
 
-export const DUE = sql<{ amount: number | string; next_at: number | null }>`
-  select count(*) as amount, min(next_at) as next_at from deliveries where state = 'pending'`;
+export const runningNow = (accountIds?: readonly string[]) => sql<{ language: string; amount: number | string }>`
+  select language, count(*) as amount from submissions
+  where status = 'running' ${among(RUNNING_ACCOUNT, accountIds)} group by language`;
+
+export const dueNow = (accountIds?: readonly string[]) => sql<{ amount: number | string; next_at: number | null }>`
+  select count(*) as amount, min(next_at) as next_at from deliveries where state = 'pending' ${
+    accountIds
+      ? sql`and endpoint_id in (select endpoints.id from endpoints
+    join projects on projects.id = endpoints.project_id where true ${among(sql`projects.account_id`, accountIds)})`
+      : sql``
+  }`;
 
 export const ended = (sinceMs: number) => sql<{ verdict: string; amount: number | string }>`
   select verdict, count(*) as amount from submissions where completed_at > ${sinceMs} group by verdict`;

@@ -40,7 +40,7 @@ export async function claim(
   const rows = await trx
     .selectFrom("submissions")
     .innerJoin("programs", "programs.submission_seq", "submissions.seq")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "code", "stdin"])
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "code", "stdin"])
     .where("seq", "in", seqs)
     .execute();
   const place = new Map(seqs.map((seq, index) => [seq, index]));
@@ -49,6 +49,7 @@ export async function claim(
     submission: toSubmission(row, null),
     program: { code: row.code, stdin: row.stdin },
     lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
+    live: row.live === 1,
   }));
 }
 

@@ -81,7 +81,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
   const rows = await trx
     .insertInto("submissions")
     .values(
-      accepted.map(({ submission, idempotency }) => ({
+      accepted.map(({ submission, idempotency, live }) => ({
         id: submission.id,
         account_id: submission.accountId,
         key_id: submission.keyId,
@@ -93,6 +93,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
         idempotency_key: idempotency?.key ?? null,
         request_hash: idempotency?.requestHash ?? null,
         created_at: submission.createdAtMs,
+        live: live ? 1 : null,
       })),
     )
     .onConflict((conflict) => conflict.columns(["account_id", "idempotency_key"]).doNothing())

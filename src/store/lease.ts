@@ -1,10 +1,10 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../domain/submission.ts";
-import { type Ended, insertDeliveries } from "./outbox.ts";
+import { insertDeliveries } from "./outbox.ts";
 import type { Lease, Swept } from "./port.ts";
 import { fromOutcome } from "./rows.ts";
-import type { Schema } from "./schema.ts";
+import type { Schema, SubmissionRow } from "./schema.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
 const NOT_REPEATABLE = internalError(
@@ -20,6 +20,25 @@ interface Finished {
 export function signOfLife(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
+}
+
+/** What an end needs to know of a submission. */
+const ENDED_COLUMNS = [
+  "seq",
+  "id",
+  "project_id",
+  "account_id",
+  "language",
+  "live",
+  "created_at",
+  "started_at",
+] as const satisfies readonly (keyof SubmissionRow)[];
+
+type EndedRow = Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
+
+interface Ending {
+  readonly row: EndedRow;
+  readonly outcome: Outcome;
 }
 
 const UNLEASED = { worker_id: null, lease_until: null };
@@ -43,17 +62,17 @@ export async function finish(
   finishes: readonly Finish[],
   nowMs: number,
 ): Promise<(Finished | undefined)[]> {
-  const ended = new Map<string, Ended>();
+  const ended = new Map<string, EndedRow>();
   for (const alike of Map.groupBy(finishes, howItEnds).values()) {
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
     const rows = await held(trx, ...leases)
       .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
-      .returning(["seq", "id", "project_id", "fence"])
+      .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
   }
-  const ours: { row: Ended; outcome: Outcome }[] = [];
+  const ours: Ending[] = [];
   const results: (Finished | undefined)[] = [];
   for (const { lease, outcome } of finishes) {
     const claim = `${lease.submissionId} ${lease.fence}`;
@@ -62,7 +81,7 @@ export async function finish(
     if (row) ours.push({ row, outcome });
     results.push(row && { delivers: await insertDeliveries(trx, row, nowMs) });
   }
-  await insertOutcomes(trx, ours);
+  await insertOutcomes(trx, ours, nowMs);
   return results;
 }
 
@@ -106,7 +125,7 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
 export async function readRunning(db: Kysely<Schema>) {
   const running = await db
     .selectFrom("submissions")
-    .select(["seq", "id", "project_id", "profile", "attempts", "fence", "lease_until"])
+    .select([...ENDED_COLUMNS, "profile", "attempts", "fence", "lease_until"])
     .where("status", "=", sql.lit("running"))
     .execute();
   // Not by the database: SQLite would read through all records in the order of their numbers, to sort the few that run.
@@ -143,7 +162,7 @@ export async function sweep(
     swept[again ? "requeued" : "failed"].push(row.id);
     if (again) continue;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    await insertOutcomes(trx, [{ row, outcome }]);
+    await insertOutcomes(trx, [{ row, outcome }], nowMs);
     delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
   }
   return { ...swept, delivers };
@@ -161,11 +180,20 @@ function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
 }
 
 /** In the transaction of the end: there is never an end without its outcome. */
-async function insertOutcomes(
-  trx: Transaction<Schema>,
-  ended: readonly { readonly row: Ended; readonly outcome: Outcome }[],
-): Promise<void> {
+async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
   await trx.insertInto("outcomes").values(rows).execute();
+  const uncounted = ended.map(({ row, outcome }) => ({
+    submission_seq: row.seq,
+    account_id: row.account_id,
+    language: row.language,
+    verdict: outcome.judgement.verdict,
+    completed_at: nowMs,
+    wait_ms: (row.started_at ?? nowMs) - row.created_at,
+    run_ms: nowMs - (row.started_at ?? nowMs),
+  }));
+  await trx.insertInto("uncounted").values(uncounted).execute();
+  const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
+  if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
 }

@@ -4,7 +4,7 @@ import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import type { Listening, Notify } from "./engine.ts";
 import type { Schema } from "./schema.ts";
-import { isTopic, type Word } from "./wakeups.ts";
+import { isOfOne, isTopic, type Word } from "./wakeups.ts";
 
 const CHANNEL = "assay";
 /** How often a silent connection is asked whether it still is one. */
@@ -26,7 +26,7 @@ export function notifyBy(config: pg.ClientConfig): Notify {
 /** A payload is a mark, a kind and at most an id, far below the 8,000 bytes that it may have. */
 async function tell(trx: Transaction<Schema>, mark: string, words: readonly Word[]): Promise<void> {
   if (words.length === 0) return;
-  const payloads = words.map((word) => [mark, word.kind, ...(word.kind === "ended" ? [word.id] : [])].join(" "));
+  const payloads = words.map((word) => [mark, word.kind, ...("id" in word ? [word.id] : [])].join(" "));
   await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(trx);
 }
 
@@ -89,7 +89,7 @@ class Listener implements Listening {
 
   #hear(payload: string): void {
     const [from = "", kind = "", id] = payload.split(" ");
-    if (kind === "ended" && id) this.#onWord(from, { kind, id });
+    if (isOfOne(kind) && id) this.#onWord(from, { kind, id });
     else if (isTopic(kind)) this.#onWord(from, { kind });
   }
 

@@ -11,6 +11,8 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   quota: "quota",
   workers: "workers",
   retention: "retention",
+  history: "history",
+  live: "live",
 };
 const METHODS: Readonly<Record<string, Operation>> = {
   "keys.findCaller": "authenticate",

@@ -5,12 +5,13 @@ import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissio
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import { retention } from "./migrations/0003-retention.ts";
 import { people } from "./migrations/0004-people.ts";
+import { history } from "./migrations/0005-history.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
-const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks, retention, people];
+const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks, retention, people, history];
 
 /** The version of the schema that this program works with. */
 export const NEWEST = MIGRATIONS.length;

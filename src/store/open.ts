@@ -8,8 +8,10 @@ import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
+import { historyStore } from "./history.ts";
 import { invitationStore } from "./invitations.ts";
 import { keyStore } from "./keys.ts";
+import { liveStore } from "./live.ts";
 import { measured } from "./measured.ts";
 import { migrate } from "./migrate.ts";
 import { peopleStore } from "./people.ts";
@@ -18,6 +20,7 @@ import { openPostgres } from "./postgres.ts";
 import { projectStore } from "./projects.ts";
 import { retentionStore } from "./purge.ts";
 import { quotaStore } from "./quota.ts";
+import { recordStore } from "./records.ts";
 import { restore } from "./restore.ts";
 import { sessionStore } from "./sessions.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -103,11 +106,14 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     quota: quotaStore(transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),
+    records: recordStore(engine),
+    history: historyStore(engine, transactions),
+    live: liveStore(engine, transactions, wakeups),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
     backup: (write) => backup(engine, now, write),
-    backlog: () => backlog(engine.db, now()),
+    backlog: (accountIds) => backlog(engine.db, now(), accountIds),
     endedWithin: (ms) => endedSince(engine.db, now() - ms),
     async ping() {
       await sql`select 1`.execute(engine.db);

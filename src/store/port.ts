@@ -5,6 +5,7 @@ import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
+import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
 import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.ts";
 
 /**
@@ -29,6 +30,9 @@ export interface Store {
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
   readonly retention: RetentionStore;
+  readonly records: RecordStore;
+  readonly history: HistoryStore;
+  readonly live: LiveStore;
 
   /** Whether services and workers in other processes, on other machines too, may use the same database. */
   readonly manyProcesses: boolean;
@@ -49,8 +53,8 @@ export interface Store {
   /** Resolves once the database answers. @throws when it does not. */
   ping(): Promise<void>;
 
-  /** What waits and what runs, of all services. */
-  backlog(): Promise<Backlog>;
+  /** What waits and what runs, of all services. @param accountIds of these accounts alone. */
+  backlog(accountIds?: readonly string[]): Promise<Backlog>;
 
   /** @returns how many submissions have ended in the last `ms` milliseconds, by verdict. */
   endedWithin(ms: number): Promise<Record<string, number>>;
@@ -70,6 +74,8 @@ export interface Claim {
   readonly submission: Submission;
   readonly program: Program;
   readonly lease: Lease;
+  /** Somebody may be watching: what it writes is said as it comes, to `live`. */
+  readonly live: boolean;
 }
 
 /**
@@ -94,6 +100,8 @@ export interface Enqueue {
   readonly maxPending: number;
   /** Nothing new is accepted: only a known idempotency key has an answer. */
   readonly onlyKnown?: boolean;
+  /** Somebody may watch it run. */
+  readonly live?: boolean;
 }
 
 export type Enqueued =

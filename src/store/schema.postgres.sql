@@ -94,6 +94,23 @@ create table endpoints (
   constraint endpoints_pkey PRIMARY KEY (id)
 );
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
+create table history (
+  at bigint not null,
+  account_id text not null,
+  language text not null,
+  verdict text not null,
+  amount bigint not null,
+  constraint history_pk PRIMARY KEY (at, account_id, language, verdict)
+);
+create table history_times (
+  at bigint not null,
+  account_id text not null,
+  kind text not null,
+  bin integer not null,
+  amount bigint not null,
+  constraint history_times_kind_check CHECK ((kind = ANY (ARRAY['wait'::text, 'run'::text]))),
+  constraint history_times_pk PRIMARY KEY (at, account_id, kind, bin)
+);
 create table invitations (
   id text not null,
   hash text not null,
@@ -109,6 +126,17 @@ create table invitations (
   constraint invitations_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
   constraint invitations_pkey PRIMARY KEY (id),
   constraint invitations_hash_key UNIQUE (hash)
+);
+create table live_output (
+  submission_seq bigint not null,
+  fence integer not null,
+  n integer not null,
+  stream text not null,
+  at bigint not null,
+  bytes bytea not null,
+  constraint live_output_stream_check CHECK ((stream = ANY (ARRAY['stdout'::text, 'stderr'::text]))),
+  constraint live_output_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint live_output_pk PRIMARY KEY (submission_seq, fence, n)
 );
 create table members (
   person_id text not null,
@@ -195,6 +223,7 @@ create table submissions (
   worker_id text,
   lease_until bigint,
   verdict text,
+  live integer,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint submissions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
@@ -202,6 +231,7 @@ create table submissions (
   constraint submissions_id_key UNIQUE (id),
   constraint submissions_idempotency UNIQUE (account_id, idempotency_key)
 );
+CREATE INDEX submissions_account ON submissions USING btree (account_id, seq);
 CREATE INDEX submissions_ended ON submissions USING btree (completed_at) WHERE (completed_at IS NOT NULL);
 CREATE INDEX submissions_pending ON submissions USING btree (key_id, seq) WHERE (status = 'pending'::text);
 CREATE INDEX submissions_running ON submissions USING btree (lease_until, key_id) WHERE (status = 'running'::text);
@@ -210,6 +240,16 @@ create table tiers (
   requests_per_minute integer not null,
   concurrency integer not null,
   constraint tiers_pkey PRIMARY KEY (name)
+);
+create table uncounted (
+  submission_seq bigint not null,
+  account_id text not null,
+  language text not null,
+  verdict text not null,
+  completed_at bigint not null,
+  wait_ms bigint not null,
+  run_ms bigint not null,
+  constraint uncounted_pkey PRIMARY KEY (submission_seq)
 );
 create table workers (
   id text not null,

@@ -76,6 +76,22 @@ CREATE TABLE "endpoints" (
   "removed_at" bigint
 );
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
+CREATE TABLE "history" (
+  "at" bigint not null,
+  "account_id" text not null,
+  "language" text not null,
+  "verdict" text not null,
+  "amount" bigint not null,
+  constraint "history_pk" primary key ("at", "account_id", "language", "verdict")
+);
+CREATE TABLE "history_times" (
+  "at" bigint not null,
+  "account_id" text not null,
+  "kind" text not null check (kind in ('wait', 'run')),
+  "bin" integer not null,
+  "amount" bigint not null,
+  constraint "history_times_pk" primary key ("at", "account_id", "kind", "bin")
+);
 CREATE TABLE "invitations" (
   "id" text primary key,
   "hash" text not null unique,
@@ -86,6 +102,15 @@ CREATE TABLE "invitations" (
   "administrator" integer not null,
   "created_at" bigint not null,
   "expires_at" bigint not null
+);
+CREATE TABLE "live_output" (
+  "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
+  "fence" integer not null,
+  "n" integer not null,
+  "stream" text not null check (stream in ('stdout', 'stderr')),
+  "at" bigint not null,
+  "bytes" blob not null,
+  constraint "live_output_pk" primary key ("submission_seq", "fence", "n")
 );
 CREATE TABLE "members" (
   "person_id" text not null references "people" ("id") on delete cascade,
@@ -158,8 +183,10 @@ CREATE TABLE "submissions" (
   "worker_id" text,
   "lease_until" bigint,
   "verdict" text,
+  "live" integer,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
+CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");
 CREATE INDEX submissions_ended on submissions (completed_at) where completed_at is not null;
 CREATE INDEX submissions_pending on submissions (key_id, seq) where status = 'pending';
 CREATE INDEX submissions_running on submissions (lease_until, key_id) where status = 'running';
@@ -167,6 +194,15 @@ CREATE TABLE "tiers" (
   "name" text primary key,
   "requests_per_minute" integer not null,
   "concurrency" integer not null
+);
+CREATE TABLE "uncounted" (
+  "submission_seq" bigint primary key,
+  "account_id" text not null,
+  "language" text not null,
+  "verdict" text not null,
+  "completed_at" bigint not null,
+  "wait_ms" bigint not null,
+  "run_ms" bigint not null
 );
 CREATE TABLE "workers" (
   "id" text primary key,

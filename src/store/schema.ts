@@ -22,6 +22,10 @@ export interface Schema {
   members: MemberTable;
   sessions: SessionTable;
   invitations: InvitationTable;
+  uncounted: UncountedTable;
+  history: HistoryTable;
+  history_times: HistoryTimesTable;
+  live_output: LiveOutputTable;
 }
 
 interface TierTable {
@@ -101,6 +105,8 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
+  /** 1: somebody may be watching; else null. */
+  live: number | null;
 }
 
 interface ProgramTable {
@@ -249,5 +255,50 @@ interface InvitationTable {
   expires_at: number;
 }
 
+/** What has ended and is not in the history yet. Its submission may be gone. */
+interface UncountedTable {
+  submission_seq: number;
+  account_id: string;
+  language: string;
+  verdict: string;
+  completed_at: number;
+  wait_ms: number;
+  run_ms: number;
+}
+
+/** How many ended in the minute, later the hour, that begins at `at`. */
+interface HistoryTable {
+  at: number;
+  account_id: string;
+  language: string;
+  verdict: string;
+  amount: number;
+}
+
+/** The same by how long they waited and ran. */
+interface HistoryTimesTable {
+  at: number;
+  account_id: string;
+  /** `wait`: from accepted to begun; `run`: from begun to ended. */
+  kind: string;
+  /** See src/domain/history.ts. */
+  bin: number;
+  amount: number;
+}
+
+/** What runs that somebody watches have written so far; gone when they ended. */
+interface LiveOutputTable {
+  submission_seq: number;
+  /** Of the claim: a run that begins again, begins with nothing. */
+  fence: number;
+  n: number;
+  /** `stdout` or `stderr`. */
+  stream: string;
+  /** Where in the stream it begins, in bytes. */
+  at: number;
+  bytes: Buffer;
+}
+
 export type SubmissionRow = Selectable<SubmissionTable>;
 export type OutcomeRow = Selectable<OutcomeTable>;
+export type UncountedRow = Selectable<UncountedTable>;

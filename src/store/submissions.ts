@@ -62,10 +62,16 @@ export function submissionStore(
     enqueue: (request) => enqueues.add(request),
 
     claim(workerId, leaseMs, max = 1) {
-      return transactions.run((trx) => {
-        const nowMs = now();
-        return claim(trx, engine.abilities, { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max });
-      });
+      return transactions.run(
+        (trx) => {
+          const nowMs = now();
+          return claim(trx, engine.abilities, { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max });
+        },
+        {
+          words: (claims) =>
+            claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),
+        },
+      );
     },
 
     renew(lease, leaseMs) {

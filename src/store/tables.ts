@@ -10,8 +10,9 @@ export interface BackedUp {
 }
 
 /**
- * The tables that are worth keeping, each after those that it refers to. Not the requests of the last minute, and not which
- * workers live: both are about now. Nor what lets somebody in, sessions and links: who restores an old copy does not mean them.
+ * The tables that are worth keeping, each after those that it refers to. Not the requests of the last minute, not which
+ * workers live, and not what runs have written so far: all of them are about now. Nor what lets somebody in, sessions and
+ * links: who restores an old copy does not mean them.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },
@@ -27,6 +28,9 @@ export const TABLES: readonly BackedUp[] = [
   { name: "deliveries", key: ["seq"], counts: "seq" },
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], counts: "seq" },
+  { name: "uncounted", key: ["submission_seq"] },
+  { name: "history", key: ["at", "account_id", "language", "verdict"] },
+  { name: "history_times", key: ["at", "account_id", "kind", "bin"] },
 ];
 
 export const BACKUP_FORMAT = 1;

@@ -46,8 +46,8 @@ export class Transactions {
   }
 
   /** For what a power cut may forget: it survives the end of the process, and nobody waits for the disk. */
-  runUnflushed<T>(work: Work<T>): Promise<T> {
-    return this.#run(work, false, () => []);
+  runUnflushed<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
+    return this.#run(work, false, words);
   }
 
   async #run<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly Word[]): Promise<T> {

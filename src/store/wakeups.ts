@@ -12,13 +12,20 @@ export type Word =
   /** Somebody wants a new proof from every worker. */
   | { readonly kind: "prove" }
   /** A submission is terminal. */
-  | { readonly kind: "ended"; readonly id: string };
+  | { readonly kind: "ended"; readonly id: string }
+  /** One that somebody may be watching has begun, or has written something. */
+  | { readonly kind: "live"; readonly id: string };
 
-type Topic = Exclude<Word["kind"], "ended">;
+type Topic = Exclude<Word, { readonly id: string }>["kind"];
+type OfOne = Extract<Word, { readonly id: string }>["kind"];
 const TOPICS: readonly Topic[] = ["work", "deliveries", "workers", "prove"];
 
 export function isTopic(text: string): text is Topic {
   return (TOPICS as readonly string[]).includes(text);
+}
+
+export function isOfOne(text: string): text is OfOne {
+  return text === "ended" || text === "live";
 }
 
 /**
@@ -32,6 +39,7 @@ export class Wakeups {
     workers: new Set(),
     prove: new Set(),
   };
+  /** By kind and id. */
   readonly #waiters = new Map<string, Set<() => void>>();
   readonly #pending = new Set<Topic>();
   #onFirst: () => void;
@@ -54,18 +62,17 @@ export class Wakeups {
 
   /** Subscribes to the end of one submission. @returns a function that ends the subscription. */
   onEnd(submissionId: string, listener: () => void): () => void {
-    this.#begin();
-    const waiters = this.#waiters.get(submissionId) ?? new Set();
-    this.#waiters.set(submissionId, waiters.add(listener));
-    return () => {
-      waiters.delete(listener);
-      if (waiters.size === 0) this.#waiters.delete(submissionId);
-    };
+    return this.#onOne(`ended ${submissionId}`, listener);
+  }
+
+  /** The same to what is said of it while it runs. */
+  onLive(submissionId: string, listener: () => void): () => void {
+    return this.#onOne(`live ${submissionId}`, listener);
   }
 
   say(word: Word): void {
-    if (word.kind === "ended") {
-      for (const listener of [...(this.#waiters.get(word.id) ?? [])]) listener();
+    if ("id" in word) {
+      this.#wake(`${word.kind} ${word.id}`);
       return;
     }
     const { kind } = word;
@@ -80,7 +87,21 @@ export class Wakeups {
   /** Wakes everybody, because anything may have happened. */
   sayAll(): void {
     for (const kind of TOPICS) this.say({ kind });
-    for (const id of [...this.#waiters.keys()]) this.say({ kind: "ended", id });
+    for (const name of [...this.#waiters.keys()]) this.#wake(name);
+  }
+
+  #onOne(name: string, listener: () => void): () => void {
+    this.#begin();
+    const waiters = this.#waiters.get(name) ?? new Set();
+    this.#waiters.set(name, waiters.add(listener));
+    return () => {
+      waiters.delete(listener);
+      if (waiters.size === 0) this.#waiters.delete(name);
+    };
+  }
+
+  #wake(name: string): void {
+    for (const listener of [...(this.#waiters.get(name) ?? [])]) listener();
   }
 
   #begin(): void {

@@ -3,14 +3,17 @@ import type { Logger } from "pino";
 import { type Meter, NO_METER, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { Check, Engine } from "../domain/readiness.ts";
+import type { StepReports } from "../domain/report.ts";
 import type { SlotCounts } from "../domain/status.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/errors.ts";
 import type { Claim, Store } from "../store/port.ts";
 import { conclude } from "../verdict/conclude.ts";
+import { course } from "./course.ts";
 import { countLeftovers } from "./leftovers.ts";
-import { plan } from "./plan.ts";
+import { LiveOutput } from "./live.ts";
+import { type Plan, plan } from "./plan.ts";
 import { Prover } from "./readiness.ts";
 import { run } from "./run.ts";
 import { Slots } from "./slots.ts";
@@ -273,16 +276,27 @@ export class Worker implements Engine {
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is not available any more`);
-      const outcome = conclude(
-        await run(slot, plan(language, languages.limitsFor(language, submission.profile), program)),
-      );
-      if (outcome.status === "error") log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
+      const steps = plan(language, languages.limitsFor(language, submission.profile), program);
+      const reports = await this.#run(claim, slot, steps);
+      const outcome = conclude(reports);
       countLeftovers(outcome, this.#meter);
+      if (outcome.status === "completed") return { ...outcome, course: course(reports, steps) };
+      log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
       return outcome;
     } catch (error) {
       this.#meter.count("sandboxesLost", {});
       log.error({ err: error, ...about(claim) }, "the sandbox was lost");
       return internalError("the sandbox was lost before the run ended");
+    }
+  }
+
+  async #run(claim: Claim, slot: Slot, steps: Plan): Promise<StepReports> {
+    if (!claim.live) return await run(slot, steps);
+    const live = new LiveOutput(this.#options.store, claim, this.#options.log);
+    try {
+      return await run(slot, steps, (stream, bytes) => live.push(stream, bytes));
+    } finally {
+      await live.stop();
     }
   }
 

@@ -83,6 +83,7 @@ export interface Options {
   readonly open?: OpenTemporary;
   /** Receivers of webhooks that may be sent to, and whose authority is trusted. */
   readonly receivers?: { readonly ports: readonly number[]; readonly ca: string };
+  readonly heartbeatMs?: number;
   /** A real engine, instead of one that says what the test tells it to. */
   readonly engineOver?: (store: Store) => Engine;
 }
@@ -125,6 +126,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       holdMs: options.holdMs ?? 30_000,
       dashboardDir: options.dashboardDir ?? null,
       provider: options.provider ?? null,
+      ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
-import { DUE, ended, RUNNING, WAITING } from "../../src/store/backlog.ts";
+import { dueNow, ended, runningNow, waiting } from "../../src/store/backlog.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { openEngine } from "../../src/store/open.ts";
 import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
@@ -51,6 +51,27 @@ onEachEngine((temporary) => {
     assert.deepEqual([later.deliveries, later.oldestDueMs], [1, 0]);
   });
 
+  test("the backlog of accounts is theirs alone", async (t) => {
+    const { store } = await temporary(t);
+    const project = await addProject(store, "one");
+    await addEndpoint(store, project);
+    for (let n = 0; n < 3; n++) await submit(store, project);
+    const other = await addKey(store, "other");
+    await enqueue(store, other, { language: "rust" });
+    const [claim] = await store.submissions.claim("w", 60_000, 3);
+    assert.ok(claim);
+    await store.submissions.finish(claim.lease, DONE);
+    const of = async (accountIds: string[]) => {
+      const { pending, running, deliveries } = await store.backlog(accountIds);
+      return { pending, running, deliveries };
+    };
+    const [one, two] = [project.key.accountId, other.accountId];
+    assert.deepEqual(await of([one]), { pending: 1, running: { python: 1 }, deliveries: 1 });
+    assert.deepEqual(await of([two]), { pending: 0, running: { rust: 1 }, deliveries: 0 });
+    assert.deepEqual(await of([one, two]), { pending: 1, running: { python: 1, rust: 1 }, deliveries: 1 });
+    assert.deepEqual(await of([]), { pending: 0, running: {}, deliveries: 0 });
+  });
+
   test("what ended lately is counted by verdict", async (t) => {
     const { store, clock } = await temporary(t);
     const key = await addKey(store, "key");
@@ -95,9 +116,12 @@ async function fill(engine: Engine, open: string): Promise<void> {
 }
 
 const STATEMENTS: Readonly<Record<string, RawBuilder<unknown>>> = {
-  waiting: WAITING,
-  running: RUNNING,
-  due: DUE,
+  waiting: waiting(),
+  running: runningNow(),
+  due: dueNow(),
+  "waiting of accounts": waiting(["a", "b"]),
+  "running of accounts": runningNow(["a", "b"]),
+  "due of accounts": dueNow(["a", "b"]),
   ended: ended(START_MS),
 };
 

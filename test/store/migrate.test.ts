@@ -53,10 +53,10 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const database = await emptyDatabase(t, kind);
       const engine = await below(t, database);
       // In the way of the last table that migrations make.
-      await sql`create table invitations (x integer)`.execute(engine.db);
-      await assert.rejects(openStore({ database }), /invitations/);
+      await sql`create table live_output (x integer)`.execute(engine.db);
+      await assert.rejects(openStore({ database }), /live_output/);
       assert.doesNotMatch(await schemaText(engine), /submissions|schema_version/);
-      await sql`drop table invitations`.execute(engine.db);
+      await sql`drop table live_output`.execute(engine.db);
       await (await openStore({ database })).close();
     });
 

@@ -138,11 +138,12 @@ export async function addKey(
 /** Puts one submission of a key into the queue. */
 export async function enqueue(
   store: Store,
-  key: { keyId: string; accountId: string },
+  key: { keyId: string; accountId: string; projectId?: string },
   options: Partial<SubmitRequest> & {
     idempotencyKey?: string;
     maxPending?: number;
     onlyKnown?: boolean;
+    live?: boolean;
     nowMs?: number;
   } = {},
 ): Promise<Enqueued> {
@@ -156,7 +157,7 @@ export async function enqueue(
     request,
     {
       ...key,
-      projectId: null,
+      projectId: key.projectId ?? null,
       requestsPerMinute: 60,
       concurrency: 10,
       profiles: ["judge", "agent"],
@@ -171,6 +172,7 @@ export async function enqueue(
       options.idempotencyKey === undefined ? null : { key: options.idempotencyKey, requestHash: requestHash(request) },
     maxPending: options.maxPending ?? 1_000,
     onlyKnown: options.onlyKnown ?? false,
+    live: options.live ?? false,
   });
 }
 

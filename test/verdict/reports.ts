@@ -55,6 +55,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     teardown: teardown(),
     stdout,
     stderr,
+    spentMs: { run: 25, teardown: 3 },
     ...changes,
   };
 }

@@ -142,6 +142,46 @@ test("everything that is submitted ends, each with its own output", LIMIT, async
   assert.equal(stdoutOf(await end(right)), "c\n");
 });
 
+test(
+  "what a watched run writes is there while it runs, and gone with its end; of others nothing is",
+  LIMIT,
+  async (t) => {
+    const { store, submit, end } = await working(t);
+    const code =
+      "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
+    const seen = (id: string) => store.live.look(id, null);
+    const [watched, other] = [await submit(code, { live: true }), await submit(code)];
+    const written = async () =>
+      ((await seen(watched))?.pieces ?? []).map(({ stream, at, bytes }) => `${stream} ${at} ${bytes}`).sort();
+    for (const until = performance.now() + 5_000; (await written()).length < 2 && performance.now() < until; )
+      await sleep(20);
+    assert.deepEqual(await written(), ["stderr 0 oh\n", "stdout 0 first\n"]);
+    assert.equal((await seen(watched))?.status, "running");
+    assert.deepEqual((await seen(other))?.pieces, []);
+    assert.equal(stdoutOf(await end(watched)), "first\n");
+    assert.deepEqual(await seen(watched), { status: "completed", pieces: [] });
+    await end(other);
+  },
+);
+
+test(
+  "how a run went is kept beside its record: how long each step took, and the limits that held",
+  LIMIT,
+  async (t) => {
+    const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
+    const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
+    const { outcome } = await end(await submit(code, { language: "c" }));
+    const { compileMs, execute } = outcome?.course ?? assert.fail();
+    assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
+    assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
+    const { limits } = execute;
+    assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
+    const unfit = await end(await submit("int main( {", { language: "c" }));
+    assert.equal(unfit.outcome?.course?.execute, null);
+    assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.course, undefined);
+  },
+);
+
 test("a worker offers the languages that it has proven, and no other", LIMIT, async (t) => {
   const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
   const { worker, logs } = await working(t, { languages });

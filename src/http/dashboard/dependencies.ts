@@ -22,4 +22,6 @@ export interface DashboardDependencies extends Dependencies, Pick<EndpointRoom, 
   readonly databaseKind: "SQLite" | "PostgreSQL";
   /** Null: records are kept for ever. */
   readonly retentionMs: number | null;
+  /** How often a live view says that it lives, and looks whether its session does; 15 s unless a test is in a hurry. */
+  readonly heartbeatMs?: number;
 }

@@ -9,20 +9,29 @@ import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { keyRoutes } from "./keys.ts";
 import { languageRoutes } from "./languages.ts";
+import { liveRoute } from "./live.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
 import { nodeRoutes } from "./nodes.ts";
+import { overviewRoutes } from "./overview.ts";
 import { Passwords } from "./passwords.ts";
+import { playgroundRoutes } from "./playground.ts";
 import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import type { Guard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
+import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
-/** All routes below /dashboard, one line for each group. */
-export function dashboardRoutes(server: FastifyInstance, d: DashboardDependencies, guard: Guard): void {
+/** All routes below /dashboard, one line for each group. @param ended the service answers everybody who waits, and stops. */
+export function dashboardRoutes(
+  server: FastifyInstance,
+  d: DashboardDependencies,
+  guard: Guard,
+  ended: AbortSignal,
+): void {
   const { store, log } = d;
   const provider = d.provider && new Provider(d.provider);
   const door = { store, guard, passwords: new Passwords(store), provider };
@@ -43,4 +52,8 @@ export function dashboardRoutes(server: FastifyInstance, d: DashboardDependencie
   settingsRoutes(server, d);
   tierRoutes(server, d);
   accountRoutes(server, d);
+  overviewRoutes(server, d);
+  submissionRoutes(server, d);
+  playgroundRoutes(server, d);
+  liveRoute(server, d, ended);
 }

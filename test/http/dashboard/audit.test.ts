@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEachEngine } from "../../store/temporary.ts";
+import type { Reply } from "../running.ts";
 import type { Asker } from "./club.ts";
 import { NOT_THERE, startClub } from "./club.ts";
 
@@ -13,7 +14,7 @@ interface Entry {
 async function throughAll(ask: Asker, limit: number, which = ""): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (let next: string | null = ""; next !== null; ) {
-    const { status, json } = await ask("GET", `/audit?limit=${limit}${which}${next && `&before=${next}`}`);
+    const { status, json }: Reply = await ask("GET", `/audit?limit=${limit}${which}${next && `&before=${next}`}`);
     assert.equal(status, 200);
     assert.ok(json.entries.length <= limit);
     entries.push(...json.entries);

@@ -3,6 +3,7 @@ import type { TestContext } from "node:test";
 import { test } from "node:test";
 import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
 import { addEndpoint, endOne, type Project } from "../../webhooks/project.ts";
+import type { Reply } from "../running.ts";
 import { type Asker, type Club, NOT_THERE, startClub } from "./club.ts";
 
 /** A club whose project has a key and an endpoint. */
@@ -20,7 +21,7 @@ async function throughAll(ask: Asker, which: string, from = "") {
   const ids: string[] = [];
   const parts: number[] = [];
   for (let next: string | null = from; next !== null; ) {
-    const { status, json } = await ask("GET", `/deliveries?${which}${next && `&before=${next}`}`);
+    const { status, json }: Reply = await ask("GET", `/deliveries?${which}${next && `&before=${next}`}`);
     assert.equal(status, 200);
     ids.push(...json.deliveries.map(({ id }: { id: string }) => id));
     parts.push(json.deliveries.length);

@@ -1,0 +1,39 @@
+import { newKey, playgroundKeyId } from "../domain/key.ts";
+import type { Caller } from "../domain/submission.ts";
+import type { Store } from "../store/port.ts";
+
+const NAME = "playground";
+
+/**
+ * Who runs of an account's playground are counted as. Its key is made for the first of them, with the limits of the tier, and
+ * thrown away at once: so the limits, the concurrency and the audit trail are those of any key, and nobody can use it elsewhere.
+ * @param accountId of an account that is there. @returns undefined when an operator has revoked it.
+ */
+export async function playgroundCaller(store: Store, accountId: string, actor: string): Promise<Caller | undefined> {
+  const known = await hashOf(store, accountId);
+  const hash = known ?? (await make(store, accountId, actor));
+  return (await store.keys.findCaller(hash))?.caller;
+}
+
+async function hashOf(store: Store, accountId: string): Promise<string | undefined> {
+  const id = playgroundKeyId(accountId);
+  // Neither has a key the empty hash, nor one of the playground another's first characters.
+  const [key] = await store.keys.match({ id, hash: "", prefix: "" });
+  return key?.hash;
+}
+
+async function make(store: Store, accountId: string, actor: string): Promise<string> {
+  const { hash, prefix } = newKey();
+  const limits = { requestsPerMinute: null, concurrency: null };
+  const profiles = { profiles: ["judge", "agent"], defaultProfile: "judge" } as const;
+  const key = { id: playgroundKeyId(accountId), accountId, projectId: null, name: NAME, prefix, hash };
+  try {
+    await store.keys.add({ ...key, ...limits, ...profiles }, actor);
+    return hash;
+  } catch (error) {
+    // Somebody else began at the same moment: there can be one of that id.
+    const other = await hashOf(store, accountId);
+    if (other === undefined) throw error;
+    return other;
+  }
+}

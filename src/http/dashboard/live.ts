@@ -1,0 +1,124 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TextDecoder } from "node:util";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { isTerminal } from "../../domain/submission.ts";
+import { StoreUnavailable } from "../../store/errors.ts";
+import type { LiveMark, LivePiece } from "../../store/observe-port.ts";
+import { disconnected } from "../submit.ts";
+import type { LiveEvent } from "./answers.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { maySee, personOf } from "./session.ts";
+import { detailOf } from "./submission-detail.ts";
+import { readOwn, SUBMISSIONS } from "./submissions.ts";
+
+/** Runs that one person can watch at once; each holds a connection, and an address has not many. */
+const MAX_WATCHED = 8;
+
+/** Shorter than any proxy waits for something to move. */
+const HEARTBEAT_MS = 15_000;
+
+/** A submission while it runs, as server-sent events; see LiveEvent. */
+export function liveRoute(server: FastifyInstance, d: DashboardDependencies, ended: AbortSignal): void {
+  const watching = new Map<string, number>();
+
+  server.get(`${SUBMISSIONS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
+    const { submission } = await readOwn(d.store, request);
+    const { id: personId } = personOf(request);
+    const others = watching.get(personId) ?? 0;
+    if (others >= MAX_WATCHED) throw clientError("tooManyWatched", []);
+    watching.set(personId, others + 1);
+    reply.raw.once("close", () => {
+      const left = (watching.get(personId) ?? 1) - 1;
+      if (left > 0) watching.set(personId, left);
+      else watching.delete(personId);
+    });
+    // A proxy that gathers what it passes on would keep it until the end.
+    reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
+    const signal = AbortSignal.any([disconnected(reply), ended]);
+    return reply.send(Readable.from(events(d, request, submission.id, signal)));
+  });
+}
+
+/** Everything from the beginning, then what comes. Ends with the run, the signal or the session. */
+async function* events(
+  d: DashboardDependencies,
+  request: FastifyRequest,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  const unsubscribe = d.store.live.onChange(id, wake);
+  signal.addEventListener("abort", wake);
+  const text = new Decoders();
+  let seen: LiveMark | null = null;
+  let said: string | undefined;
+  try {
+    while (!signal.aborted) {
+      woken = Promise.withResolvers(); // armed before the look, so that nothing in between is missed
+      const look = await d.store.live.look(id, seen);
+      if (!look) return;
+      const { status, pieces } = look;
+      if ((status === "pending" || status === "running") && status !== said) yield event("status", { status });
+      said = status;
+      for (const piece of pieces) {
+        seen = { fence: piece.fence, n: piece.n };
+        yield event(piece.stream, { at: piece.at, text: text.of(piece) });
+      }
+      if (isTerminal(status)) {
+        const read = await d.store.records.read(id);
+        if (read) yield event("ended", await detailOf(d.store, read));
+        return;
+      }
+      if (pieces.length > 0) continue;
+      if (await quiet(woken.promise, d.heartbeatMs ?? HEARTBEAT_MS)) {
+        if (!(await isStillAllowed(d, request, id))) return;
+        yield ": alive\n\n";
+      }
+    }
+  } catch (error) {
+    // Whoever watches asks again by itself, and begins with what is there.
+    if (!(error instanceof StoreUnavailable)) throw error;
+    request.log.warn({ err: error }, "no database");
+  } finally {
+    unsubscribe();
+    signal.removeEventListener("abort", wake);
+  }
+}
+
+/** @returns whether nothing happened for so long. */
+async function quiet(woken: Promise<void>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const over = sleep(ms, true, { signal: timer.signal }).catch(() => false);
+  try {
+    return (await Promise.race([woken, over])) === true;
+  } finally {
+    timer.abort();
+  }
+}
+
+/** A session may end, and a person lose an account, while nothing is asked. */
+async function isStillAllowed({ store }: DashboardDependencies, request: FastifyRequest, id: string): Promise<boolean> {
+  const person = await store.sessions.find(request.sessionHash ?? "");
+  const read = person && (await store.records.read(id));
+  return person !== undefined && read !== undefined && maySee(person, read.found.account.id);
+}
+
+function event<Name extends LiveEvent["event"]>(name: Name, data: Extract<LiveEvent, { event: Name }>["data"]): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Pieces end anywhere, in a character too: the rest of it comes with the next one. */
+class Decoders {
+  #fence = 0;
+  #streams: Partial<Record<LivePiece["stream"], TextDecoder>> = {};
+
+  of({ fence, stream, bytes }: LivePiece & LiveMark): string {
+    if (fence !== this.#fence) this.#streams = {}; // it began again
+    this.#fence = fence;
+    this.#streams[stream] ??= new TextDecoder("utf-8", { ignoreBOM: true });
+    return this.#streams[stream].decode(bytes, { stream: true });
+  }
+}

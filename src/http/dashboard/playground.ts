@@ -1,0 +1,52 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { playgroundCaller } from "../../admin/playground.ts";
+import { clientError } from "../../domain/error.ts";
+import { accept } from "../accept.ts";
+import { toSubmitRequest } from "../request.ts";
+import type { Accepted } from "./answers.ts";
+import { bodyOf } from "./asked.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { maySee, personOf } from "./session.ts";
+import { readOwn, SUBMISSIONS } from "./submissions.ts";
+
+/** Whose playground it is. What else is in the body is what any client may send, and is checked as that. */
+const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
+
+/** Running something by hand: a program of the editor, or one that ran before. */
+export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies): void {
+  const config = { session: "member" } as const;
+
+  server.post(SUBMISSIONS, { config }, async (request, reply): Promise<Accepted> => {
+    const { accountId, ...program } = bodyOf(request, owned);
+    if (!maySee(personOf(request), accountId)) throw clientError("notThere", []);
+    if (!(await d.store.accounts.list()).some(({ id }) => id === accountId)) throw clientError("notThere", []);
+    reply.code(202);
+    return await run(d, request, accountId, program);
+  });
+
+  server.post(`${SUBMISSIONS}/:id/again`, { config }, async (request, reply): Promise<Accepted> => {
+    const { found, program } = await readOwn(d.store, request);
+    const { language, profile, account } = found;
+    const [code, stdin] = [program.code.toString("utf8"), program.stdin.toString("utf8")];
+    reply.code(202);
+    return await run(d, request, account.id, { language, profile, code, stdin });
+  });
+}
+
+/** As if a client had sent it with the playground's key: the same checks, quota and limits. */
+async function run(
+  d: DashboardDependencies,
+  request: FastifyRequest,
+  accountId: string,
+  program: unknown,
+): Promise<Accepted> {
+  const caller = await playgroundCaller(d.store, accountId, personOf(request).email);
+  if (!caller) throw clientError("playgroundClosed", []);
+  const retryAfter = await d.store.quota.take(caller.keyId, caller.requestsPerMinute);
+  if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
+  await d.store.keys.touch(caller.keyId);
+  const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, { live: true });
+  request.submissionId = submission.id;
+  return { id: submission.id };
+}

@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { VERDICTS } from "../../domain/outcome.ts";
+import { type SubmissionRecord, toRecord } from "../../domain/record.ts";
+import type { Store } from "../../store/port.ts";
+import type { SubmissionDetail, Submissions } from "./answers.ts";
+import { queryOf } from "./asked.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { maySee, personOf } from "./session.ts";
+import { detailOf, toRow } from "./submission-detail.ts";
+
+export const SUBMISSIONS = "/dashboard/api/submissions";
+
+const MAX_ROWS = 200;
+const name = z.string().min(1).max(100).optional();
+const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
+
+const search = z.strictObject({
+  verdict: z.enum(VERDICTS).optional(),
+  status: z.enum(["pending", "running", "completed", "error"]).optional(),
+  language: name,
+  key: name,
+  project: name,
+  account: name,
+  id: z.string().max(100).toLowerCase().optional(),
+  since: time,
+  until: time,
+  before: z.coerce.number().int().positive().optional(),
+  limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
+});
+
+/** Looking for submissions, and at one of them. */
+export function submissionRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+  const config = { session: "member" } as const;
+
+  server.get(SUBMISSIONS, { config }, async (request): Promise<Submissions> => {
+    const { account, key, project, since, until, limit, ...rest } = queryOf(request, search);
+    const { found, next } = await store.records.search({
+      ...rest,
+      accountIds: accountsOf(request, account),
+      keyId: key,
+      projectId: project,
+      sinceMs: since,
+      untilMs: until,
+      max: limit,
+    });
+    return { submissions: found.map(toRow), next: next === null ? null : String(next) };
+  });
+
+  server.get(`${SUBMISSIONS}/:id`, { config }, async (request): Promise<SubmissionDetail> => {
+    return await detailOf(store, await readOwn(store, request));
+  });
+
+  server.get(`${SUBMISSIONS}/:id/record`, { config }, async (request, reply): Promise<SubmissionRecord> => {
+    const { submission } = await readOwn(store, request);
+    reply.header("content-disposition", `attachment; filename="${submission.id}.json"`);
+    return toRecord(submission);
+  });
+}
+
+/**
+ * Whose submissions are looked at: one account's, or all that the person may see; null: everybody's.
+ * @throws ClientError notThere for an account that is not the person's.
+ */
+export function accountsOf(request: FastifyRequest, account: string | undefined): readonly string[] | null {
+  const person = personOf(request);
+  if (account === undefined) return person.accountIds;
+  if (!maySee(person, account)) throw clientError("notThere", []);
+  return [account];
+}
+
+/** The submission that the path names. @throws ClientError notThere, also when it is another account's. */
+export async function readOwn(store: Store, request: FastifyRequest) {
+  const { id } = request.params as { id: string };
+  // There is text that PostgreSQL does not take at all.
+  const read = id.includes("\0") ? undefined : await store.records.read(id.toLowerCase());
+  if (!read || !maySee(personOf(request), read.found.account.id)) throw clientError("notThere", []);
+  request.submissionId = read.submission.id;
+  return read;
+}

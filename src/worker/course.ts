@@ -1,0 +1,30 @@
+import type { Course } from "../domain/outcome.ts";
+import type { StepReports } from "../domain/report.ts";
+import type { Plan } from "./plan.ts";
+
+/** How the steps went, from what the launcher reported and what had been asked of it. Pure. */
+export function course({ compile, execute }: StepReports, plan: Plan): Course {
+  return {
+    compileMs: compile ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
+    execute: execute
+      ? {
+          runMs: round(execute.spentMs.run),
+          teardownMs: round(execute.spentMs.teardown),
+          processesPeak: execute.pidsPeak,
+          stdoutBytes: execute.stdoutSeen,
+          stderrBytes: execute.stderrSeen,
+          limits: limitsOf(plan),
+        }
+      : null,
+  };
+}
+
+function limitsOf({ execute: { limits } }: Plan) {
+  const { wallMs, cpuMs, stdoutBytes, stderrBytes } = limits;
+  return { wallMs, cpuMs, stdoutBytes, stderrBytes };
+}
+
+/** A clock of the service says nothing below a tenth. */
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

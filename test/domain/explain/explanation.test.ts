@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { explain } from "../../../src/domain/explain/explanation.ts";
+import { internalError, LIMIT_CAUSES } from "../../../src/domain/outcome.ts";
+import { type SubmissionRecord, toRecord } from "../../../src/domain/record.ts";
+import { newSubmission } from "../../../src/domain/submission.ts";
+import { TABLE } from "../../../src/verdict/table.ts";
+import { course } from "../../../src/worker/course.ts";
+import type { Plan } from "../../../src/worker/plan.ts";
+import { LIMITS } from "../../sandbox/steps.ts";
+import { report } from "../../verdict/reports.ts";
+import { ENDS, ended, recordOf } from "./records.ts";
+
+/** All of its words. */
+function wordsOf(record: SubmissionRecord): string {
+  const explanation = explain(record);
+  assert.ok(explanation);
+  const { title, text, whyNot } = explanation;
+  for (const one of [title, text, ...whyNot.map((why) => why.text)])
+    assert.doesNotMatch(one, /undefined|null|NaN| {2}|\s$/, JSON.stringify(explanation));
+  assert.ok(whyNot.length >= 2 && whyNot.every(({ verdict }) => verdict !== record.result.verdict));
+  return `${title}. ${text} ${whyNot.map((why) => `Not ${why.verdict}: ${why.text}`).join(" ")}`;
+}
+
+const theEnd = ({ result: { verdict, cause, actor } }: SubmissionRecord) => `${verdict} ${cause} ${actor}`;
+
+test("every row of the verdict table has its own words, with the numbers that prove it", () => {
+  const ends = Object.entries(ENDS).map(([name, execute]) => {
+    const record = recordOf({ execute });
+    assert.ok(name.startsWith(theEnd(record)), `${name} ended as ${theEnd(record)}`);
+    return theEnd(record);
+  });
+  assert.deepEqual(
+    ends,
+    TABLE.map(({ verdict, cause, actor }) => `${verdict} ${cause} ${actor}`),
+  );
+  const words = (name: string) => wordsOf(recordOf({ execute: ENDS[name] ?? assert.fail(name) }));
+  for (const [name, says] of [
+    ["MLE oom_kill kernel", /more memory than the 256 MiB .* counted 1 kill\..*Not RE: .*no exit code/s],
+    ["PLE pids_limit kernel", /than the 10 that it may have.*ended with exit code 1/s],
+    ["FSE file_size_limit kernel", /largest size.*killed by signal 25 \(SIGXFSZ\)/s],
+    ["FSE file_size_limit kernel, without BPF", /largest size.*killed by signal 25 \(SIGXFSZ\)/s],
+    ["TLE wall_timeout judge", /by the clock.*5\.00 s by the clock, 10 ms of CPU time.*not compute but wait/s],
+    ["TLE cpu_timeout judge", /CPU time.*it was killed: 2\.10 s by the clock, 2\.00 s of CPU time/s],
+    ["TLE cpu_timeout kernel", /the kernel ended it: .*4\.00 s of CPU time/s],
+    ["TLE cpu_timeout kernel, at the rlimit", /the kernel ended it: .*6\.00 s of CPU time/s],
+    ["SIG fatal_signal runtime", /signal 11 \(SIGSEGV\).*memory that is not its own.*Not MLE: .*stands at 0/s],
+    ["RE nonzero_exit runtime", /exit code 3.*Not MLE: .*stands at 0, and at most 8\.6 MiB of 256 MiB/s],
+    ["AC normal_exit runtime", /exit code 0/],
+  ] as const) {
+    assert.match(words(name), says, name);
+  }
+  const different = new Set(Object.values(ENDS).map((execute) => explain(recordOf({ execute }))?.title));
+  assert.equal(different.size, new Set(TABLE.map(({ cause }) => cause)).size);
+});
+
+test("the kill of a child is MLE whatever exit code its parent has, and that is said", () => {
+  const record = recordOf({ execute: report({ exitCode: 1, oomKills: 2 }) });
+  assert.equal(theEnd(record), "MLE oom_kill kernel");
+  assert.match(wordsOf(record), /counted 2 kills.*Not RE: There is an exit code, 1: that of a process that was left/s);
+});
+
+test("limits that a compiler meets are told of the compiler, and that the program did not run", () => {
+  const told = new Set<string>();
+  for (const [name, compile] of Object.entries(ENDS)) {
+    const record = recordOf({ compile });
+    const { verdict, cause } = record.result;
+    if (cause === "internal_error") continue;
+    const limit = LIMIT_CAUSES.find((one) => cause === `compile_${one}`);
+    const words = wordsOf(record);
+    if (limit) {
+      told.add(limit);
+      assert.match(
+        words,
+        /^.*, by the compiler\. It is the compiler that met a limit; your program was never run\./,
+        name,
+      );
+      assert.doesNotMatch(explain(record)?.text ?? "", /[Tt]he program/);
+    } else assert.deepEqual([verdict, cause, /never run/.test(words)], ["RE", "compile_error", true], name);
+  }
+  assert.deepEqual([...told].sort(), [...LIMIT_CAUSES].sort());
+});
+
+test("a failure of the platform is told as one, with its reason", () => {
+  const record = toRecord(ended(internalError("the sandbox was lost before the run ended")));
+  assert.match(
+    wordsOf(record),
+    /^The platform failed, not your program\. .*the sandbox was lost before the run ended\..*says nothing about the program/s,
+  );
+});
+
+test("limits that were in force are named where they were noted; a busy host and leftovers, where there were any", () => {
+  const steps = { execute: ENDS["TLE wall_timeout judge"] ?? assert.fail() };
+  const plan = { execute: { limits: LIMITS } } as Plan;
+  assert.match(
+    explain(recordOf(steps), course(steps, plan))?.text ?? "",
+    new RegExp(`over \\(${(LIMITS.wallMs / 1000).toFixed(2)} s\\)`),
+  );
+  const busy = recordOf({ execute: { ...steps.execute, psiFullUsec: 4_000_000 } });
+  assert.match(wordsOf(busy), /machine may have been too busy/);
+  assert.match(wordsOf(recordOf({ execute: report({ survivors: 1 }) })), /left behind were killed/);
+});
+
+test("what has not ended has no explanation", () => {
+  const request = { language: "c", profile: "judge", code: "x", stdin: "" } as const;
+  const caller = {
+    keyId: "k",
+    accountId: "a",
+    projectId: null,
+    requestsPerMinute: 1,
+    concurrency: 1,
+    profiles: [],
+    defaultProfile: "judge",
+  } as const;
+  assert.equal(explain(toRecord(newSubmission(request, caller, 0))), null);
+});

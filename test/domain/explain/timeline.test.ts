@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { timeline } from "../../../src/domain/explain/timeline.ts";
+import { conclude } from "../../../src/verdict/conclude.ts";
+import { course } from "../../../src/worker/course.ts";
+import type { Plan } from "../../../src/worker/plan.ts";
+import { LIMITS } from "../../sandbox/steps.ts";
+import { report } from "../../verdict/reports.ts";
+import { ended, START_MS } from "./records.ts";
+
+const PLAN = { execute: { limits: LIMITS } } as Plan;
+
+test("spans follow one another from the moment in which it was accepted", () => {
+  const steps = {
+    compile: report({ spentMs: { run: 200, teardown: 4.04 } }),
+    execute: report({ spentMs: { run: 30.26, teardown: 5 } }),
+  };
+  assert.deepEqual(timeline(ended({ ...conclude(steps), course: course(steps, PLAN) }), 0), [
+    { name: "queued", startMs: 0, ms: 1_500 },
+    { name: "compile", startMs: 1_500, ms: 204 },
+    { name: "run", startMs: 1_704, ms: 30.3 },
+    { name: "teardown", startMs: 1_734.3, ms: 5 },
+  ]);
+});
+
+test("steps that there were not are absent: of a program that does not compile, of an old record, of what still waits", () => {
+  const compile = report({ exitCode: 1 });
+  const names = (...args: Parameters<typeof timeline>) => timeline(...args).map(({ name }) => name);
+  assert.deepEqual(names(ended({ ...conclude({ compile }), course: course({ compile }, PLAN) }), 0), [
+    "queued",
+    "compile",
+  ]);
+  assert.deepEqual(names(ended(conclude({ execute: report() })), 0), ["queued"]);
+  const waiting = { ...ended(conclude({ execute: report() })), startedAtMs: null, outcome: null };
+  assert.deepEqual(timeline(waiting, START_MS + 700), [{ name: "queued", startMs: 0, ms: 700 }]);
+});

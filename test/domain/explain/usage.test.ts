@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Usage, usage } from "../../../src/domain/explain/usage.ts";
+import { course } from "../../../src/worker/course.ts";
+import type { Plan } from "../../../src/worker/plan.ts";
+import { LIMITS } from "../../sandbox/steps.ts";
+import { report } from "../../verdict/reports.ts";
+import { ENDS, recordOf } from "./records.ts";
+
+const PLAN = { execute: { limits: LIMITS } } as Plan;
+
+const metOf = (rows: readonly Usage[]) => rows.filter(({ met }) => met).map(({ name }) => name);
+
+test("what was used stands beside the limit that was in force", () => {
+  const steps = {
+    execute: report({ stdout: Buffer.from("four"), stdoutSeen: 9_999, pidsPeak: 3, wallNs: 1_500_000_000 }),
+  };
+  assert.deepEqual(usage(recordOf(steps), course(steps, PLAN)), [
+    { name: "memory", used: 9_000_000, limit: 268_435_456, unit: "bytes", met: false },
+    { name: "processes", used: 3, limit: 10, unit: "count", met: false },
+    { name: "cpu", used: 10, limit: LIMITS.cpuMs, unit: "ms", met: false },
+    { name: "wall", used: 1_500, limit: LIMITS.wallMs, unit: "ms", met: false },
+    { name: "stdout", used: 9_999, limit: LIMITS.stdoutBytes, unit: "bytes", met: false },
+    { name: "stderr", used: 0, limit: LIMITS.stderrBytes, unit: "bytes", met: false },
+  ]);
+});
+
+test("the limit that ended it is the one that is met", () => {
+  const met = Object.fromEntries(
+    Object.entries(ENDS).map(([name, execute]) => [
+      name,
+      metOf(usage(recordOf({ execute }), course({ execute }, PLAN))),
+    ]),
+  );
+  assert.deepEqual(met, {
+    "MLE oom_kill kernel": ["memory"],
+    "PLE pids_limit kernel": ["processes"],
+    "FSE file_size_limit kernel": [],
+    "FSE file_size_limit kernel, without BPF": [],
+    "TLE wall_timeout judge": ["wall"],
+    "TLE cpu_timeout judge": ["cpu"],
+    "TLE cpu_timeout kernel": ["cpu"],
+    "TLE cpu_timeout kernel, at the rlimit": ["cpu"],
+    "SIG fatal_signal runtime": [],
+    "RE nonzero_exit runtime": [],
+    "AC normal_exit runtime": [],
+  });
+});
+
+test("of an old record only the evidence is known, and of a program that was never run nothing", () => {
+  assert.deepEqual(
+    usage(recordOf({ execute: report() })).map(({ name }) => name),
+    ["memory", "processes"],
+  );
+  const compile = ENDS["MLE oom_kill kernel"] ?? assert.fail();
+  assert.deepEqual(usage(recordOf({ compile }), course({ compile }, PLAN)), []);
+});

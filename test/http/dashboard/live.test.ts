@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LivePiece } from "../../../src/store/observe-port.ts";
+import { type OpenTemporary, onEachEngine, temporaryStore } from "../../store/temporary.ts";
+import { DONE } from "../../webhooks/project.ts";
+import { type Options, startHttp } from "../running.ts";
+import { signedIn } from "./signed-in.ts";
+import { watch } from "./watching.ts";
+
+const SUBMISSIONS = "/dashboard/api/submissions";
+const piece = (text: string | Buffer, at: number, stream: LivePiece["stream"] = "stdout") => ({
+  stream,
+  at,
+  bytes: Buffer.from(text),
+});
+
+/** A member with a submission of the playground. */
+async function playing(t: TestContext, open: OpenTemporary, options: Options = {}) {
+  const running = await startHttp(t, { open, ...options });
+  const { store } = running;
+  const { id: accountId } = await store.accounts.ensure("club", "beta", "test");
+  const bob = await signedIn(running, "bob@example.com", [accountId]);
+  const submit = async (): Promise<string> => {
+    const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };
+    const { status, json } = await bob.ask({ method: "POST", path: SUBMISSIONS, body });
+    assert.equal(status, 202);
+    return json.id;
+  };
+  const claim = async () => {
+    const [claim] = await store.submissions.claim("w", 60_000);
+    assert.ok(claim);
+    return claim;
+  };
+  return { ...running, accountId, bob, submit, claim };
+}
+
+onEachEngine((open) => {
+  test("who watches sees it wait, begin, write and end, each as it comes", async (t) => {
+    const there = await playing(t, open);
+    const { store, bob, submit, claim } = there;
+    const id = await submit();
+    const watching = await watch(there, bob, id);
+    assert.deepEqual(
+      [watching.response.statusCode, watching.response.headers["content-type"]],
+      [200, "text/event-stream; charset=utf-8"],
+    );
+    assert.deepEqual((await watching.next("status")).data, { status: "pending" });
+    const { lease, live } = await claim();
+    assert.equal(live, true);
+    assert.deepEqual((await watching.next("status", 2)).data, { status: "running" });
+    // A character that is cut in two comes whole, with the piece that ends it.
+    const euro = Buffer.from("€");
+    await store.live.append(lease, 0, [piece(Buffer.concat([Buffer.from("a"), euro.subarray(0, 1)]), 0)]);
+    assert.deepEqual((await watching.next("stdout")).data, { at: 0, text: "a" });
+    await store.live.append(lease, 1, [piece(euro.subarray(1), 2), piece("oh", 0, "stderr")]);
+    assert.deepEqual((await watching.next("stdout", 2)).data, { at: 2, text: "€" });
+    assert.deepEqual((await watching.next("stderr")).data, { at: 0, text: "oh" });
+    // Whoever comes later begins with what is there.
+    const late = await watch(there, bob, id);
+    assert.deepEqual((await late.next("stdout", 2)).data, { at: 2, text: "€" });
+    await store.submissions.finish(lease, DONE);
+    for (const one of [watching, late]) {
+      const { data } = await one.next("ended");
+      await one.ended;
+      assert.deepEqual(
+        [data.row.id, data.row.status, data.explanation.title],
+        [id, "completed", "Accepted: it ran to its end"],
+      );
+      assert.equal(one.heard.at(-1)?.event, "ended");
+    }
+    const after = await watch(there, bob, id);
+    await after.ended;
+    assert.deepEqual(
+      after.heard.map(({ event }) => event),
+      ["ended"],
+    );
+  });
+
+  test("a run that begins again shows what it writes from its beginning", async (t) => {
+    const there = await playing(t, open);
+    const { store, bob, submit, claim } = there;
+    const watching = await watch(there, bob, await submit());
+    const first = await claim();
+    await store.live.append(first.lease, 0, [piece(Buffer.from([0xe2]), 0)]);
+    await watching.next("stdout");
+    await store.submissions.repeat(first.lease);
+    const second = await claim();
+    await store.live.append(second.lease, 0, [piece("x", 0)]);
+    assert.deepEqual((await watching.next("stdout", 2)).data, { at: 0, text: "x" });
+    watching.leave();
+  });
+});
+
+onEachEngine((open) => {
+  test("a view that nothing happens in says that it lives, and ends with its session and with the person's account", async (t) => {
+    const there = await playing(t, open, { heartbeatMs: 30 });
+    const { bob, submit, store } = there;
+    const id = await submit();
+    const [one, other] = [
+      await watch(there, bob, id),
+      await watch(there, await signedIn(there, "eve@example.com", [there.accountId]), id),
+    ];
+    await Promise.all([one.next("alive", 2), other.next("alive", 2)]);
+    await bob.ask({ method: "DELETE", path: "/dashboard/api/session" });
+    await one.ended;
+    const eve = (await store.people.list()).find(({ email }) => email === "eve@example.com");
+    await store.people.update(eve?.id ?? "", { accountIds: [] }, "test");
+    await other.ended;
+    assert.ok(![...one.heard, ...other.heard].some(({ event }) => event === "ended"));
+  });
+});
+
+test("one person watches so many and no more; who leaves makes room", async (t) => {
+  const there = await playing(t, temporaryStore);
+  const { bob, submit } = there;
+  const id = await submit();
+  const watching = await Promise.all(Array.from({ length: 8 }, () => watch(there, bob, id)));
+  const path = `${SUBMISSIONS}/${id}/live`;
+  const refused = await bob.ask({ path });
+  assert.deepEqual(
+    [refused.status, refused.json.error],
+    [429, "too many runs are watched at once: close the page of one"],
+  );
+  watching[0]?.leave();
+  for (const until = performance.now() + 5_000; ; await sleep(10)) {
+    const more = await watch(there, bob, id);
+    more.leave();
+    if (more.response.statusCode === 200) break;
+    assert.ok(performance.now() < until, "nobody made room");
+  }
+  for (const one of watching) one.leave();
+});
+
+test("a service that stops ends what is watched", async (t) => {
+  const there = await playing(t, temporaryStore);
+  const watching = await watch(there, there.bob, await there.submit());
+  await watching.next("status");
+  const started = performance.now();
+  await there.server.close();
+  await watching.ended;
+  assert.ok(performance.now() - started < 1_500);
+});
+
+test("another account's run cannot be watched, nor one that is not there, nor without a session", async (t) => {
+  const there = await playing(t, temporaryStore);
+  const id = await there.submit();
+  const eve = await signedIn(there, "eve@example.com", []);
+  for (const [ask, path, status] of [
+    [eve.ask, id, 404],
+    [there.bob.ask, "00000000-0000-4000-8000-000000000000", 404],
+  ] as const) {
+    const reply = await ask({ path: `${SUBMISSIONS}/${path}/live` });
+    assert.deepEqual([reply.status, reply.json.error], [status, "there is no such thing, or it is not yours"]);
+  }
+  assert.equal((await there.ask({ path: `${SUBMISSIONS}/${id}/live`, key: null })).status, 401);
+});

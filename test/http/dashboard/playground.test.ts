@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { playgroundKeyId } from "../../../src/domain/key.ts";
+import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
+import { type Options, runPending, startHttp } from "../running.ts";
+import { signedIn } from "./signed-in.ts";
+
+const SUBMISSIONS = "/dashboard/api/submissions";
+
+async function playing(t: TestContext, open?: OpenTemporary, options: Options = {}) {
+  const running = await startHttp(t, { ...(open && { open }), ...options });
+  const { id: accountId } = await running.store.accounts.ensure("club", "beta", "test");
+  const bob = await signedIn(running, "bob@example.com", [accountId]);
+  const run = (changes: object = {}) => {
+    const body = { accountId, language: "py", code: "print(1)", stdin: "in", profile: "agent", ...changes };
+    return bob.ask({ method: "POST", path: SUBMISSIONS, body });
+  };
+  return { ...running, accountId, bob, run };
+}
+
+onEachEngine((open) => {
+  test("a program of the playground is queued as any other, by a key of its account that nobody has", async (t) => {
+    const { store, run, accountId, bob, engine } = await playing(t, open);
+    // The first runs of an account may come at once.
+    const replies = await Promise.all([run(), run(), run()]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [202, 202, 202],
+    );
+    const { submission, program, found } = (await store.records.read(replies[0]?.json.id)) ?? assert.fail();
+    assert.deepEqual(
+      [
+        submission.language,
+        submission.profile,
+        submission.accountId,
+        submission.projectId,
+        `${program.code}`,
+        `${program.stdin}`,
+      ],
+      ["python", "agent", accountId, null, "print(1)", "in"],
+    );
+    assert.deepEqual(found.key, { id: playgroundKeyId(accountId), name: "playground" });
+    const keys = (await store.keys.list()).filter((key) => key.accountId === accountId);
+    assert.deepEqual(
+      keys.map(({ id, requestsPerMinute, live }) => [id, requestsPerMinute, live]),
+      [[playgroundKeyId(accountId), null, true]],
+    );
+    const made = (await store.audit.list({ max: 50, accountIds: [accountId] })).filter(
+      ({ action }) => action === "key.create",
+    );
+    assert.deepEqual(
+      made.map(({ actor, subject }) => [actor, subject]),
+      [[bob.email, playgroundKeyId(accountId)]],
+    );
+    assert.equal(await runPending(store), 3);
+    assert.equal(engine.workers, 3);
+  });
+
+  test("a program runs again as it was, by the playground's key of its account, whoever submitted it", async (t) => {
+    const { store, run, bob, submit, key, accountId } = await playing(t, open);
+    const mine = (await submit({ language: "c", code: "é", stdin: "\u0000" }, { key: await key({ account: "club" }) }))
+      .json.id;
+    await runPending(store);
+    const { status, json } = await bob.ask({ method: "POST", path: `${SUBMISSIONS}/${mine}/again` });
+    assert.equal(status, 202);
+    assert.notEqual(json.id, mine);
+    const again = (await store.records.read(json.id)) ?? assert.fail();
+    assert.deepEqual(
+      [
+        again.submission.language,
+        again.submission.profile,
+        `${again.program.code}`,
+        `${again.program.stdin}`,
+        again.found.key.id,
+      ],
+      ["c", "judge", "é", "\u0000", playgroundKeyId(accountId)],
+    );
+    assert.equal((await run()).status, 202);
+  });
+});
+
+test("a program is held to what holds for every client, and told the same", async (t) => {
+  const { run, engine } = await playing(t);
+  for (const [changes, status, error] of [
+    [{ code: "" }, 400, /code must not be empty/],
+    [{ code: "x".repeat(65_537) }, 400, /at most 65536 bytes/],
+    [{ stdin: "x".repeat(262_145) }, 400, /at most 262144 bytes/],
+    [{ language: "cobol" }, 400, /unsupported language: "cobol"/],
+    [{ profile: "root" }, 400, /profile must be judge or agent/],
+    [{ webhook: "x" }, 400, /configured on the project/],
+    [{ accountId: undefined }, 400, /accountId/],
+    [{ accountId: "nobody's" }, 404, /not yours/],
+  ] as const) {
+    const reply = await run(changes);
+    assert.equal(reply.status, status, JSON.stringify(changes).slice(0, 60));
+    assert.match(reply.json.error, error);
+  }
+  engine.languages = [];
+  const unproven = await run();
+  assert.deepEqual([unproven.status, unproven.headers["retry-after"]], [503, "2"]);
+});
+
+test("an administrator cannot make a playground of an account that is not there", async (t) => {
+  const running = await playing(t);
+  const ada = await signedIn(running, "ada@example.com", "administrator");
+  const body = { accountId: "x", language: "c", code: "x", stdin: "", profile: "judge" };
+  assert.equal((await ada.ask({ method: "POST", path: SUBMISSIONS, body })).status, 404);
+  assert.equal(
+    (await ada.ask({ method: "POST", path: SUBMISSIONS, body: { ...body, accountId: running.accountId } })).status,
+    202,
+  );
+});
+
+test("the playground has a quota, a queue that may be full, and an end when its key is revoked", async (t) => {
+  const { run, store, accountId } = await playing(t, undefined, { maxPending: 2 });
+  assert.deepEqual([(await run()).status, (await run()).status], [202, 202]);
+  const full = await run();
+  assert.deepEqual([full.status, full.json.error], [503, "queue full, try again later"]);
+  await runPending(store);
+  const limits = { concurrency: null, profiles: ["judge"], defaultProfile: "judge" } as const;
+  await store.keys.update(playgroundKeyId(accountId), { ...limits, requestsPerMinute: 4 }, "test");
+  const forbidden = await run();
+  assert.deepEqual([forbidden.status, forbidden.json.error], [403, "this API key may not use the profile agent"]);
+  const over = await run({ profile: "judge" });
+  assert.deepEqual([over.status, over.json.error, over.headers["retry-after"]], [429, "API key quota exceeded", "60"]);
+  await store.keys.revoke(playgroundKeyId(accountId), "test");
+  const closed = await run();
+  assert.deepEqual(
+    [closed.status, closed.json.error],
+    [403, "the playground of this account is closed: its key was revoked"],
+  );
+});
