@@ -8,8 +8,8 @@ export interface Piece {
   readonly control?: string;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/** Controls, characters that only format others, and separators that no editor counts as lines. */
+const CONTROL = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\t\n]]/gv;
 
 /** The first 32, as everybody who writes of them calls them. */
 const NAMES =
@@ -21,10 +21,10 @@ export function harmless(text: string): Piece[] {
   let from = 0;
   for (const { index, 0: found } of text.matchAll(CONTROL)) {
     if (index > from) pieces.push({ text: text.slice(from, index) });
-    const code = found.charCodeAt(0);
+    const code = found.codePointAt(0) ?? 0;
     const control = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
     pieces.push({ text: NAMED.get(code) ?? control, control });
-    from = index + 1;
+    from = index + found.length;
   }
   if (from < text.length) pieces.push({ text: text.slice(from) });
   return pieces;
