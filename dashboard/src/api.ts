@@ -70,7 +70,7 @@ export const change = {
   makeAccount: (body: A.NewAccount) => send<A.Account>("POST", "/accounts", body),
   submit: (body: A.NewSubmission) => send<A.Accepted>("POST", "/submissions", body),
   again: (id: string) => send<A.Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
-  account: (id: string, body: Partial<A.NewAccount>) => send<A.Account>("PATCH", `/accounts/${id}`, body),
+  account: (id: string, body: A.AccountChanges) => send<A.Account>("PATCH", `/accounts/${id}`, body),
 };
 
 function question<T>(path: string, parameters: Parameters = {}) {

@@ -17,6 +17,7 @@ export async function inside(t: TestContext): Promise<Inside> {
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;
+  page.setDefaultTimeout(15_000);
   const [name = "", value = ""] = club.ada.person.cookie.split("=");
   await page.context().addCookies([{ name, value, url: origin, secure: true, httpOnly: true }]);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin });

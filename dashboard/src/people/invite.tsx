@@ -8,7 +8,7 @@ import { usePerson } from "../session.ts";
 import { OneTimeLink } from "./one-time-link.tsx";
 
 export function Invite({ onClose }: { onClose: () => void }) {
-  const { administrator, accounts } = usePerson();
+  const { accounts } = usePerson();
   const [everything, setEverything] = useState(false);
   const inviting = useDoing(change.invite);
   if (inviting.data) return <OneTimeLink link={inviting.data} title="The invitation is made" onClose={onClose} />;
@@ -28,13 +28,11 @@ export function Invite({ onClose }: { onClose: () => void }) {
         }
       >
         <TextInput label="E-mail" name="email" type="email" required data-autofocus />
-        {administrator && (
-          <Checkbox
-            label="As an administrator, who sees and changes everything"
-            checked={everything}
-            onChange={({ currentTarget }) => setEverything(currentTarget.checked)}
-          />
-        )}
+        <Checkbox
+          label="As an administrator, who sees and changes everything"
+          checked={everything}
+          onChange={({ currentTarget }) => setEverything(currentTarget.checked)}
+        />
         {!everything && (
           <NativeSelect
             label="Account that they will see"

@@ -45,21 +45,22 @@ const INVITED: readonly Column<Invited>[] = [
   { head: "For", cell: ({ kind }) => (kind === "reset" ? "a new password" : "an invitation") },
   { head: "Will see", cell: ({ administrator, account }) => (administrator ? "everything" : (account ?? "as before")) },
   { head: "Ends", cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
-  {
-    head: "Actions",
-    headUnseen: true,
-    cell: ({ id, email }) => (
-      <Confirm
-        label="Withdraw"
-        title={`Withdraw the link of ${email}?`}
-        act={() => change.withdraw(id)}
-        said="The link is withdrawn."
-      >
-        Whoever has it finds that it is no longer there. Another can be made.
-      </Confirm>
-    ),
-  },
 ];
+
+const WITHDRAW: Column<Invited> = {
+  head: "Actions",
+  headUnseen: true,
+  cell: ({ id, email }) => (
+    <Confirm
+      label="Withdraw"
+      title={`Withdraw the link of ${email}?`}
+      act={() => change.withdraw(id)}
+      said="The link is withdrawn."
+    >
+      Whoever has it finds that it is no longer there. Another can be made.
+    </Confirm>
+  ),
+};
 
 export function MembersPage() {
   const { administrator } = usePerson();
@@ -70,9 +71,11 @@ export function MembersPage() {
       title="Members"
       lead="People who sign in here. Members see what belongs to their accounts; administrators see and change everything."
       actions={
-        <Button leftSection={<Icon name="plus" />} onClick={open}>
-          Invite somebody
-        </Button>
+        administrator && (
+          <Button leftSection={<Icon name="plus" />} onClick={open}>
+            Invite somebody
+          </Button>
+        )
       }
     >
       <Answered of={members} waiting={<RowsWaiting />}>
@@ -91,7 +94,12 @@ export function MembersPage() {
             )}
             {invited.length > 0 && (
               <Section title="Links that nobody has used yet">
-                <Rows caption="Links that nobody has used yet" columns={INVITED} rows={invited} of={({ id }) => id} />
+                <Rows
+                  caption="Links that nobody has used yet"
+                  columns={administrator ? [...INVITED, WITHDRAW] : INVITED}
+                  rows={invited}
+                  of={({ id }) => id}
+                />
               </Section>
             )}
           </>

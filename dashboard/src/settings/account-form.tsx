@@ -14,8 +14,9 @@ interface Props {
 export function AccountForm({ of, tiers, onClose }: Props) {
   const saving = useDoing(
     (form: FormData) => {
-      const tier = text(form, "tier");
-      return of ? change.account(of.id, { tier }) : change.makeAccount({ name: text(form, "name"), tier });
+      const [name, tier] = [text(form, "name"), text(form, "tier")];
+      if (!of) return change.makeAccount({ name, tier });
+      return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
     },
     { said: ({ name }) => `Account ${name} is as you said.`, done: onClose },
   );
@@ -28,7 +29,7 @@ export function AccountForm({ of, tiers, onClose }: Props) {
         onCancel={onClose}
         onSubmit={(form) => saving.mutate(form)}
       >
-        {!of && <TextInput label="Name" name="name" required data-autofocus maxLength={100} />}
+        <TextInput label="Name" name="name" required data-autofocus maxLength={100} defaultValue={of?.name ?? ""} />
         <NativeSelect
           label="Tier"
           description="What its keys may do that have no limits of their own"

@@ -1,0 +1,65 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { AxeResults } from "axe-core";
+import { chromium, type Page } from "playwright-core";
+
+const SWITCHES = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+export interface Visitor {
+  readonly page: Page;
+  /** Every address that was asked for, whether or not there was an answer. */
+  readonly asked: string[];
+  /** What the browser complained of; what its policy forbade is among it. */
+  readonly complaints: string[];
+}
+
+/** Debian's browser, with one page. */
+export async function visit(t: TestContext): Promise<Visitor> {
+  const profile = mkdtempSync(join(tmpdir(), "assay-browser-"));
+  const browser = await chromium.launchPersistentContext(profile, {
+    executablePath: "/usr/bin/chromium",
+    args: SWITCHES,
+    headless: true,
+    // The certificate is not the subject here.
+    ignoreHTTPSErrors: true,
+    viewport: { width: 1280, height: 900 },
+    colorScheme: "light",
+  });
+  t.after(async () => {
+    await browser.close();
+    rmSync(profile, { recursive: true });
+  });
+  const asked: string[] = [];
+  const complaints: string[] = [];
+  browser.on("request", (request) => asked.push(request.url()));
+  const page = await browser.newPage();
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  return { page, asked, complaints };
+}
+
+/** What axe finds in the page as it is. @param rules those alone, for what only they can find. */
+export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
+  await page.evaluate(AXE);
+  const results: AxeResults = await page.evaluate(
+    (only) =>
+      (globalThis as unknown as { axe: { run: (options: object) => Promise<AxeResults> } }).axe.run(
+        only ? { runOnly: { type: "rule", values: only } } : {},
+      ),
+    rules && [...rules],
+  );
+  return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+}

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firstLink } from "../../src/admin/people.ts";
+import { runPending, startHttp } from "../http/running.ts";
+import { violations, visit } from "./browser.ts";
+import { buildDashboard } from "./built.ts";
+
+const PASSWORD = "a long sentence that nobody guesses";
+const PLACES = [
+  "Overview",
+  "Projects",
+  "API keys",
+  "Webhooks",
+  "Languages",
+  "Nodes",
+  "Members",
+  "Audit trail",
+  "Settings",
+];
+const PHONE = { width: 390, height: 844 };
+const DESK = { width: 1280, height: 900 };
+
+test("the dashboard, from the first link to the end of a session", async (t) => {
+  const running = await startHttp(t, { dashboardDir: buildDashboard() });
+  const { store, port, submit } = running;
+  const origin = `https://127.0.0.1:${port}`;
+  const { page, asked, complaints } = await visit(t);
+  const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+  const settled = async () => {
+    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+  };
+  const go = async (name: string) => {
+    await page.getByRole("link", { name, exact: true }).click();
+    await heading(name);
+    await settled();
+  };
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+
+  await t.test("the one-time link makes the first administrator, and works once", async () => {
+    const { url } = await firstLink(store, { origin, actor: "test" });
+    await page.goto(url);
+    await heading("The first administrator");
+    assert.deepEqual(await violations(page), []);
+    await page.getByLabel("E-mail").fill("root@example.com");
+    await page.getByLabel("Your name").fill("Root");
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await button("Begin").click();
+    await heading("Overview");
+    assert.deepEqual(complaints, []);
+    assert.ok(!asked.some((address) => new URL(address).hash !== ""), "the token is in no request but the API's own");
+    await page.goto("about:blank");
+    await page.goto(url);
+    await heading("This link does not work");
+    assert.deepEqual(
+      complaints.splice(0).map((text) => /status of (\d+)/.exec(text)?.[1]),
+      ["404"],
+    );
+    await page.goto(`${origin}/dashboard/`);
+  });
+
+  await t.test("a project and a key are made; the key is shown once and opens the API", async () => {
+    await go("Projects");
+    await button("New project").click();
+    await page.getByRole("textbox", { name: "Name" }).fill("shop");
+    await button("Make it").click();
+    await page.getByRole("link", { name: "shop", exact: true }).click();
+    await heading("shop");
+    await button("New key").click();
+    await page.getByRole("textbox", { name: "Name" }).fill("grader");
+    assert.deepEqual(await violations(page), []);
+    await button("Make it").click();
+    await button("I have kept it").waitFor();
+    const secret =
+      (await page
+        .getByRole("dialog")
+        .getByText(/^assay_live_/)
+        .textContent()) ?? "";
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press("Escape");
+    assert.equal(await button("I have kept it").count(), 1, "only its button closes it");
+    await button("I have kept it").click();
+    assert.equal((await submit(undefined, { key: secret })).status, 202);
+    await runPending(store);
+    await page.getByRole("row").filter({ hasText: "grader" }).getByText("1 of 60").waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+  });
+
+  await t.test("an endpoint is made, and a URL that may not be called is refused in words", async () => {
+    await go("Webhooks");
+    await button("New endpoint").click();
+    await page.getByLabel("URL").fill("https://169.254.169.254/hook");
+    await button("Make it").click();
+    await page.getByRole("alert").waitFor();
+    assert.deepEqual(
+      complaints.splice(0).map((text) => /status of (\d+)/.exec(text)?.[1]),
+      ["422"],
+    );
+    assert.deepEqual(await violations(page), []);
+    await page.getByLabel("URL").fill("https://192.0.2.1/hook");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.getByRole("dialog").count(), 0);
+  });
+
+  await t.test("what is destroyed is told first, and done by its own button alone", async () => {
+    await go("API keys");
+    await button("What to do with grader").click();
+    assert.deepEqual(await violations(page), []);
+    await page.getByRole("menuitem", { name: "Revoke" }).click();
+    await page.getByRole("dialog", { name: "Revoke grader?" }).getByText("nothing brings the key back").waitFor();
+    await button("Cancel").click();
+    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, true);
+    await button("What to do with grader").click();
+    await page.getByRole("menuitem", { name: "Revoke" }).click();
+    await button("Revoke").click();
+    await page.getByText("grader is revoked.").waitFor();
+    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, false);
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    await t.test(`every page, ${scheme}: axe finds nothing, and a phone needs no scrolling sideways`, async () => {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const name of [...PLACES, "My profile"]) {
+        if (name === "My profile") {
+          await button("Root").click();
+          await page.getByRole("menuitem", { name }).click();
+          await heading(name);
+        } else await go(name);
+        // Structure is the same in both; only colours differ.
+        assert.deepEqual(await violations(page, scheme === "dark" ? ["color-contrast"] : undefined), [], name);
+        await page.setViewportSize(PHONE);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${name} is ${wide} pixels too wide for a phone`);
+        await page.setViewportSize(DESK);
+      }
+      assert.deepEqual(complaints, []);
+    });
+  }
+
+  await t.test("by keyboard: the first key leads to the content, a dialog gives the focus back", async () => {
+    await page.goto(`${origin}/dashboard/projects`);
+    await heading("Projects");
+    await page.keyboard.press("Tab");
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
+    assert.equal(await focused(), "Skip to the content");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
+    await button("New project").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "New project" }).waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("name")), "name");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.equal(await focused(), "New project");
+    await go("Members");
+    const menu = button("What to do with Root");
+    await menu.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "What Root sees" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.ok(await menu.evaluate((element) => element === document.activeElement));
+  });
+
+  await t.test("a session that ended leads to the sign-in, and back to the same page", async () => {
+    await page.context().clearCookies();
+    await page.getByRole("link", { name: "Members", exact: true }).click();
+    await heading("Sign in");
+    assert.deepEqual(await violations(page), []);
+    await page.getByLabel("E-mail").fill("root@example.com");
+    await page.getByRole("textbox", { name: "Password" }).fill("not this one, surely");
+    await button("Sign in").click();
+    await page.getByRole("alert").waitFor();
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await button("Sign in").click();
+    await heading("Members");
+    assert.ok(complaints.splice(0).every((text) => text.includes("status of 401")));
+  });
+
+  await t.test("what is not there says so", async () => {
+    await page.goto(`${origin}/dashboard/projects/nowhere`);
+    await heading("Nothing is here");
+    await page.goto(`${origin}/dashboard/no-such-page`);
+    await heading("Nothing is here");
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("nothing was asked of anybody else", () => {
+    assert.ok(asked.length > 50);
+    const others = asked.filter((address) => !address.startsWith(`${origin}/`) && address !== "about:blank");
+    assert.deepEqual(others, []);
+  });
+});
