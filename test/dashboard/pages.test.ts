@@ -27,7 +27,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   const { page, asked, complaints } = await visit(t);
   const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   const settled = async () => {
-    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+    await page.waitForFunction("document.querySelectorAll('[aria-busy=true]').length === 0");
   };
   const go = async (name: string) => {
     await page.getByRole("link", { name, exact: true }).click();
@@ -128,7 +128,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
         // Structure is the same in both; only colours differ.
         assert.deepEqual(await violations(page, scheme === "dark" ? ["color-contrast"] : undefined), [], name);
         await page.setViewportSize(PHONE);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        const wide = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
         assert.ok(wide <= 0, `${name} is ${wide} pixels too wide for a phone`);
         await page.setViewportSize(DESK);
       }
@@ -140,27 +140,26 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await page.goto(`${origin}/dashboard/projects`);
     await heading("Projects");
     await page.keyboard.press("Tab");
-    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-    assert.equal(await focused(), "Skip to the content");
+    const focused = (what: string) => page.evaluate(`document.activeElement?.${what}`);
+    assert.equal(await focused("textContent"), "Skip to the content");
     await page.keyboard.press("Enter");
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
+    assert.equal(await focused("id"), "main");
     await button("New project").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "New project" }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("name")), "name");
+    assert.equal(await focused("name"), "name");
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.equal(await focused(), "New project");
+    assert.equal(await focused("textContent"), "New project");
     await go("Members");
-    const menu = button("What to do with Root");
-    await menu.focus();
+    await button("What to do with Root").focus();
     await page.keyboard.press("Enter");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "What Root sees" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.ok(await menu.evaluate((element) => element === document.activeElement));
+    assert.equal(await focused("ariaLabel"), "What to do with Root");
   });
 
   await t.test("a session that ended leads to the sign-in, and back to the same page", async () => {
