@@ -9,6 +9,8 @@ export interface Inside extends Visitor {
   /** Opens a page of the dashboard, and waits until all of it is there. */
   readonly go: (path: string) => Promise<void>;
   readonly settled: () => Promise<void>;
+  /** What was copied last. */
+  readonly clipboard: () => Promise<string>;
 }
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
@@ -17,17 +19,15 @@ export async function inside(t: TestContext): Promise<Inside> {
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;
-  page.setDefaultTimeout(15_000);
   const [name = "", value = ""] = club.ada.person.cookie.split("=");
   await page.context().addCookies([{ name, value, url: origin, secure: true, httpOnly: true }]);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin });
-  const settled = async () => {
-    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
-  };
+  const settled = () => page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
   const go = async (path: string) => {
     await page.goto(`${origin}/dashboard${path}`);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await settled();
   };
-  return { ...visitor, club, origin, go, settled };
+  const clipboard = () => page.evaluate<string>("navigator.clipboard.readText()");
+  return { ...visitor, club, origin, go, settled, clipboard };
 }

@@ -8,7 +8,17 @@ import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
 import { LOOKS } from "./looks.ts";
 
+/** Typing over a selection: Chromium would give the text the style of what was there, as an attribute that the policy forbids. */
+const TYPED_OVER = EditorView.domEventHandlers({
+  beforeinput({ inputType, data }, view) {
+    if (inputType !== "insertText" || data === null || view.composing || view.state.selection.main.empty) return false;
+    view.dispatch(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 const WRITABLE: Extension = [
+  TYPED_OVER,
   history(),
   indentOnInput(),
   highlightActiveLine(),

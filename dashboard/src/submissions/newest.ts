@@ -45,7 +45,7 @@ export function useNewest(search: Search) {
   const show = useCallback(() => {
     if (looked) queries.setQueryData<List>(key, (shown) => shown && withNew(shown, looked.first));
   }, [queries, key, looked]);
-  return { list, unseen: unseen.length, isWhole: unseen.length < (looked?.first.submissions.length ?? 0), show };
+  return { list, unseen: unseen.length, isWhole: !looked || !leavesAGap(unseen, looked.first), show };
 }
 
 function idsIn(list: List): Set<string> {
@@ -72,10 +72,14 @@ function withChanges(list: List, rows: readonly SubmissionRow[]): List {
   return { ...list, pages };
 }
 
-/** Where nothing of the newest part is known, something may lie between it and the list: that begins anew. */
+/** Where nothing of the newest part is known, and it is not all there is, something may lie between it and the list. */
+function leavesAGap(news: readonly SubmissionRow[], first: Submissions): boolean {
+  return news.length === first.submissions.length && first.next !== null;
+}
+
 function withNew(list: List, first: Submissions): List {
   const news = newIn(list, first);
   const [top, ...rest] = list.pages;
-  if (!top || news.length === first.submissions.length) return { pages: [first], pageParams: [undefined] };
+  if (!top || leavesAGap(news, first)) return { pages: [first], pageParams: [undefined] };
   return { ...list, pages: [{ ...top, submissions: [...news, ...top.submissions] }, ...rest] };
 }
