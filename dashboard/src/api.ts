@@ -33,12 +33,15 @@ export const asking = {
   languages: () => question<readonly A.Language[]>("/languages"),
   nodes: () => question<readonly A.Node[]>("/nodes"),
   settings: () => question<A.Settings>("/settings"),
+  submission: (id: string) => question<A.SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
 /** Lists that come in parts, by what the part before said is next. */
 export const part = {
   deliveries: (endpoint: string, before?: string) => get<A.Deliveries>("/deliveries", { endpoint, before }),
   audit: (account?: string, before?: string) => get<A.Audit>("/audit", { account, before, limit: 100 }),
+  submissions: (search: Parameters, before?: string) =>
+    get<A.Submissions>("/submissions", { ...search, before, limit: 50 }),
 };
 
 export const change = {
@@ -65,6 +68,8 @@ export const change = {
   replay: (id: string) => send<A.Delivery>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<A.Tier, "name">) => send<A.Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
   makeAccount: (body: A.NewAccount) => send<A.Account>("POST", "/accounts", body),
+  submit: (body: A.NewSubmission) => send<A.Accepted>("POST", "/submissions", body),
+  again: (id: string) => send<A.Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
   account: (id: string, body: A.AccountChanges) => send<A.Account>("PATCH", `/accounts/${id}`, body),
 };
 

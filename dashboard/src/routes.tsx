@@ -12,6 +12,7 @@ import { asking } from "./api.ts";
 import { Broken, Lost } from "./pieces/lost.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
+import { SEARCHED, type Search } from "./submissions/search.ts";
 
 /** All pages. Each is loaded when somebody goes there, or points at a link to it. */
 
@@ -66,8 +67,28 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
 });
 
+const submissions = createRoute({
+  getParentRoute: () => inside,
+  path: "/submissions",
+  validateSearch: (search): Search => texts(search, SEARCHED),
+  component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
+});
+
+const playground = createRoute({
+  getParentRoute: () => inside,
+  path: "/playground",
+  validateSearch: (search): { from?: string | undefined } => texts(search, ["from"]),
+  component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
+});
+
 const pages = [
   overview,
+  submissions,
+  page(
+    "/submissions/$id",
+    lazyRouteComponent(() => import("./submissions/submission-page.tsx"), "SubmissionPage"),
+  ),
+  playground,
   page(
     "/projects",
     lazyRouteComponent(() => import("./projects/projects-page.tsx"), "ProjectsPage"),

@@ -12,7 +12,11 @@ interface Place {
 export const NAVIGATION: readonly { readonly label: string; readonly places: readonly Place[] }[] = [
   {
     label: "Runs",
-    places: [{ icon: "overview", label: "Overview", to: "/" }],
+    places: [
+      { icon: "overview", label: "Overview", to: "/" },
+      { icon: "list", label: "Submissions", to: "/submissions" },
+      { icon: "play", label: "Playground", to: "/playground" },
+    ],
   },
   {
     label: "Access",

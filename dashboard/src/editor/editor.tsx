@@ -1,0 +1,35 @@
+import { lazy, Suspense, useId } from "react";
+import css from "./editor.module.css";
+
+interface Props {
+  readonly text: string;
+  readonly language: string;
+  /** What it is, for those who cannot see it. */
+  readonly label: string;
+  readonly readOnly?: boolean;
+  readonly onChange?: (text: string) => void;
+  /** Ctrl+Enter, or Cmd+Enter. */
+  readonly onRun?: () => void;
+}
+
+/** Loaded when something is to be edited or read, never with the first page. */
+const CodeMirror = lazy(() => import("./code-mirror.tsx"));
+
+/** A program with its colours; without them until the editor is there. */
+export function Editor(props: Props) {
+  const hint = useId();
+  return (
+    <div className={css.editor} data-read-only={props.readOnly || undefined}>
+      <Suspense fallback={<pre className={css.waiting}>{props.text}</pre>}>
+        <CodeMirror {...props} />
+      </Suspense>
+      {!props.readOnly && (
+        <p id={hint} className={css.hint}>
+          Tab indents. To leave with the keyboard, press <kbd>Esc</kbd>, then <kbd>Tab</kbd>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+export type { Props as EditorProps };

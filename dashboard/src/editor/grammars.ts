@@ -1,0 +1,18 @@
+import type { Extension } from "@codemirror/state";
+
+/** How each language is coloured and indented; loaded when one of its programs is shown. */
+const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
+  c: async () => (await import("@codemirror/lang-cpp")).cpp(),
+  cpp: async () => (await import("@codemirror/lang-cpp")).cpp(),
+  go: async () => (await import("@codemirror/lang-go")).go(),
+  java: async () => (await import("@codemirror/lang-java")).java(),
+  javascript: async () => (await import("@codemirror/lang-javascript")).javascript(),
+  python: async () => (await import("@codemirror/lang-python")).python(),
+  rust: async () => (await import("@codemirror/lang-rust")).rust(),
+  typescript: async () => (await import("@codemirror/lang-javascript")).javascript({ typescript: true }),
+};
+
+/** @returns nothing for a language that has no grammar: its programs are plain text. */
+export async function grammarOf(language: string): Promise<Extension> {
+  return (await GRAMMARS[language]?.()) ?? [];
+}

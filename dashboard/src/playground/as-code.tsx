@@ -1,0 +1,35 @@
+import { Button, Tabs } from "@mantine/core";
+import { copy } from "../pieces/copyable.tsx";
+import { Passage } from "../pieces/passage.tsx";
+import css from "./as-code.module.css";
+import type { Draft } from "./draft.ts";
+import { KEY_PLACE, snippets } from "./snippets.ts";
+
+/** The same run by the public API. */
+export function AsCode({ of: run }: { of: Draft }) {
+  const all = snippets(window.location.origin, run);
+  return (
+    <Tabs defaultValue={all[0]?.name ?? null} keepMounted={false}>
+      <Tabs.List aria-label="Ways to ask for it">
+        {all.map(({ name }) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {all.map(({ name, text }) => (
+        <Tabs.Panel key={name} value={name} className={css.panel}>
+          <Passage label={`As ${name}`}>{text}</Passage>
+          <div className={css.below}>
+            <p>
+              Put a key of yours in the place of <code>{KEY_PLACE}</code>.
+            </p>
+            <Button variant="default" size="compact-sm" onClick={() => copy(text, `${name} snippet`)}>
+              {`Copy as ${name}`}
+            </Button>
+          </div>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}

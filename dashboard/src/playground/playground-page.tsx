@@ -1,0 +1,72 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import type { Language, SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import { asking } from "../api.ts";
+import { Answered, Empty } from "../pieces/answered.tsx";
+import { Page } from "../pieces/page.tsx";
+import { usePerson } from "../session.ts";
+import { type Draft, draft, useDraft } from "./draft.ts";
+import { Playground } from "./playground.tsx";
+import { PlaygroundWaiting } from "./waiting.tsx";
+
+const route = getRouteApi("/inside/playground");
+
+/** A program to begin with: what was being written, one of a submission that the address names, or an example. */
+export function PlaygroundPage() {
+  const written = useDraft();
+  const { accounts } = usePerson();
+  const languages = useQuery({ ...asking.languages(), staleTime: 60_000 });
+  const source = useSource(written);
+  return (
+    <Page
+      title="Playground"
+      lead="Write a program, or take an example, hostile ones among them. Run it, and see how it ended and what proves that."
+    >
+      <Answered of={languages} waiting={<PlaygroundWaiting />}>
+        {(all) => {
+          if (all.length === 0) return <Empty title="No language is configured" />;
+          if (accounts.length === 0)
+            return <Empty title="You belong to no account">Runs are counted by one. Ask an administrator.</Empty>;
+          if (!source) return <Playground languages={all} now={written ?? beginning(all)} />;
+          return (
+            <Answered of={source} waiting={<PlaygroundWaiting />}>
+              {() => <PlaygroundWaiting />}
+            </Answered>
+          );
+        }}
+      </Answered>
+    </Page>
+  );
+}
+
+/**
+ * What `?from=ID` names becomes what is being written, once: afterwards the address follows the runs.
+ * @returns the question, until it is answered; null: there is nothing to wait for.
+ */
+function useSource(written: Draft | undefined) {
+  const { from } = route.useSearch();
+  const [taken, setTaken] = useState<string>();
+  const isNeeded = from !== undefined && from !== taken && from !== written?.from;
+  const source = useQuery({ ...asking.submission(from ?? ""), enabled: isNeeded });
+  const { data } = source;
+  useEffect(() => {
+    if (!isNeeded || data?.row.id !== from) return;
+    setTaken(from);
+    draft(continued(data));
+  }, [isNeeded, from, data]);
+  return isNeeded ? source : null;
+}
+
+/** The first language that works, with the first of its programs. */
+function beginning(languages: readonly Language[]): Draft {
+  const language = languages.find(({ available }) => available) ?? languages[0];
+  const [example] = language?.examples ?? [];
+  const { code = "", stdin = "" } = example ?? {};
+  return { language: language?.name ?? "", code, stdin, profile: "judge" };
+}
+
+function continued({ row, code, stdin }: SubmissionDetail): Draft {
+  const profile = row.profile === "agent" ? "agent" : "judge";
+  return { language: row.language, code, stdin, profile, accountId: row.account.id, from: row.id };
+}

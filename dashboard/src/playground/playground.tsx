@@ -1,0 +1,161 @@
+import { Button, NativeSelect, SegmentedControl, Textarea, VisuallyHidden } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useId, useRef } from "react";
+import type { Language } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Editor } from "../editor/editor.tsx";
+import { Empty, Trouble } from "../pieces/answered.tsx";
+import { Icon } from "../pieces/icon.tsx";
+import { useChoiceOfAccounts, usePerson } from "../session.ts";
+import { AsCode } from "./as-code.tsx";
+import { CameOut } from "./came-out.tsx";
+import { type Draft, draft } from "./draft.ts";
+import css from "./playground.module.css";
+
+interface Props {
+  readonly languages: readonly Language[];
+  readonly now: Draft;
+}
+
+export function Playground({ languages, now }: Props) {
+  const navigate = useNavigate();
+  const { accounts } = usePerson();
+  const accountId = now.accountId ?? accounts[0]?.id ?? "";
+  const chosen = languages.find(({ name }) => name === now.language);
+  const result = useRef<HTMLElement>(null);
+  const run = useMutation({
+    mutationFn: () => change.submit({ ...programOf(now), accountId }),
+    onSuccess: ({ id }) => {
+      draft({ ...now, from: id });
+      comeIntoView(result.current);
+      return navigate({ to: "/playground", search: { from: id }, replace: true });
+    },
+  });
+  const write = (part: Partial<Draft>) => draft({ ...now, ...part });
+  const start = () => {
+    if (!run.isPending && now.code !== "") run.mutate();
+  };
+  const profileLabel = useId();
+  const resultLabel = useId();
+  return (
+    <>
+      <div className={css.bar}>
+        <NativeSelect
+          label="Language"
+          value={now.language}
+          onChange={({ currentTarget }) => write(inLanguage(now, languages, currentTarget.value))}
+          data={languages.map(({ name, available }) => ({
+            value: name,
+            label: available ? name : `${name} (not offered)`,
+          }))}
+        />
+        <NativeSelect
+          label="Example"
+          value=""
+          onChange={({ currentTarget }) => {
+            const example = chosen?.examples[Number(currentTarget.value)];
+            if (example) write({ code: example.code, stdin: example.stdin });
+          }}
+          data={[
+            { value: "", label: "Choose one…" },
+            ...(chosen?.examples ?? []).map(({ title, verdict }, i) => ({
+              value: `${i}`,
+              label: `${verdict}: ${title}`,
+            })),
+          ]}
+        />
+        <div>
+          <span id={profileLabel} className={css.label}>
+            Profile
+          </span>
+          <SegmentedControl
+            aria-labelledby={profileLabel}
+            value={now.profile}
+            onChange={(profile) => write({ profile: profile === "agent" ? "agent" : "judge" })}
+            data={["judge", "agent"]}
+          />
+        </div>
+        <AccountOfRun value={accountId} onChange={(id) => write({ accountId: id })} />
+        <Button
+          className={css.run}
+          leftSection={<Icon name="play" />}
+          loading={run.isPending}
+          disabled={now.code === ""}
+          onClick={start}
+        >
+          Run
+        </Button>
+      </div>
+      {run.error && <Trouble text={`Not run: ${run.error.message}.`} />}
+      <div className={css.sides}>
+        <div className={css.program}>
+          <Editor
+            text={now.code}
+            language={now.language}
+            label="Program"
+            onChange={(code) => write({ code })}
+            onRun={start}
+          />
+          <Textarea
+            label="Standard input"
+            value={now.stdin}
+            onChange={({ currentTarget }) => write({ stdin: currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
+            }}
+            rows={4}
+            spellCheck={false}
+            classNames={{ input: css.stdin ?? "" }}
+          />
+        </div>
+        <section ref={result} className={css.result} aria-labelledby={resultLabel}>
+          <VisuallyHidden component="h2" id={resultLabel}>
+            What came out
+          </VisuallyHidden>
+          {now.from ? (
+            <CameOut key={now.from} id={now.from} />
+          ) : (
+            <Empty title="Nothing was run yet">
+              Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here as it comes.
+            </Empty>
+          )}
+        </section>
+        <section className={css.api}>
+          <h2>By the API</h2>
+          <AsCode of={now} />
+        </section>
+      </div>
+    </>
+  );
+}
+
+function AccountOfRun({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+  const accounts = useChoiceOfAccounts();
+  if (accounts.length === 0) return null;
+  return (
+    <NativeSelect
+      label="Account"
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+    />
+  );
+}
+
+function programOf({ language, code, stdin, profile }: Draft) {
+  return { language, code, stdin, profile };
+}
+
+/** Another language, with the same example of it where it was one as it stands; what somebody wrote stays. */
+function inLanguage(now: Draft, languages: readonly Language[], name: string): Partial<Draft> {
+  const examplesOf = (language: string) => languages.find((each) => each.name === language)?.examples ?? [];
+  const title = examplesOf(now.language).find(({ code }) => code === now.code)?.title;
+  const same = examplesOf(name).find((example) => example.title === title);
+  return same && title !== undefined ? { language: name, code: same.code, stdin: same.stdin } : { language: name };
+}
+
+/** Where it stands below the program, nobody would see that anything happens. */
+function comeIntoView(result: HTMLElement | null): void {
+  if (result && result.getBoundingClientRect().top > window.innerHeight / 2) result.scrollIntoView({ block: "start" });
+}

@@ -1,0 +1,68 @@
+import type { NewSubmission } from "../../../src/http/dashboard/answers.ts";
+
+/** A run of the public API, for people to carry elsewhere. Nobody's key is in it: its place is. */
+export const KEY_PLACE = "YOUR_API_KEY";
+
+type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
+
+export interface Snippet {
+  readonly name: string;
+  readonly text: string;
+}
+
+export function snippets(origin: string, { language, code, stdin, profile }: Run): readonly Snippet[] {
+  // Alone of the four, the input may be left out.
+  const body = { language, code, ...(stdin && { stdin }), profile };
+  return [
+    { name: "curl", text: curl(origin, body) },
+    { name: "TypeScript", text: typescript(origin, body) },
+    { name: "Python", text: python(origin, body) },
+  ];
+}
+
+type Body = Readonly<Record<string, string>>;
+
+/** The body is one line that begins with a brace: no line of it can be the word that ends it, and the shell reads nothing in it. */
+function curl(origin: string, body: Body): string {
+  return `curl -sS '${origin}/api/submit?wait=true' \\
+  -H 'X-API-Key: ${KEY_PLACE}' \\
+  -H 'Content-Type: application/json' \\
+  --data-binary @- <<'END'
+${JSON.stringify(body)}
+END
+`;
+}
+
+function typescript(origin: string, body: Body): string {
+  return `const answer = await fetch("${origin}/api/submit?wait=true", {
+  method: "POST",
+  headers: { "X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json" },
+  body: JSON.stringify(${literal(body, "  ")}),
+});
+const record = await answer.json();
+if (!answer.ok) throw new Error(\`\${answer.status}: \${record.error}\`);
+console.log(record.result.verdict, record.output.stdout);
+`;
+}
+
+/** A JSON text of strings is one of Python, too: it knows the same escapes. */
+function python(origin: string, body: Body): string {
+  return `import json
+import urllib.request
+
+request = urllib.request.Request(
+    "${origin}/api/submit?wait=true",
+    method="POST",
+    headers={"X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json"},
+    data=json.dumps(${literal(body, "    ")}).encode(),
+)
+with urllib.request.urlopen(request) as answer:
+    record = json.load(answer)
+print(record["result"]["verdict"], record["output"]["stdout"])
+`;
+}
+
+function literal(body: Body, indent: string): string {
+  const lines = JSON.stringify(body, null, indent).split("\n");
+  return lines.map((line, i) => (i === 0 ? line : indent + line)).join("\n");
+}

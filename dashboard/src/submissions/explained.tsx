@@ -1,0 +1,53 @@
+import type { SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import css from "./explained.module.css";
+import { Told } from "./told.tsx";
+import { Verdict } from "./verdict.tsx";
+
+const OPEN: Readonly<Record<string, string>> = {
+  pending: "It is accepted and waits for a worker. What it writes will appear here.",
+  running: "It runs now, in a box of its own. What it writes appears here.",
+};
+
+/** How it stands, in a line that is also said aloud when it changes. */
+export function Standing({ of: { row, record } }: { of: SubmissionDetail }) {
+  const { exit_code: code, signal, actor } = record.result;
+  return (
+    <p className={css.standing} role="status">
+      <Verdict of={row} />
+      {code !== null && <span>exit code {code}</span>}
+      {signal !== null && <span>signal {signal}</span>}
+      {actor && <span>ended by the {actor}</span>}
+    </p>
+  );
+}
+
+/** The verdict in words, and why it was not one that lies near. */
+export function Explained({ of: { row, record, explanation } }: { of: SubmissionDetail }) {
+  if (!explanation) return <p className={css.text}>{OPEN[row.status]}</p>;
+  const { error_message: message } = record.result;
+  return (
+    <>
+      <h2>{explanation.title}</h2>
+      <p className={css.text}>
+        <Told text={explanation.text} />
+      </p>
+      {message && !explanation.text.includes(message) && (
+        <p className={css.text}>
+          <code>{message}</code>
+        </p>
+      )}
+      {explanation.whyNot.length > 0 && (
+        <dl className={css.why}>
+          {explanation.whyNot.map(({ verdict, text }) => (
+            <div key={verdict}>
+              <dt>Why not {verdict}?</dt>
+              <dd>
+                <Told text={text} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  );
+}

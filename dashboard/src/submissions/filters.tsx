@@ -1,0 +1,104 @@
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useId } from "react";
+import { asking } from "../api.ts";
+import { useChoiceOfAccounts } from "../session.ts";
+import css from "./filters.module.css";
+import { fromLocal, type Search, toLocal } from "./search.ts";
+import { VERDICT_WORDS } from "./verdict.tsx";
+
+const STATUSES = ["pending", "running", "completed", "error"];
+
+interface Props {
+  readonly search: Search;
+  readonly onChange: (search: Search) => void;
+}
+
+/** What to look for. Each field is at once in the address, so that what is found can be sent to somebody. */
+export function Filters({ search, onChange }: Props) {
+  const [isOpen, { toggle }] = useDisclosure();
+  const fields = useId();
+  const accounts = useChoiceOfAccounts();
+  const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
+  const { data: projects } = useQuery({ ...asking.projects(), staleTime: 60_000 });
+  const { data: keys } = useQuery({ ...asking.keys(), staleTime: 60_000 });
+  const set = (name: keyof Search, value: string | undefined) => onChange({ ...search, [name]: value || undefined });
+  const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
+    <NativeSelect
+      label={label}
+      value={search[name] ?? ""}
+      onChange={({ currentTarget }) => set(name, currentTarget.value)}
+      // What the address names stays chosen, whether it is known here or not.
+      data={[{ value: "", label: all }, ...withChosen(options, search[name])]}
+    />
+  );
+  const named = ({ id, name }: { id: string; name: string }): Option => ({ value: id, label: name });
+  const time = (name: "since" | "until", label: string) => (
+    <TextInput
+      label={label}
+      type="datetime-local"
+      value={toLocal(search[name])}
+      onChange={({ currentTarget }) => set(name, fromLocal(currentTarget.value))}
+    />
+  );
+  const inForce = Object.values(search).filter(Boolean).length;
+  return (
+    <>
+      <Button className={css.open} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
+        {inForce === 0 ? "Filter" : `Filter (${inForce} in force)`}
+      </Button>
+      <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label="Filter submissions">
+        {choice(
+          "verdict",
+          "Verdict",
+          "Any",
+          Object.entries(VERDICT_WORDS).map(([value, words]) => ({ value, label: `${value} ${words}` })),
+        )}
+        {choice(
+          "status",
+          "Status",
+          "Any",
+          STATUSES.map((value) => ({ value, label: value })),
+        )}
+        {choice("language", "Language", "Any", languages?.map(({ name }) => ({ value: name, label: name })) ?? [])}
+        {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
+        {choice("project", "Project", "Any", projects?.map(named) ?? [])}
+        {choice("key", "Key", "Any", keys?.map(named) ?? [])}
+        {time("since", "From")}
+        {time("until", "Until")}
+        <form
+          key={search.id}
+          onSubmit={(event) => {
+            event.preventDefault();
+            set("id", String(new FormData(event.currentTarget).get("id")).trim());
+          }}
+        >
+          <TextInput
+            label="Id"
+            name="id"
+            defaultValue={search.id}
+            placeholder="Whole id, then Enter"
+            pattern="\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\s*"
+            title="The whole id of a submission"
+            spellCheck={false}
+            autoComplete="off"
+          />
+        </form>
+        <Button variant="default" disabled={inForce === 0} onClick={() => onChange({})}>
+          Clear
+        </Button>
+      </search>
+    </>
+  );
+}
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+function withChosen(options: readonly Option[], chosen: string | undefined): readonly Option[] {
+  if (!chosen || options.some(({ value }) => value === chosen)) return options;
+  return [...options, { value: chosen, label: chosen }];
+}

@@ -1,0 +1,31 @@
+import { Button } from "@mantine/core";
+import type { SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import { API } from "../api.ts";
+import { copy } from "../pieces/copyable.tsx";
+import { Passage } from "../pieces/passage.tsx";
+import css from "./raw-record.module.css";
+
+/** The record as clients and webhooks receive it. */
+export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
+  const text = JSON.stringify(record, null, 2);
+  return (
+    <details className={css.raw}>
+      <summary>The record, as clients and webhooks receive it</summary>
+      <div className={css.actions}>
+        <Button variant="default" size="compact-sm" onClick={() => copy(text, "record")}>
+          Copy the record
+        </Button>
+        <Button
+          component="a"
+          variant="default"
+          size="compact-sm"
+          href={`${API}/submissions/${row.id}/record`}
+          download={`${row.id}.json`}
+        >
+          Download it
+        </Button>
+      </div>
+      <Passage label="Record">{text}</Passage>
+    </details>
+  );
+}

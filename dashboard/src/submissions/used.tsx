@@ -1,0 +1,39 @@
+import type { Usage } from "../../../src/http/dashboard/answers.ts";
+import { State } from "../pieces/state.tsx";
+import { count, duration, size } from "../pieces/words.ts";
+import css from "./used.module.css";
+
+const NAMES: Readonly<Record<Usage["name"], string>> = {
+  cpu: "CPU time",
+  wall: "Time by the clock",
+  memory: "Memory",
+  processes: "Processes and threads",
+  stdout: "Standard output",
+  stderr: "Standard error",
+};
+
+const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
+  ms: (value) => duration(Math.round(value)),
+  bytes: size,
+  count,
+};
+
+/** Limits of the execute step, and what was used of them. */
+export function Used({ of: usage }: { of: readonly Usage[] }) {
+  return (
+    <ul className={css.used}>
+      {usage.map(({ name, used, limit, unit, met }) => (
+        <li key={name} data-met={met || undefined}>
+          <span className={css.name}>{NAMES[name]}</span>
+          <span className={css.values}>
+            {met && <State tone="bad">limit met</State>} {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
+          </span>
+          {/* For the eye: the words above say as much. */}
+          <span className={css.bar} aria-hidden="true">
+            <span style={{ width: `${100 * Math.min(1, used / limit)}%` }} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
