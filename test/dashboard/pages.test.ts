@@ -154,8 +154,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Members");
     await button("What to do with Root").focus();
     await page.keyboard.press("Enter");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Change what they see" }).press("Enter");
     await page.getByRole("dialog", { name: "What Root sees" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
