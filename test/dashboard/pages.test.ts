@@ -27,7 +27,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   const { page, asked, complaints } = await visit(t);
   const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   const settled = async () => {
-    await page.waitForFunction("document.querySelectorAll('[aria-busy=true]').length === 0");
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
   };
   const go = async (name: string) => {
     await page.getByRole("link", { name, exact: true }).click();
