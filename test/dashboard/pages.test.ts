@@ -27,7 +27,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   const { page, asked, complaints } = await visit(t);
   const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   const settled = async () => {
-    await page.waitForFunction("document.querySelectorAll('[aria-busy=true]').length === 0");
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
   };
   const go = async (name: string) => {
     await page.getByRole("link", { name, exact: true }).click();
@@ -154,8 +154,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Members");
     await button("What to do with Root").focus();
     await page.keyboard.press("Enter");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Change what they see" }).press("Enter");
     await page.getByRole("dialog", { name: "What Root sees" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
