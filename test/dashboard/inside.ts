@@ -8,7 +8,6 @@ export interface Inside extends Visitor {
   readonly origin: string;
   /** Opens a page of the dashboard, and waits until all of it is there. */
   readonly go: (path: string) => Promise<void>;
-  readonly settled: () => Promise<void>;
   /** What was copied last. */
   readonly clipboard: () => Promise<string>;
 }
@@ -29,5 +28,5 @@ export async function inside(t: TestContext): Promise<Inside> {
     await settled();
   };
   const clipboard = () => page.evaluate<string>("navigator.clipboard.readText()");
-  return { ...visitor, club, origin, go, settled, clipboard };
+  return { ...visitor, club, origin, go, clipboard };
 }
