@@ -25,7 +25,8 @@ async function hashOf(store: Store, accountId: string): Promise<string | undefin
 async function make(store: Store, accountId: string, actor: string): Promise<string> {
   const { hash, prefix } = newKey();
   const limits = { requestsPerMinute: null, concurrency: null };
-  const profiles = { profiles: ["judge", "agent"], defaultProfile: "judge" } as const;
+  // Of `agent` more can be had: as for any other key, that is an administrator's to give.
+  const profiles = { profiles: ["judge"], defaultProfile: "judge" } as const;
   const key = { id: playgroundKeyId(accountId), accountId, projectId: null, name: NAME, prefix, hash };
   try {
     await store.keys.add({ ...key, ...limits, ...profiles }, actor);

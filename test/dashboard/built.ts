@@ -5,6 +5,11 @@ import { join } from "node:path";
 
 const root = new URL("../..", import.meta.url).pathname;
 
+/** The page as set-up has built it. Where there was no set-up, one is built. */
+export function builtDashboard(): string {
+  return process.env.ASSAY_TEST_DASHBOARD ?? buildDashboard();
+}
+
 /** Builds the page as set-up does, into a directory that goes with the process. */
 export function buildDashboard(): string {
   const directory = mkdtempSync(join(tmpdir(), "assay-dashboard-"));

@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import { type Club, startClub } from "../http/dashboard/club.ts";
 import { type Visitor, visit } from "./browser.ts";
-import { buildDashboard } from "./built.ts";
+import { builtDashboard } from "./built.ts";
 
 export interface Inside extends Visitor {
   readonly club: Club;
@@ -14,7 +14,7 @@ export interface Inside extends Visitor {
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
 export async function inside(t: TestContext): Promise<Inside> {
-  const club = await startClub(t, { dashboardDir: buildDashboard() });
+  const club = await startClub(t, { dashboardDir: builtDashboard() });
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { firstLink } from "../../src/admin/people.ts";
 import { runPending, startHttp } from "../http/running.ts";
 import { violations, visit } from "./browser.ts";
-import { buildDashboard } from "./built.ts";
+import { builtDashboard } from "./built.ts";
 
 const PASSWORD = "a long sentence that nobody guesses";
 const PLACES = [
@@ -21,7 +21,7 @@ const PHONE = { width: 390, height: 844 };
 const DESK = { width: 1280, height: 900 };
 
 test("the dashboard, from the first link to the end of a session", async (t) => {
-  const running = await startHttp(t, { dashboardDir: buildDashboard() });
+  const running = await startHttp(t, { dashboardDir: builtDashboard() });
   const { store, port, submit } = running;
   const origin = `https://127.0.0.1:${port}`;
   const { page, asked, complaints } = await visit(t);

@@ -70,7 +70,6 @@ test("the playground, from an example to a link that others open", async (t) => 
     await page.getByLabel("Language").selectOption("python");
     await write(WRITTEN);
     await page.getByLabel("Standard input").fill("in\n");
-    await page.getByText("agent", { exact: true }).click();
     await program.click();
     await page.keyboard.press("Control+Enter");
     await result.getByText("waiting").waitFor();
@@ -79,7 +78,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     const { language, profile, id } = claim.submission;
     assert.deepEqual(
       [language, profile, String(claim.program.code), String(claim.program.stdin)],
-      ["python", "agent", WRITTEN, "in\n"],
+      ["python", "judge", WRITTEN, "in\n"],
     );
     await page.waitForURL(`${origin}/dashboard/playground?from=${id}`);
     await store.live.append(claim.lease, 0, [{ stream: "stdout", at: 0, bytes: Buffer.from("as it") }]);
@@ -120,6 +119,7 @@ test("the playground, from an example to a link that others open", async (t) => 
 
   await t.test("the same run by the API is shown as it stands in the editor", async () => {
     const run = { language: "python", code: "print(3)\n", stdin: "in\n", profile: "agent" } as const;
+    await page.getByText("agent", { exact: true }).click();
     for (const { name, text } of snippets(origin, run)) {
       await page.getByRole("tab", { name }).click();
       assert.equal(await page.getByRole("region", { name: `As ${name}` }).textContent(), text);

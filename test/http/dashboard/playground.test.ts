@@ -12,7 +12,7 @@ async function playing(t: TestContext, open?: OpenTemporary, options: Options = 
   const { id: accountId } = await running.store.accounts.ensure("club", "beta", "test");
   const bob = await signedIn(running, "bob@example.com", [accountId]);
   const run = (changes: object = {}) => {
-    const body = { accountId, language: "py", code: "print(1)", stdin: "in", profile: "agent", ...changes };
+    const body = { accountId, language: "py", code: "print(1)", stdin: "in", profile: "judge", ...changes };
     return bob.ask({ method: "POST", path: SUBMISSIONS, body });
   };
   return { ...running, accountId, bob, run };
@@ -37,7 +37,7 @@ onEachEngine((open) => {
         `${program.code}`,
         `${program.stdin}`,
       ],
-      ["python", "agent", accountId, null, "print(1)", "in"],
+      ["python", "judge", accountId, null, "print(1)", "in"],
     );
     assert.deepEqual(found.key, { id: playgroundKeyId(accountId), name: "playground" });
     const keys = (await store.keys.list()).filter((key) => key.accountId === accountId);
@@ -111,6 +111,18 @@ test("an administrator cannot make a playground of an account that is not there"
   );
 });
 
+test("what of the agent profile the playground may use is an administrator's to say, as for any key", async (t) => {
+  const { run, accountId, ...running } = await playing(t);
+  assert.equal((await run()).status, 202);
+  const forbidden = await run({ profile: "agent" });
+  assert.deepEqual([forbidden.status, forbidden.json.error], [403, "this API key may not use the profile agent"]);
+  const ada = await signedIn(running, "ada@example.com", "administrator");
+  const given = { profiles: ["judge", "agent"], defaultProfile: "judge" };
+  const path = `/dashboard/api/keys/${playgroundKeyId(accountId)}`;
+  assert.equal((await ada.ask({ method: "PATCH", path, body: given })).status, 200);
+  assert.equal((await run({ profile: "agent" })).status, 202);
+});
+
 test("the playground has a quota, a queue that may be full, and an end when its key is revoked", async (t) => {
   const { run, store, accountId } = await playing(t, undefined, { maxPending: 2 });
   assert.deepEqual([(await run()).status, (await run()).status], [202, 202]);
@@ -118,10 +130,8 @@ test("the playground has a quota, a queue that may be full, and an end when its 
   assert.deepEqual([full.status, full.json.error], [503, "queue full, try again later"]);
   await runPending(store);
   const limits = { concurrency: null, profiles: ["judge"], defaultProfile: "judge" } as const;
-  await store.keys.update(playgroundKeyId(accountId), { ...limits, requestsPerMinute: 4 }, "test");
-  const forbidden = await run();
-  assert.deepEqual([forbidden.status, forbidden.json.error], [403, "this API key may not use the profile agent"]);
-  const over = await run({ profile: "judge" });
+  await store.keys.update(playgroundKeyId(accountId), { ...limits, requestsPerMinute: 3 }, "test");
+  const over = await run();
   assert.deepEqual([over.status, over.json.error, over.headers["retry-after"]], [429, "API key quota exceeded", "60"]);
   await store.keys.revoke(playgroundKeyId(accountId), "test");
   const closed = await run();
