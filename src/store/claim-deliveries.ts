@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../domain/webhook.ts";
 import type { Abilities } from "./engine.ts";
 import type { DeliveryClaim, DeliveryKind } from "./port.ts";
@@ -42,15 +42,15 @@ export async function claimDue(
   for (const endpoint of await leastServed(trx, request)) due.push(...(await dueOf(trx, endpoint, request)));
   due.sort((a, b) => a.turn - b.turn || Number(a.next_at) - Number(b.next_at) || a.seq - b.seq);
   const chosen = due.slice(0, request.max);
-  const taken = new Set<number>();
+  const taken: Taken[] = [];
   // In one order everywhere: two processes that take the same rows wait for one another, and not in a circle.
   for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
-    if (await take(trx, one, request)) taken.add(one.seq);
+    const row = await take(trx, one, request);
+    if (row) taken.push(row);
   }
-  return await readClaims(
-    trx,
-    chosen.map(({ seq }) => seq).filter((seq) => taken.has(seq)),
-  );
+  const places = new Map(chosen.map(({ seq }, place) => [seq, place]));
+  taken.sort((a, b) => (places.get(a.seq) ?? 0) - (places.get(b.seq) ?? 0));
+  return await toClaims(trx, taken);
 }
 
 /** Further ahead than any delay or lease goes, and than clocks of machines differ that are kept in step. */
@@ -115,21 +115,26 @@ function due(trx: Transaction<Schema>, nowMs: number) {
     .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
 }
 
-/** @returns false when another process, which may have chosen it too, was first; or when it was taken too often. */
-async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueRequest): Promise<boolean> {
+/** What a claim takes of its row. */
+export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "endpoint_id"] as const;
+type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
+
+/** @returns undefined when another process, which may have chosen it too, was first; or when it was taken too often. */
+async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueRequest): Promise<Taken | undefined> {
   const tooOften = fence >= MAX_CLAIMS;
   const reason = `it was interrupted ${MAX_CLAIMS} times`;
   const change = tooOften
     ? { ...OVER, ended_at: request.nowMs, reason }
     : { fence: fence + 1, lease_until: request.leaseUntilMs };
-  const result = await trx
+  const row = await trx
     .updateTable("deliveries")
     .set(change)
     .where("seq", "=", seq)
     .where("fence", "=", fence)
     .where("state", "=", sql.lit("pending"))
+    .returning(TAKEN)
     .executeTakeFirst();
-  return result.numUpdatedRows > 0n && !tooOften;
+  return tooOften ? undefined : row;
 }
 
 /** Ends what is due and will never be sent, and says why. A test may go to an endpoint that is not active yet. */
@@ -152,23 +157,19 @@ async function failUnsendable(trx: Transaction<Schema>, nowMs: number): Promise<
   }
 }
 
-/** In the order of `seqs`. */
-export async function readClaims(trx: Transaction<Schema>, seqs: readonly number[]): Promise<DeliveryClaim[]> {
-  if (seqs.length === 0) return [];
+/** In the order of the rows. */
+export async function toClaims(trx: Transaction<Schema>, taken: readonly Taken[]): Promise<DeliveryClaim[]> {
+  if (taken.length === 0) return [];
+  const ids = [...new Set(taken.map(({ endpoint_id }) => endpoint_id))];
   const rows = await trx
-    .selectFrom("deliveries")
-    .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
-    .select(["seq", "deliveries.id", "fence", "attempts", "kind", "message_id"])
-    .select(["endpoint_id", "url", "secret", "signing"])
-    .where("seq", "in", seqs)
+    .selectFrom("endpoints")
+    .select(["id", "url", "secret", "signing"])
+    .where("id", "in", ids)
     .execute();
-  rows.sort((a, b) => seqs.indexOf(a.seq) - seqs.indexOf(b.seq));
-  return rows.map((row) => ({
-    id: row.id,
-    fence: row.fence,
-    attempt: row.attempts + 1,
-    kind: row.kind as DeliveryKind,
-    messageId: row.message_id,
-    endpoint: { id: row.endpoint_id, url: row.url, secret: row.secret, signing: row.signing as Signing },
-  }));
+  const endpoints = new Map(rows.map((row) => [row.id, { ...row, signing: row.signing as Signing }]));
+  return taken.map(({ id, fence, attempts, kind, message_id, endpoint_id }) => {
+    const endpoint = endpoints.get(endpoint_id);
+    if (!endpoint) throw new Error(`the delivery ${id} has no endpoint`);
+    return { id, fence, attempt: attempts + 1, kind: kind as DeliveryKind, messageId: message_id, endpoint };
+  });
 }

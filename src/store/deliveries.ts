@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Attempt, Next } from "../domain/delivery.ts";
-import { bringNear, claimDue, readClaims } from "./claim-deliveries.ts";
+import { bringNear, claimDue, TAKEN, toClaims } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import type { Engine } from "./engine.ts";
 import { insertDelivery } from "./outbox.ts";
@@ -151,6 +151,6 @@ async function addTest(
   const delivery = { endpoint_id: endpointId, submission_seq: null, message_id, kind: "test", body } as const;
   const lease = { fence: 1, lease_until: nowMs + test.leaseMs };
   const id = await insertDelivery(trx, { ...delivery, created_at: nowMs }, lease);
-  const { seq } = await trx.selectFrom("deliveries").select("seq").where("id", "=", id).executeTakeFirstOrThrow();
-  return (await readClaims(trx, [seq]))[0];
+  const row = await trx.selectFrom("deliveries").select(TAKEN).where("id", "=", id).executeTakeFirstOrThrow();
+  return (await toClaims(trx, [row]))[0];
 }

@@ -16,14 +16,13 @@ export async function listDeliveries(
     .leftJoin("submissions", "submissions.seq", "deliveries.submission_seq")
     .selectAll("deliveries")
     .select(["submissions.id as submission_id", "projects.account_id"])
-    .orderBy("deliveries.seq", "desc")
     .limit(max);
   if (id !== undefined) query = query.where("deliveries.id", "=", id);
-  if (endpointId !== undefined) query = query.where("endpoint_id", "=", endpointId);
+  if (endpointId !== undefined) query = query.where(upTo(endpointId, before)).orderBy("endpoint_id", "desc");
+  else if (before !== undefined) query = query.where("deliveries.seq", "<", before);
   if (submissionId !== undefined) query = query.where("submissions.id", "=", submissionId);
   if (accountIds) query = query.where("projects.account_id", "in", accountIds);
-  if (before !== undefined) query = query.where("deliveries.seq", "<", before);
-  const rows = await query.execute();
+  const rows = await query.orderBy("deliveries.seq", "desc").execute();
   const attempts = await attemptsOf(
     db,
     rows.map(({ seq }) => seq),
@@ -43,6 +42,12 @@ export async function listDeliveries(
     reason: row.reason,
     attempts: attempts.get(row.seq) ?? [],
   }));
+}
+
+/** As pairs, and sorted by pairs: so no plan can go by the numbers alone, through what is everybody's. */
+function upTo(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
+  return sql<boolean>`(endpoint_id, deliveries.seq) >= (${endpointId}, 0)
+    and (endpoint_id, deliveries.seq) < (${endpointId}, ${before})`;
 }
 
 /** How many of an endpoint's deliveries count as its newest. */

@@ -138,7 +138,7 @@ export async function addKey(
 /** Puts one submission of a key into the queue. */
 export async function enqueue(
   store: Store,
-  key: { keyId: string; accountId: string },
+  key: { keyId: string; accountId: string; projectId?: string | null },
   options: Partial<SubmitRequest> & {
     idempotencyKey?: string;
     maxPending?: number;
@@ -156,8 +156,8 @@ export async function enqueue(
   const submission = newSubmission(
     request,
     {
-      ...key,
       projectId: null,
+      ...key,
       requestsPerMinute: 60,
       concurrency: 10,
       profiles: ["judge", "agent"],
