@@ -51,8 +51,20 @@ export async function visit(t: TestContext): Promise<Visitor> {
   return { page, asked, complaints };
 }
 
-/** What axe finds in the page as it is. @param rules those alone, for what only they can find. */
+/** What fades in has the colours of neither before nor after; what moves for ever is not waited for. */
+const AT_REST = `(async () => {
+  for (;;) {
+    await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+    const moving = document.getAnimations().filter(({ playState, effect }) =>
+      playState === "running" && Number.isFinite(effect?.getComputedTiming().endTime));
+    if (moving.length === 0) return;
+    await Promise.allSettled(moving.map(({ finished }) => finished));
+  }
+})()`;
+
+/** What axe finds in the page when nothing moves. @param rules those alone, for what only they can find. */
 export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
+  await page.evaluate(AT_REST);
   await page.evaluate(AXE);
   const results: AxeResults = await page.evaluate(
     (only) =>
