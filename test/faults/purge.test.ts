@@ -8,7 +8,7 @@ import type { Ledger } from "./ledger.ts";
 import { type Kind, place } from "./places.ts";
 import type { RealServe } from "./real-serve.ts";
 
-const RECORDS = TOO_LONG ? 3_000 : 20_000;
+const RECORDS = TOO_LONG ? 5_000 : 20_000;
 const CLIENTS = 4;
 const SAMPLES = 60;
 /** Of the purge as much as goes on in this time is looked at. */
