@@ -1,9 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Connection } from "./connection.ts";
-
-/** What is asked for each submission, in the words of the rows. */
-export type Mix = "submit" | "wait" | "poll";
+import type { Mix } from "./mixes.ts";
 
 export interface Plan {
   readonly ports: readonly number[];

@@ -7,6 +7,7 @@ import { type Bare, barePython } from "./bare.ts";
 import { type BenchDatabase, makeDatabase } from "./database.ts";
 import type { Plan } from "./generator.ts";
 import { digits, type Loaded, measure, type Target } from "./measure.ts";
+import type { Mix } from "./mixes.ts";
 import { cpuOf, peakBytes, sharedFairlyBytes, tree } from "./processes.ts";
 import { seed } from "./seed.ts";
 import {
@@ -28,6 +29,7 @@ export interface Options {
   readonly database?: string | undefined;
   readonly seconds: number;
   readonly keys: readonly number[];
+  readonly mixes: readonly Mix[];
   readonly records: readonly number[];
   /** Services that share one PostgreSQL database, with the sandbox that runs nothing. */
   readonly services: readonly number[];
@@ -203,15 +205,16 @@ class Bench {
     this.#rows.stored.push({ ...stored, bytesPerRecord: digits(bytes / (this.#records - from)) });
   }
 
-  /** Every mix in closed loops with each number of keys, and those of one request also at a fixed rate. */
+  /** In closed loops, waiting with each number of keys, and each other mix; and those of one request also at a fixed rate. */
   async #loads(target: Target, keys: readonly number[]): Promise<void> {
     await this.#warm(target.services);
     for (const amount of keys) {
       const { perSecond } = await this.#closed(target, amount, "wait");
       if (amount !== keys[0]) continue;
-      await this.#closed(target, amount, "poll");
-      await this.#closed(target, amount, "submit");
+      const { mixes } = this.#options;
+      for (const mix of ["poll", "submit"] as const) if (mixes.includes(mix)) await this.#closed(target, amount, mix);
       for (const mix of ["wait", "submit"] as const) {
+        if (!mixes.includes(mix)) continue;
         const loop = { perSecond: Math.max(1, Math.round(perSecond * OPEN_SHARE)), connections: CONNECTIONS };
         await this.#loaded(target, amount, mix, loop);
       }

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { languageRows } from "../../bench/languages.ts";
 import { launcherRows } from "../../bench/launcher.ts";
+import { MIXES, type Mix } from "../../bench/load/mixes.ts";
 import { wholeTable } from "../../bench/load/tables.ts";
 import { measureWhole } from "../../bench/load/whole.ts";
 import { type Row, rowTable } from "../../bench/row.ts";
@@ -34,6 +35,7 @@ interface ServiceFlags extends BenchFlags {
   readonly database?: string;
   readonly seconds: number;
   readonly keys: readonly number[];
+  readonly mixes: readonly Mix[];
   readonly records: readonly number[];
   readonly services: readonly number[];
 }
@@ -46,6 +48,7 @@ function serviceCommand(): Command {
     .option("--database <url>", "a PostgreSQL server; databases are made on it and removed")
     .option("--seconds <number>", "of each load", wholeNumber, 5)
     .option("--keys <numbers>", "keys that submit", wholeNumbers, [10, 100])
+    .option("--mixes <names>", "wait, poll, submit, or some of them; wait always is", mixList, [...MIXES])
     .option("--records <numbers>", "records that are stored already", wholeNumbers, [0, 1_000_000])
     .option("--services <numbers>", "services that share the PostgreSQL database", wholeNumbers, [2, 4])
     .action(async (_: unknown, command: Command) => {
@@ -63,6 +66,14 @@ async function bench(flags: BenchFlags): Promise<void> {
     ...(await languageRows(flags, flags.launcherSocket, Math.max(3, Math.round(flags.runs / 10)))),
   ];
   process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${rowTable(rows)}\n`);
+}
+
+function mixList(text: string): Mix[] {
+  return text.split(",").map((name) => {
+    const mix = MIXES.find((one) => one === name);
+    if (!mix) throw new InvalidArgumentError(`must be some of ${MIXES.join(", ")}`);
+    return mix;
+  });
 }
 
 function wholeNumbers(text: string): number[] {

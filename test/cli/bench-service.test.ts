@@ -89,12 +89,15 @@ async function measured(...args: string[]): Promise<Whole> {
 }
 
 const LOADS = ["wait", "poll", "submit", "wait", "submit"];
+/** What is only submitted fills the queue, and is run before the next load. */
+const FEW = TOO_LONG ? ["--mixes", "wait,poll"] : [];
 
-test("on SQLite: both sandboxes under every load, over the records that were asked for", LIMIT, async () => {
-  const { loaded, stored, idle, pending } = await measured("--seconds", "1", "--records", "300", "--keys", "3");
+test("on SQLite: both sandboxes under each load, over the records that were asked for", LIMIT, async () => {
+  const { loaded, stored, idle, pending } = await measured("--seconds", "1", "--records", "300", "--keys", "3", ...FEW);
+  const loads = TOO_LONG ? ["wait", "poll", "wait"] : LOADS;
   assert.deepEqual(
     loaded.map(({ sandbox, mix }) => `${sandbox} ${mix}`),
-    ["real", "no-op"].flatMap((sandbox) => LOADS.map((mix) => `${sandbox} ${mix}`)),
+    ["real", "no-op"].flatMap((sandbox) => loads.map((mix) => `${sandbox} ${mix}`)),
   );
   for (const { engine, records, keys, cpuMs } of loaded) {
     assert.deepEqual([engine, records, keys, cpuMs.database], ["sqlite", 300, 3, null]);

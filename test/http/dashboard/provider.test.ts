@@ -68,10 +68,7 @@ test("who was invited comes in by the provider, with the name from there, and us
   await running.store.invitations.add({ id: "i", hash: "h", lastsMs: 60_000 }, invitation, "test");
   const reply = await travel({ running, issuer }, { userinfo: { ...ADA, sub: "subject-1" } });
   assert.equal(await whoCame(running, reply), "ada@example.com");
-  assert.deepEqual(
-    (await running.store.people.list()).map(({ name }) => name).toSorted(),
-    ["Ada Lovelace", "root"],
-  );
+  assert.deepEqual((await running.store.people.list()).map(({ name }) => name).toSorted(), ["Ada Lovelace", "root"]);
   assert.deepEqual(await running.store.invitations.list(), []);
 });
 
