@@ -64,7 +64,18 @@ test("what is run is the copy, without the things of git and npm", async () => {
   await fake.run("run");
   const [app = ""] = fake.list("app");
   assert.deepEqual(fake.list(`app/${app}`).toSorted(), [
-    ...["assay", "image", "launcher", "node_modules", "package-lock.json", "package.json", "setup", "src", "test"],
+    ...[
+      "assay",
+      "dashboard",
+      "image",
+      "launcher",
+      "node_modules",
+      "package-lock.json",
+      "package.json",
+      "setup",
+      "src",
+      "test",
+    ],
   ]);
   assert.match(
     readlinkSync(join(fake.data, "app", app, "node_modules")),
