@@ -126,6 +126,7 @@ test("the playground, from an example to a link that others open", async (t) => 
       await button(`Copy as ${name}`).click();
       assert.equal(await clipboard(), text);
     }
+    await page.getByText("judge", { exact: true }).click();
   });
 
   for (const scheme of ["light", "dark"] as const) {
