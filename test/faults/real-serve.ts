@@ -78,8 +78,8 @@ export async function realServe(t: TestContext, settings: Record<string, string>
 }
 
 /**
- * Its data directory has the modules, the image and the launcher of this test run, each by the hash of its sources, so that
- * nothing is downloaded or built; it has two languages.
+ * Its data directory has the modules, the image, the launcher and the dashboard of this test run, each by the hash of its
+ * sources, so that nothing is downloaded or built; it has two languages.
  */
 export function installation(t: TestContext, settings: Record<string, string> = {}): Installation {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
@@ -107,6 +107,7 @@ export function installation(t: TestContext, settings: Record<string, string> = 
     ["modules", hash.toString().trim(), modules],
     ["image", basename(environment("ASSAY_TEST_IMAGE")), environment("ASSAY_TEST_IMAGE")],
     ["launcher", basename(built), built],
+    ["dashboard", basename(environment("ASSAY_TEST_DASHBOARD")), environment("ASSAY_TEST_DASHBOARD")],
   ] as const) {
     mkdirSync(join(data, kind), { recursive: true });
     symlinkSync(target, join(data, kind, name));
