@@ -19,7 +19,7 @@ import { type Installation, installation, type RealCommand, type RealServe } fro
  * `assay test full` submits 10,000 times on each engine and kills 400 times; ASSAY_TEST_SEED repeats what was seen. The
  * clients' view, the receiver's and the database's own are compared at the end.
  */
-const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 50);
+const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 75);
 const KILLS = Math.ceil((SUBMISSIONS * 4) / 100);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const LEASE_MS = 2_000;
