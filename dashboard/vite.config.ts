@@ -4,8 +4,6 @@ import { precompress } from "./build/precompress.ts";
 export default defineConfig({
   base: "/dashboard/",
   plugins: [precompress()],
-  // The service writes the nonce of each answer in its place (src/http/dashboard/files.ts).
-  html: { cspNonce: "ASSAY_NONCE" },
   build: {
     target: "es2024",
     emptyOutDir: true,

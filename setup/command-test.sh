@@ -81,7 +81,7 @@ unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
   ASSAY_TEST_IMAGE ASSAY_TEST_DASHBOARD ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_ARM64
   ASSAY_TEST_PROMTOOL ASSAY_TEST_PATIENCE ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_KILLS ASSAY_TEST_SEED
-  ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_LONG ASSAY_TEST_UML'
+  ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_LONG ASSAY_TEST_UML ASSAY_TEST_SCREENSHOTS'
 
 machine_state >"$instance_dir/before"
 cd "$app" || exit
@@ -110,12 +110,14 @@ plain)
   [ -z "$variants" ] || start_beside "$beside"
   run_machine
   [ -z "$variants" ] || finish_beside "$beside"
+  run_sharing
   ;;
 full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
   : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
   run_machine
+  run_sharing
   here=$status
   for variant in $variants; do
     # Of what fails here already there is nothing more to learn; and an interrupt ends all of it.
@@ -128,7 +130,7 @@ esac
 # Whatever went wrong in here: a run that ran nothing is not a good one.
 [ -n "$taps" ] || fail "no test was run"
 # shellcheck disable=SC2086 # file names of ours
-[ -z "$variants" ] || total $taps
+[ "$taps" = " $instance_dir/tap" ] || total $taps
 
 # After the summary of the tests, only words about what is wrong.
 left=$(leftovers)

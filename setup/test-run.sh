@@ -3,10 +3,22 @@
 # A test that has not ended by then hangs: this run should say so, and go on, rather than wait for ever.
 test_seconds=900
 
+# Tests that mind nobody beside them: one file more of them than there are cores runs at once, because each waits now and then. All
+# others look at the whole machine, or at how long something takes, and have it for themselves.
+sharing='admin/ cli/ dashboard/ deploy/ domain/ faults/live-backup faults/nothing-lost faults/upgrade history/ http/ languages/ metrics/
+  repo/ retention/ setup/ store/ tracing/ verdict/ webhooks/'
+
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/chosen"
   pattern=
-  [ -n "$word" ] || return 0
+  : >"$instance_dir/sharing"
+  if [ -z "$word" ]; then
+    mv "$instance_dir/chosen" "$instance_dir/all"
+    for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
+    grep -f "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/sharing" || true
+    grep -vf "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/chosen" || true
+    return
+  fi
   cp "$instance_dir/chosen" "$instance_dir/all"
   grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen" && return
   # As plain characters, in the regular expression that Node wants. Files that don't hold the word need not be loaded,
@@ -15,9 +27,9 @@ choose_tests() {
   xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
 }
 
-# node_test RUNNER CHOSEN TAP: the tests of the files that CHOSEN lists, and what became of them in TAP.
+# node_test RUNNER CHOSEN TAP [COUNT]: the tests of the files that CHOSEN lists, COUNT files at once, and what became of them in TAP.
 node_test() {
-  test_runner=$1 tap=$3
+  test_runner=$1 tap=$3 at_once=${4-1}
   # File names of the checkout: no blanks in them.
   # shellcheck disable=SC2046
   set -- $(cat "$2")
@@ -25,7 +37,7 @@ node_test() {
   # Of this run alone: another command's set-up sweeps the data directory's own. What Node compiles for one test file, the
   # hundreds of processes after it need not: a tenth of the time. Nobody but root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/ends.ts \
+    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/ends.ts --test-concurrency="$at_once" \
     --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$tap" "$@"
@@ -74,10 +86,17 @@ wait_for() {
   finish_node
 }
 
-# run_machine: every chosen file, here.
+# run_machine: every chosen file that has the machine for itself.
 run_machine() {
   wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
   judge "$instance_dir/tap" "${word:+: none has $word in its file or name}"
+}
+
+# run_sharing: the others.
+run_sharing() {
+  if [ ! -s "$instance_dir/sharing" ] || [ "$interrupted" = yes ]; then return; fi
+  wait_for node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) + 1))
+  judge "$instance_dir/tap-sharing" " of those that share the machine"
 }
 
 # run_variant NAME

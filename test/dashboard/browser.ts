@@ -51,6 +51,12 @@ export async function visit(t: TestContext): Promise<Visitor> {
   return { page, asked, complaints };
 }
 
+/** Keeps how the page looks, as NAME.png, in the directory of ASSAY_TEST_SCREENSHOTS, if there is one: for people to look at. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const directory = process.env.ASSAY_TEST_SCREENSHOTS;
+  if (directory) await page.screenshot({ path: join(directory, `${name}.png`) });
+}
+
 /** What fades in has the colours of neither before nor after; what moves for ever is not waited for. */
 const AT_REST = `(async () => {
   for (;;) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -60,6 +61,31 @@ test("a file that holds something open when its tests are done fails, and the ru
   assert.equal(code, 1);
   assert.match(stdout, /✔ passes/);
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
+});
+
+test("files of rooms that mind nobody run at once, after the others, and one that fails in there fails the run", {
+  skip: availableParallelism() === 1 && "this machine has one core",
+}, async () => {
+  /** Passes when the other one runs, too, and what has the machine for itself is over. */
+  const meets = (mine: string, other: string) => `
+    import { existsSync, writeFileSync } from "node:fs";
+    import { setTimeout as sleep } from "node:timers/promises";
+    test("${mine} meets ${other}", async () => {
+      if (!existsSync("test/apples-over")) throw new Error("too early");
+      writeFileSync("test/${mine}", "");
+      for (let i = 0; i < 200 && !existsSync("test/${other}"); i++) await sleep(50);
+      if (!existsSync("test/${other}")) throw new Error("alone");
+    });`;
+  using fake = checkoutWith({
+    apples: 'import { writeFileSync } from "node:fs"; test("alone", () => writeFileSync("test/apples-over", ""));',
+    "cli/here": meets("here", "there"),
+    "store/there": meets("there", "here"),
+  });
+  const good = await fake.run("test");
+  assert.equal(good.code, 0, good.stdout);
+  assert.match(good.stdout, /tests 3\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
+  fake.write("test/store/bad.test.ts", 'throw new Error("bad");\n');
+  assert.equal((await fake.run("test")).code, 1);
 });
 
 test("where a check fails, no test is run", async () => {

@@ -3,7 +3,7 @@ import { exact, relative } from "./words.ts";
 
 const TICK_MS = 10_000;
 
-let now = Date.now();
+let ticks = 0;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
@@ -11,7 +11,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 function listen(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
-    now = Date.now();
+    ticks++;
     for (const tell of listeners) tell();
   }, TICK_MS);
   return () => {
@@ -24,11 +24,11 @@ function listen(listener: () => void): () => void {
 
 /** A time as people say it; the exact one when they point at it. */
 export function Moment({ at, never = "never" }: { at: string | null; never?: string }) {
-  const seen = useSyncExternalStore(listen, () => now);
+  useSyncExternalStore(listen, () => ticks);
   if (at === null) return <span>{never}</span>;
   return (
     <time dateTime={at} title={exact(at)}>
-      {relative(at, Math.max(seen, Date.now() - TICK_MS))}
+      {relative(at, Date.now())}
     </time>
   );
 }

@@ -9,12 +9,14 @@ const NUMBER = new Intl.NumberFormat("en");
 const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const LONG_AGO_DAYS = 60;
+/** So far the clocks of the service and of the browser may be apart, and what is over is still not said to come. */
+const APART_MS = 10_000;
 
 /** "3 minutes ago", "in 2 days"; the date where days say little. */
 export function relative(at: string, now: number): string {
   const ms = Date.parse(at) - now;
   const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["second", 0];
-  if (unit === "second") return ms > 0 ? "in less than a minute" : "just now";
+  if (unit === "second") return ms > APART_MS ? "in less than a minute" : "just now";
   const count = Math.trunc(ms / size);
   return unit === "day" && Math.abs(count) > LONG_AGO_DAYS ? DAY.format(new Date(at)) : RELATIVE.format(count, unit);
 }
