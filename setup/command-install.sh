@@ -6,6 +6,7 @@ for part in foreground welcome current units; do . "$checkout/setup/$part.sh"; d
 
 exec 3</dev/null
 needs_systemd
+units_see_data
 units_are_ours || fail "$units_dir has the units of another data directory; assay uninstall --data THAT removes them"
 [ ! -e "$settings_file" ] || say "settings: those of $settings_file"
 read_settings

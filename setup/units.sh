@@ -8,6 +8,14 @@ needs_systemd() {
   [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' by what runs it"
 }
 
+# units_see_data: PrivateTmp and ProtectHome hide these places from them.
+units_see_data() {
+  case $data/ in /tmp/* | /var/tmp/* | /home/* | /root/* | /run/user/*)
+    fail "the units see nothing below /tmp, /var/tmp, /home, /root and /run/user: take another data directory than $data"
+    ;;
+  esac
+}
+
 # units_are_ours: no installation of another data directory has them.
 units_are_ours() {
   for unit in $all_units; do

@@ -14,3 +14,8 @@ export function useChoiceOfAccounts(): readonly AccountRef[] {
   const { accounts } = usePerson();
   return accounts.length > 1 ? accounts : [];
 }
+
+/** Goes in as who has just signed in, with a new document: nothing that somebody else saw here before is left in its memory. */
+export function enter(place: string): void {
+  window.location.replace(`/dashboard${place}`);
+}

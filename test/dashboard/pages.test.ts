@@ -166,6 +166,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     // It asks again every few seconds, so it notices by itself.
     await page.getByRole("link", { name: "Nodes", exact: true }).click();
     await heading("Sign in");
+    await page.evaluate("globalThis.memory = 'of who was here'");
     assert.deepEqual(await violations(page), []);
     await page.getByLabel("E-mail").fill("root@example.com");
     await page.getByRole("textbox", { name: "Password" }).fill("not this one, surely");
@@ -174,6 +175,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await button("Sign in").click();
     await heading("Nodes");
+    assert.equal(await page.evaluate("globalThis.memory"), undefined, "somebody else might be here now");
     assert.ok(complaints.splice(0).every((text) => text.includes("status of 401")));
   });
 

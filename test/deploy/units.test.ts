@@ -42,6 +42,18 @@ for (const [role, ownWorker, expected] of [
   });
 }
 
+test("a data directory that no unit would see is refused before anything is set up", () => {
+  const seen = (data: string) => {
+    const script = 'data=$2; . "$1/setup/say.sh"; . "$1/setup/units.sh"; units_see_data';
+    return spawnSync("sh", ["-euc", script, "sh", ROOT, data], { encoding: "utf8" });
+  };
+  for (const data of ["/tmp/a", "/var/tmp/a/b", "/home/somebody/assay", "/root", "/run/user/0/a"]) {
+    const { status, stderr } = seen(data);
+    assert.deepEqual([status, stderr.includes(`take another data directory than ${data}`)], [1, true], data);
+  }
+  for (const data of ["/var/lib/assay", "/srv/home/assay", "/tmpfs"]) assert.equal(seen(data).status, 0, data);
+});
+
 /** In tenths, as `systemd-analyze security` counts with systemd 252: from 0, harmless, to 100, root without a restriction. */
 const EXPOSURE = { "assay-launcher.service": 70, "assay.service": 15, "assay-worker.service": 15 };
 

@@ -1,25 +1,18 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import { API, asking, change } from "../api.ts";
 import { Trouble } from "../pieces/answered.tsx";
+import { enter } from "../session.ts";
 import { Door } from "./door.tsx";
 
 const route = getRouteApi("/sign-in");
 
 export function SignInPage() {
   const { to, refused } = route.useSearch();
-  const navigate = useNavigate();
-  const queries = useQueryClient();
   const { data: session } = useQuery(asking.session());
-  const signIn = useMutation({
-    mutationFn: change.signIn,
-    onSuccess: (next) => {
-      queries.setQueryData(asking.session().queryKey, next);
-      return navigate({ href: placeWithin(to), replace: true });
-    },
-  });
+  const signIn = useMutation({ mutationFn: change.signIn, onSuccess: () => enter(placeWithin(to)) });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -44,7 +37,7 @@ export function SignInPage() {
       <form onSubmit={submit}>
         <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
         <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />
-        <Button type="submit" fullWidth loading={signIn.isPending}>
+        <Button type="submit" fullWidth loading={signIn.isPending || signIn.isSuccess}>
           Sign in
         </Button>
       </form>

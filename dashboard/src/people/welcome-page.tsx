@@ -1,6 +1,6 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useLocation, useNavigate } from "@tanstack/react-router";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import type { Invitation } from "../../../src/http/dashboard/answers.ts";
 import { asking, change } from "../api.ts";
@@ -8,6 +8,7 @@ import { Answered, Trouble } from "../pieces/answered.tsx";
 import { text } from "../pieces/form.tsx";
 import { Moment } from "../pieces/moment.tsx";
 import { RowsWaiting } from "../pieces/rows.tsx";
+import { enter } from "../session.ts";
 import { Door } from "./door.tsx";
 
 const TITLES = { first: "The first administrator", invite: "Welcome", reset: "A new password" } as const;
@@ -44,8 +45,6 @@ export function WelcomePage() {
 }
 
 function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
   const accepting = useMutation({
     mutationFn: (form: FormData) =>
       change.accept(token, {
@@ -53,10 +52,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         name: text(form, "name"),
         password: String(form.get("password")),
       }),
-    onSuccess: (session) => {
-      queries.setQueryData(asking.session().queryKey, session);
-      return navigate({ to: "/", replace: true });
-    },
+    onSuccess: () => enter("/"),
   });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -90,7 +86,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
           required
           withAsterisk={false}
         />
-        <Button type="submit" fullWidth loading={accepting.isPending}>
+        <Button type="submit" fullWidth loading={accepting.isPending || accepting.isSuccess}>
           {kind === "reset" ? "Set the password" : "Begin"}
         </Button>
       </form>
