@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TOO_LONG } from "../engine/long.ts";
+import { freePort } from "../faults/real-serve.ts";
 import { PostgresServer } from "../store/postgres-server.ts";
 import { type ComposeService, composeServices } from "./manifests.ts";
 import { Podman } from "./podman.ts";
@@ -71,7 +72,7 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
     const elsewhere = podman.exec("one", "env", "ASSAY_OPERATOR_LISTEN=127.0.0.1:1", "healthy");
     assert.deepEqual([elsewhere.status, /ECONNREFUSED/.test(elsewhere.stderr)], [1, true], elsewhere.stderr);
     key = podman.ok("exec", "one", "assay", "keys", "create", "--name", "first");
-    assert.match(key, /^assay_live_\w+$/);
+    assert.match(key, /^assay_live_[\w-]+$/);
     for (const [code, verdict, cause] of [
       [FORKS, "PLE", "pids_limit"],
       [HUNGRY, "MLE", "oom_kill"],
@@ -129,12 +130,14 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
     "with PostgreSQL, a service without any privilege and a worker apart run programs together",
     async () => {
       const server = await PostgresServer.start();
-      const port = "18443";
+      const [port = "", ofService = "", ofWorker = ""] = (await Promise.all([freePort(), freePort(), freePort()])).map(
+        String,
+      );
       const shared = { ASSAY_DATABASE: server.url(await server.createDatabase()), ASSAY_WORKERS: "1" };
       const at = (operator: string) => ({ ...shared, ASSAY_OPERATOR_LISTEN: `127.0.0.1:${operator}` });
-      const listen = { ...at("19464"), ASSAY_LISTEN: `127.0.0.1:${port}` };
+      const listen = { ...at(ofService), ASSAY_LISTEN: `127.0.0.1:${port}` };
       podman.start("service", { ...service, environment: { ...service.environment, ...listen } }, "host");
-      podman.start("worker", { ...worker, environment: at("19465") }, "host");
+      podman.start("worker", { ...worker, environment: at(ofWorker) }, "host");
       await healthy(podman, "service", "/live");
       await healthy(podman, "worker");
       await healthy(podman, "service");

@@ -55,9 +55,16 @@ export class Podman {
   readonly place: string;
 
   constructor(t: TestContext) {
-    const { place, tarball } = makeRelease(t);
+    // Node ends what was begun first before what stands on it: here the directory goes last.
+    let removeDirectory = () => {};
+    const { place, tarball } = makeRelease((remove) => {
+      removeDirectory = remove;
+    });
     this.place = place;
-    t.after(() => this.#remove());
+    t.after(() => {
+      this.#remove();
+      removeDirectory();
+    });
     const context = join(place, "context");
     mkdirSync(context);
     execFileSync("mv", [join(place, tarball), context]);

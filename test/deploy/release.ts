@@ -1,17 +1,19 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { TestContext } from "node:test";
 import { environment } from "../launcher/launcher.ts";
 import { ROOT } from "../repo/documents.ts";
 
 export const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** A release of this checkout, for a test's duration: its tarball, in a directory with room for what is made of it. */
-export function makeRelease(t: TestContext): { place: string; tarball: string } {
+/**
+ * A release of this checkout: its tarball, in a directory with room for what is made of it.
+ * @param after is given what removes the directory.
+ */
+export function makeRelease(after: (remove: () => void) => void): { place: string; tarball: string } {
   // No data directory may be above a checkout, and the tests' own is.
   const place = mkdtempSync("/var/tmp/assay-release-");
-  t.after(() => rmSync(place, { recursive: true, force: true }));
+  after(() => rmSync(place, { recursive: true, force: true }));
   const checkout = join(place, "checkout");
   cpSync(ROOT, checkout, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
   const data = dirname(dirname(environment("ASSAY_TEST_IMAGE")));

@@ -212,7 +212,8 @@ function endAll(root: number): void {
     }
 }
 
-function freePort(): Promise<number> {
+/** One that nobody listened at a moment ago. */
+export function freePort(): Promise<number> {
   return new Promise((settle) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const { port } = server.address() as { port: number };
