@@ -138,7 +138,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await fleet.readiness()).ready, true);
     assert.equal(worker.proofs, proofs + 1);
     worker.proof = notReady("broken since");
-    await sleep(1_000);
+    await sleep(1_500); // longer than a proof is good for
     assert.equal((await fleet.readiness()).ready, false);
   });
 
