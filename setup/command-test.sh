@@ -109,8 +109,8 @@ case $test_mode in
 plain)
   [ -z "$variants" ] || start_beside "$beside"
   run_machine
-  [ -z "$variants" ] || finish_beside "$beside"
   run_sharing
+  [ -z "$variants" ] || finish_beside "$beside"
   ;;
 full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"

@@ -11,8 +11,10 @@ import { table } from "./table.ts";
 
 /** No more programs that compute at once than a small machine has cores. */
 const COMPUTING = Math.min(2, availableParallelism());
-/** Those that only wait run beside them, where their compilers don't take the one core that a program has to itself. */
-const BESIDE = COMPUTING > 1;
+/** All languages, unless `assay test` has time for some alone on another kernel; then it says so at its end. */
+const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
+/** Those that only wait run beside them, where their compilers don't take for long the one core that a program has to itself. */
+const BESIDE = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;
 
 /** Of how many pages that a program fills one after the other each mapping consists, about. */
@@ -23,8 +25,6 @@ const languages = ourLanguages();
 let tracepoint: Promise<boolean> | undefined;
 const seen = new Map<Cell["row"], Map<string, string>>();
 
-/** All languages, unless `assay test` has time for some alone on another kernel; then it says so at its end. */
-const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
 for (const name of CHOSEN ?? []) if (!languages.resolve(name)) throw new Error(`there is no language ${name}`);
 const chosen = CELLS.filter(({ language }) => CHOSEN?.includes(language) ?? true);
 const waiting = chosen.filter(({ row }) => row.waits);
