@@ -63,7 +63,8 @@ try {
   await program.parseAsync();
 } catch (error) {
   process.stderr.write(`assay: ${explain(error)}\n`);
-  process.exitCode = 1;
+  // What a service had begun before it failed, such as its worker, must not go on without it.
+  process.exit(1);
 }
 
 /** Older ones crash inside the database driver, without a word about why. */

@@ -55,6 +55,13 @@ test("an address that is taken ends it with a sentence", async (t) => {
   assert.match(second.stderr, /^assay: .*EADDRINUSE.*\n$/);
 });
 
+test("what fails after the worker was begun ends it, too", { timeout: 30_000 }, async (t) => {
+  const nowhere = ["--listen", "127.0.0.1:0", "--dashboard", "/nowhere"];
+  const { code, stderr } = await assay("serve", "--data", dataDirectory(t), ...nowhere);
+  assert.equal(code, 1);
+  assert.match(stderr, /^assay: ENOENT.*\/nowhere'\n$/);
+});
+
 test("it refuses to offer plain HTTP to a network", async (t) => {
   const { code, stderr } = await assay("serve", "--data", dataDirectory(t), "--listen", "0.0.0.0:0", "--plain-http");
   assert.equal(code, 1);
