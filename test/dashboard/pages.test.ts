@@ -4,8 +4,8 @@ import { firstLink } from "../../src/admin/people.ts";
 import { runPending, startHttp } from "../http/running.ts";
 import { violations, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
+import { DESK, handsOn, PASSWORD, PHONE } from "./hands.ts";
 
-const PASSWORD = "a long sentence that nobody guesses";
 const PLACES = [
   "Overview",
   "Projects",
@@ -17,24 +17,13 @@ const PLACES = [
   "Audit trail",
   "Settings",
 ];
-const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1280, height: 900 };
 
 test("the dashboard, from the first link to the end of a session", async (t) => {
   const running = await startHttp(t, { dashboardDir: builtDashboard() });
   const { store, port, submit } = running;
   const origin = `https://127.0.0.1:${port}`;
   const { page, asked, complaints } = await visit(t);
-  const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-  const settled = async () => {
-    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
-  };
-  const go = async (name: string) => {
-    await page.getByRole("link", { name, exact: true }).click();
-    await heading(name);
-    await settled();
-  };
-  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  const { heading, go, button } = handsOn(page);
 
   await t.test("the one-time link makes the first administrator, and works once", async () => {
     const { url } = await firstLink(store, { origin, actor: "test" });

@@ -5,10 +5,9 @@ import { conclude } from "../../src/verdict/conclude.ts";
 import { runPending } from "../http/running.ts";
 import { report } from "../verdict/reports.ts";
 import { violations } from "./browser.ts";
+import { DESK, PHONE } from "./hands.ts";
 import { inside } from "./inside.ts";
 
-const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1280, height: 900 };
 const WRITTEN = 'print("as it was written")\n';
 
 test("the playground, from an example to a link that others open", async (t) => {

@@ -6,25 +6,17 @@ import { Webhook } from "standardwebhooks";
 import { place, receiverSettings } from "../faults/places.ts";
 import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
+import { DESK, handsOn, PASSWORD, PHONE } from "./hands.ts";
 
-const PASSWORD = "a long sentence that nobody guesses";
-const DESK = { width: 1280, height: 900 };
-const PHONE = { width: 390, height: 844 };
 /** So slow that half of its output is seen before the rest is there. */
 const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
 /** What two slots can have run, proven and told in the time of a test. */
 const LIMIT = { timeout: 240_000 };
 
-/** Of somebody who uses the pages as they stand there. */
-function hands({ page }: Visitor) {
-  const heading = (name: string | RegExp) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-  const settled = () => page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
-  const button = (name: string) => page.getByRole("button", { name, exact: true });
-  const go = async (name: string) => {
-    await page.getByRole("link", { name, exact: true }).click();
-    await heading(name);
-    await settled();
-  };
+/** Of somebody who comes by a one-time link, and keeps what is shown once. */
+function newcomersHands({ page }: Visitor) {
+  const hands = handsOn(page);
+  const { heading, button } = hands;
   /** Makes somebody of who opens a one-time link. */
   const accept = async (link: string, who: { readonly email?: string; readonly name: string }) => {
     await page.goto(link);
@@ -40,7 +32,7 @@ function hands({ page }: Visitor) {
     await button("I have kept it").click();
     return shown;
   };
-  return { heading, settled, button, go, accept, secret };
+  return { ...hands, accept, secret };
 }
 
 /** In both themes, and as wide as a phone. */
@@ -69,7 +61,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
   const origin = `https://127.0.0.1:${service.port}`;
   const visitor = await visit(t);
   const { page, asked, complaints } = visitor;
-  const { heading, settled, button, go, accept, secret } = hands(visitor);
+  const { heading, settled, button, go, accept, secret } = newcomersHands(visitor);
   let signed = "";
   let key = "";
 
@@ -137,8 +129,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
       await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
       await receiver.until(3);
       assert.equal(verified(2).id, id);
-      const replayed = page.getByRole("listitem").filter({ hasText: "replay" }).first();
-      await replayed.getByText("delivered").waitFor();
+      await page.locator("summary").filter({ hasText: "replay" }).getByText("delivered").waitFor();
       await looksGood(page, "endpoint");
       await page.getByRole("link", { name: "course" }).click();
       await heading("course");
@@ -230,7 +221,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
       await button("Make a link").click();
       const link = await secret(/\/dashboard\/welcome#/);
       const member = await visit(t);
-      const theirs = hands(member);
+      const theirs = newcomersHands(member);
       await theirs.accept(link, { name: "Member" });
       await theirs.go("Submissions");
       await member.page.getByRole("row").filter({ hasText: "memory limit" }).first().waitFor();

@@ -6,10 +6,9 @@ import { conclude } from "../../src/verdict/conclude.ts";
 import { runPending } from "../http/running.ts";
 import { report, signalled } from "../verdict/reports.ts";
 import { violations } from "./browser.ts";
+import { DESK, PHONE } from "./hands.ts";
 import { inside } from "./inside.ts";
 
-const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1280, height: 900 };
 const SUBMISSIONS = "/submissions";
 const SOURCE = "def main():\n    print('é')  # a note\n\nmain()\n";
 /** What would colour a terminal, and turn what follows it around. */
