@@ -84,6 +84,8 @@ const CONNECTIONS = 180;
 const OPEN_SHARE = 0.6;
 /** The floor of a load is measured right before it and right after, each for this share of its time. */
 const BARE_SHARE = 0.2;
+/** Nothing happens for as long as so many loads: what a service does now and then must not decide. */
+const IDLE_LOADS = 6;
 const NO_OP_WORKERS = 32;
 const MAX_PENDING = 1_000;
 
@@ -286,7 +288,7 @@ class Bench {
     await this.#emptied(target);
     const used = () =>
       [cpuOf(services.map(({ pid }) => pid)), cpuOf([sandbox.pid])].map((one) => one.ownMs + one.endedMs);
-    const ms = 2_000 * this.#options.seconds;
+    const ms = IDLE_LOADS * 1_000 * this.#options.seconds;
     const before = used();
     await sleep(ms);
     const after = used();

@@ -45,24 +45,45 @@ export interface EngineOptions {
   readonly project?: string;
 }
 
-/** One engine for all tests of a file: started before them, stopped after them, and it must have stopped well. */
-export function useEngine(options: EngineOptions = {}): () => Engine {
+interface Shared {
+  users: number;
+  readonly started: ReturnType<typeof start>;
+}
+
+/** Those that run, by what was asked for. */
+const shared = new Map<string | symbol, Shared>();
+
+/**
+ * One engine for all tests of a file: started before them, stopped after them, and it must have stopped well. Files that
+ * are loaded together share it, if they want the same.
+ */
+export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => Engine {
+  const options = { workers, ...more };
+  const name = options.prepare ? Symbol() : JSON.stringify(options);
   let engine: Engine;
-  let stop = async () => {};
   before(async () => {
-    [engine, stop] = await start(options);
+    const found = shared.get(name) ?? { users: 0, started: start(options) };
+    shared.set(name, found);
+    found.users++;
+    [engine] = await found.started;
   });
-  after(() => stop());
+  after(async () => {
+    const mine = shared.get(name);
+    if (!mine || --mine.users > 0) return;
+    shared.delete(name);
+    const [, stop] = await mine.started;
+    await stop();
+  });
   return () => engine;
 }
 
 async function start({
-  workers = 2,
+  workers,
   moreSlots = 0,
   sanitize = false,
   prepare,
   project,
-}: EngineOptions): Promise<[Engine, () => Promise<void>]> {
+}: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);

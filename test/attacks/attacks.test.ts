@@ -1,0 +1,13 @@
+/**
+ * All that an attacker would try, in one process: on another kernel an engine takes longer to start than most attacks
+ * take, so those that want the same one share it (useEngine).
+ */
+import "./compilers.ts";
+import "./hand-over.ts";
+import "./host-files.ts";
+import "./information.ts";
+import "./kernel.ts";
+import "./privileges.ts";
+import "./resources.ts";
+import "./runtimes.ts";
+import "./side-by-side.ts";
