@@ -124,6 +124,7 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
 	if (mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail(f, "mount", "/box");
 	s->work_mounted = true;
+	s->before = NULL;
 	return 0;
 }
 
@@ -235,12 +236,16 @@ static int start_program(struct slot *s, struct box *b, struct inside *in, struc
 	return await_ready(b, b->program_fd, "program", f);
 }
 
+/*
+ * A step is never the user that the step before it was, whether its box was built
+ * beside the other's or after it: what it may do must not depend on that.
+ */
 static struct lane *take_lane(struct slot *s)
 {
-	for (int i = 0; i < LANES; i++)
-		if (!s->lane[i].taken) {
-			s->lane[i].taken = true;
-			return &s->lane[i];
+	for (struct lane *lane = s->lane; lane < s->lane + LANES; lane++)
+		if (!lane->taken && lane != s->before) {
+			lane->taken = true;
+			return lane;
 		}
 	return NULL;
 }

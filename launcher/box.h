@@ -77,6 +77,7 @@ struct slot {
 	uint64_t self_ns[NAMESPACES]; /* inodes of our own namespaces, in the order of controls.c */
 	long self_filters; /* seccomp filters that we ourselves run under, and with us every program */
 	struct lane lane[LANES];
+	const struct lane *before; /* of the step that has used the work directory; none if it is fresh */
 	unsigned boxes; /* built so far: part of the groups' names */
 	bool work_mounted;
 	bool own_image; /* root_own() could give it one */

@@ -270,6 +270,7 @@ static void serve_step(struct service *v, const struct request *r)
 		box = v->parked;
 		v->parked.built = false;
 		v->work_used = true;
+		v->slot.before = box.lane;
 		supervise(&v->slot, &box, r, &v->out, v->connection, &stopping, more ? prepare_following : NULL, v, &o);
 	}
 	outcome_report(&o, &box, &v->out);

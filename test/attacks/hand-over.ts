@@ -40,6 +40,25 @@ async function handOver(script: string, command = ["./main"]): Promise<StepRepor
   return second;
 }
 
+test("what a step leaves is another user's to the next, in a slot's first submission as in all others", async (t) => {
+  const own = await startLauncher({ slots: 1 });
+  t.after(() => own.stop());
+  const young = await Slot.open(own.socket);
+  t.after(() => young.close());
+  for (let submission = 1; submission <= 3; submission++) {
+    const users: string[] = [];
+    const script = "stat -c %u left 2>/dev/null; (echo mine >>left) 2>/dev/null || echo refused; id -u";
+    for (const [work, more] of [["fresh", true] as const, ["keep", true] as const, ["keep", false] as const]) {
+      const { stdout } = await young.run(shell(script, { work, more }));
+      users.push(String(stdout));
+    }
+    const [first, second, third] = users.map((said) => said.trim().split("\n"));
+    const [one, other] = [first?.at(-1), second?.at(-1)];
+    assert.notEqual(one, other);
+    assert.deepEqual([first, second, third], [[one], [one, "refused", other], [one, one]], `submission ${submission}`);
+  }
+});
+
 /** A step that is held up would be so for good. */
 const TIMEOUT_MS = 60_000 * PATIENCE;
 const PROMPT_MS = 5_000 * PATIENCE;
