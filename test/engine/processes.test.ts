@@ -176,7 +176,9 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   const again = all.filter(({ attempts }) => attempts > 1).length;
   t.diagnostic(`${again} were run again; most running at once: ${JSON.stringify(most)}`);
   assert.ok(again <= 2 * SLOTS, `${again} were run again, but two workers of ${SLOTS} slots were killed`);
-  assert.deepEqual(most, CONCURRENCY);
+  for (const [name, limit] of Object.entries(CONCURRENCY)) assert.ok((most[name] ?? 0) <= limit, name);
+  // The other one is as high as there are slots of workers that live: whether so many ran when somebody looked is luck.
+  assert.equal(most.narrow, CONCURRENCY.narrow, "the limit was never met, so this shows nothing");
 
   // Who is left drains and ends well.
   const left = [survivor, ...workers.slice(2)];
