@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { ENDINGS, useEngine } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { environment } from "../launcher/launcher.ts";
-import { attack, linesOf, type Way } from "./probes.ts";
+import { all, attack, linesOf } from "./probes.ts";
 
 const engine = useEngine({ workers: 2 });
 
@@ -15,8 +15,6 @@ const engine = useEngine({ workers: 2 });
 const secret = join(environment("ASSAY_TEST_DATA"), "readable-by-all");
 const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
 before(() => writeFileSync(secret, "a secret of the host\n", { mode: 0o644 }));
-
-const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 
 attack(
   engine,

@@ -5,11 +5,10 @@ import { useEngine } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { environment, startLauncher } from "../launcher/launcher.ts";
 import { connected, run, step } from "../launcher/raw.ts";
-import { attack, linesOf, type Way } from "./probes.ts";
+import { all, attack, linesOf, type Way } from "./probes.ts";
 
 /** One worker, so that every run meets what the one before it left. */
 const engine = useEngine({ workers: 1 });
-const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 
 attack(
   engine,

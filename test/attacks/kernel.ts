@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { useEngine } from "../engine/engine.ts";
-import { attack, type Way } from "./probes.ts";
+import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 1 });
-const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 /** There every entry is the native one, so the filter sees another call. */
 const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 const x64 = process.arch === "x64";

@@ -1,8 +1,7 @@
 import { useEngine } from "../engine/engine.ts";
-import { attack, type Way } from "./probes.ts";
+import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 1 });
-const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 const NONE = /^0+$/;
 const UID = /^(\d{10})\t\1\t\1\t\1$/;
 

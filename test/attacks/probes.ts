@@ -6,6 +6,9 @@ import { checked } from "../engine/record.ts";
 /** How to try it, in plain words and as the attacker's program names it, and what must come of it. */
 export type Way = readonly [probe: string, expected: string | RegExp];
 
+/** The same must come of all of them. */
+export const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
+
 /** One promise, and every way to break it that its program tries. */
 export type Promises = Readonly<Record<string, readonly Way[]>>;
 

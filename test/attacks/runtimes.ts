@@ -1,8 +1,7 @@
 import { useEngine } from "../engine/engine.ts";
-import { attack, type Way } from "./probes.ts";
+import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 2 });
-const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 
 attack(
   engine,
