@@ -7,7 +7,10 @@ import { PATIENCE } from "./engine/patience.ts";
  */
 const PATIENCE_MS = 10_000 * PATIENCE;
 
-/** Where tests are chosen by name, Node loads files of which none is, and ends what they have not begun. */
+/**
+ * Where tests are chosen by name, Node loads files of which none is, and ends what they have not begun. A file whose set-up
+ * failed has begun none either, but did not pass.
+ */
 const chosen = process.execArgv.some((argument) => argument.startsWith("--test-name-pattern"));
 let begun = false;
 
@@ -16,8 +19,8 @@ if (process.env.NODE_TEST_CONTEXT) {
     begun = true;
   });
   // The first of all that are called: nothing of the file itself has been ended yet.
-  after(() => {
-    if (chosen && !begun) process.exit(0);
+  after((context) => {
+    if (chosen && !begun && "passed" in context && context.passed) process.exit(0);
     setTimeout(() => {
       console.error(`${process.argv[1]} does not end: held by ${process.getActiveResourcesInfo().join(", ")}`);
       process.exit(1);

@@ -53,6 +53,17 @@ test("a composed title chooses its test, and files without it end nothing that t
   assert.doesNotMatch(stdout, /sour/);
 });
 
+test("a file whose set-up fails before a test that was chosen by name fails, and ends no other", async () => {
+  using fake = checkoutWith({
+    pears:
+      'import { before } from "node:test";\nbefore(() => { throw new Error("rotten"); });\ntest("swe" + "et", () => {});',
+    apples: 'test("swe" + "et", () => {});',
+  });
+  const { code, stdout } = await fake.run("test", "sweet");
+  assert.equal(code, 1);
+  assert.match(stdout, /✔ sweet(.*\n)*.*rotten/);
+});
+
 test("a file that holds something open when its tests are done fails, and the run ends", async () => {
   using fake = checkoutWith({
     holds: 'import { createServer } from "node:net";\ntest("passes", () => { createServer().listen(0); });',
