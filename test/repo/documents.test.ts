@@ -96,3 +96,14 @@ test("CHANGELOG.md keeps its form: sections by version, entries by kind, the unr
     );
   }
 });
+
+test("each bound in SECURITY.md names a test file that exists", () => {
+  const bounds = rows(section(read("SECURITY.md"), "Bounds"));
+  assert.ok(bounds.length > 0);
+  for (const cells of bounds) {
+    assert.equal(cells.length, 4, cells[0]);
+    const files = codes(cells[3] ?? "");
+    assert.ok(files.length > 0, cells[0]);
+    for (const file of files) assert.ok(existsSync(join(ROOT, file)), file);
+  }
+});
