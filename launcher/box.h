@@ -86,6 +86,8 @@ struct slot {
 
 /* Own mount namespace, lanes. */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
+/* The slot's mount list as text. -1 with errno. */
+int slot_mounts(const struct slot *s, char *text, size_t size);
 
 /* A fresh work directory at /box, or none. */
 int work_mount(struct slot *s, const struct shape *shape, struct failure *f);
@@ -137,5 +139,7 @@ _Noreturn void inside_init(const struct inside *in);
 _Noreturn void inside_program(const struct inside *in);
 
 uint64_t now_ns(void);
+/* Closes a descriptor that may be -1, and makes it so. */
+void shut(int *fd);
 
 #endif

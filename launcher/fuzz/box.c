@@ -4,7 +4,7 @@
  *
  * Input: the mountinfo of an idle slot, a NUL, and the one after the box.
  */
-#include "../box.c"
+#include "../box-end.c"
 #include "files.h"
 
 static int mountinfo;
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	slot.work_mounted = size && data[0] & 1;
 	char *before = files_next(&data, &size), *after = files_next(&data, &size);
 	files_set(mountinfo, before, strlen(before));
-	PROMISE(read_mounts(&slot, slot.mounts, sizeof slot.mounts) == 0);
+	PROMISE(slot_mounts(&slot, slot.mounts, sizeof slot.mounts) == 0);
 	PROMISE(!strncmp(slot.mounts, before, sizeof slot.mounts - 1));
 	files_set(mountinfo, after, strlen(after));
 	list_mounts(&slot, &t);

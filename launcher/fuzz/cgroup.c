@@ -13,7 +13,8 @@ static FILE *open_input(const char *path, const char *mode);
 static long no_syscall(long number, ...);
 #define fopen open_input
 #define syscall no_syscall
-#include "../cgroup.c"
+#include "../cgroup-sweep.c"
+#include "../cgroup-trees.c"
 #undef fopen
 #undef syscall
 
@@ -97,7 +98,7 @@ static bool second_reading(const struct place *place, bool pressure, const char 
 static void try_facts(const char *text)
 {
 	size_t length = strlen(text);
-	for (size_t b = 0; b < sizeof backends / sizeof *backends; b++) {
+	for (size_t b = 0; b < BACKENDS; b++) {
 		struct groups g = {.backend = &backends[b], .pressure = true};
 		for (int fact = 0; fact < FACT_COUNT; fact++) {
 			struct leaf leaf;
@@ -137,7 +138,7 @@ static void try_trees(const char *text, const char *groups)
 	mountinfo = text;
 	own_groups = groups;
 	find_mounts(&m);
-	choose(&m);
+	choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		size_t mount = strnlen(m.at[t], sizeof m.at[t]);
 		PROMISE(mount < sizeof m.at[t] && strnlen(m.root[t], sizeof m.root[t]) < sizeof m.root[t]);

@@ -5,7 +5,10 @@
  *
  * Input: one byte that chooses, then what the choice says.
  */
+#include "../supervise-start.c"
+#include "../supervise-output.c"
 #include "../supervise.c"
+#include "../supervise-end.c"
 #include "files.h"
 
 static struct outcome outcome;

@@ -1,0 +1,141 @@
+/* The end of a box: everything in it killed, reaped and removed, and what could not be is listed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "signals.h"
+
+enum { END_PATIENCE_MS = 5000 };
+
+void box_kill(struct box *b)
+{
+	/* When the init of a pid namespace dies, the kernel kills everything in it, forks under way included. */
+	if (b->init_fd >= 0)
+		syscall(__NR_pidfd_send_signal, b->init_fd, SIGKILL, NULL, 0);
+	/* Nothing new where there is that namespace, and all there is where it is missing. */
+	if (b->program_fd >= 0)
+		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
+}
+
+static bool reap(int pidfd, bool *reaped)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	uint64_t deadline = now_ns() + END_PATIENCE_MS * 1000000ull;
+	while (!*reaped && now_ns() < deadline) {
+		siginfo_t info = {0};
+		if (poll(&ended, 1, END_PATIENCE_MS) < 0 && errno != EINTR)
+			break;
+		/* Never without WNOHANG: an interrupted poll says nothing about the child. */
+		int done = waitid((idtype_t)3 /* P_PIDFD */, (id_t)pidfd, &info, WEXITED | WNOHANG);
+		*reaped = done == 0 ? info.si_pid != 0 : errno == ECHILD;
+	}
+	return *reaped;
+}
+
+static void note_error(struct teardown *t, const char *what, int err)
+{
+	if (t->errors < 8)
+		snprintf(t->error[t->errors++], sizeof t->error[0], "%s: %s", what, strerror(err));
+}
+
+static void note_left(void *context, const char *text)
+{
+	struct teardown *t = context;
+	if (t->lefts < 16)
+		snprintf(t->left[t->lefts++], sizeof t->left[0], "%s", text);
+}
+
+/* Every mount that an idle slot does not have, other than a work directory that is still in use. */
+static void list_mounts(struct slot *s, struct teardown *t)
+{
+	static char text[16384];
+	if (slot_mounts(s, text, sizeof text) < 0) {
+		note_error(t, "mount list", errno);
+		return;
+	}
+	char *rest = NULL;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char at[256] = "";
+		sscanf(line, "%*s %*s %*s %*s %255s", at);
+		bool work = s->work_mounted && !strcmp(at, "/box");
+		if (!work && !has_word(s->mounts, line, "\n") && t->mounts < 8)
+			snprintf(t->mount[t->mounts++], sizeof t->mount[0], "%s", at);
+	}
+}
+
+void collect_circles(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * The next box on this lane gets its network, and must not meet a socket of this one
+ * there. In a circle one outlives its program until the kernel has collected it.
+ */
+static bool sockets_gone(const struct lane *lane)
+{
+	uint64_t deadline = now_ns() + END_PATIENCE_MS * 1000000ull;
+	static const char none[] = "sockets: used 0\n"; /* a count: 2 us, where the list of them takes 14 */
+	char text[sizeof none - 1];
+	for (;;) {
+		ssize_t n = pread(lane->sockets, text, sizeof text, 0);
+		if (n == sizeof text && !memcmp(text, none, sizeof text))
+			return true;
+		if (n <= 0 || now_ns() >= deadline)
+			return false;
+		collect_circles();
+		usleep(500);
+	}
+}
+
+void box_destroy(struct slot *s, struct box *b, struct teardown *t)
+{
+	const struct launcher *l = s->launcher;
+	const struct groups *g = &l->groups;
+	struct signal_counts unused;
+	uint64_t value;
+
+	memset(t, 0, sizeof *t);
+	box_kill(b);
+	shut(&b->life);
+	/* The program first: its namespace cannot end while it is unreaped. */
+	t->reaped = reap(b->program_fd, &b->reaped_program);
+	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
+
+	t->populated = -1;
+	if (b->leaf.name[0]) {
+		if (leaf_read(g, &b->leaf, FACT_POPULATED, &value) == 0)
+			t->populated = value != 0;
+		if (leaf_read(g, &b->leaf, FACT_PIDS_CURRENT, &t->pids_left) < 0)
+			note_error(t, fact_name(FACT_PIDS_CURRENT), errno);
+		if (t->pids_left) {
+			int tasks = leaf_tasks(g, &b->leaf);
+			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
+		}
+		if (l->signal_map >= 0)
+			signals_take(l->signal_map, b->leaf.id, &unused);
+		leaf_remove(g, &b->leaf, note_left, t);
+	}
+	shut(&b->init_fd);
+	shut(&b->program_fd);
+	shut(&b->go);
+	shut(&b->stdin_fd);
+	shut(&b->out_fd);
+	shut(&b->err_fd);
+	list_mounts(s, t);
+	if (t->reaped && b->lane && !sockets_gone(b->lane))
+		note_left(t, "sockets in the network namespace");
+	if (t->reaped && b->lane)
+		b->lane->taken = false;
+	b->built = false;
+}

@@ -1,0 +1,156 @@
+/* The groups of one box: made, limited, looked at, removed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "cgroup-parts.h"
+
+bool host_swaps(void)
+{
+	struct sysinfo info;
+	return sysinfo(&info) < 0 || info.totalswap > 0;
+}
+
+/* v1 tells of an OOM by an eventfd: the kernel kills one process there, and we end the rest of the box. */
+static int watch_oom(struct leaf *leaf, struct failure *f)
+{
+	int control = openat(leaf->dir[TREE_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	char line[48];
+	leaf->oom_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	snprintf(line, sizeof line, "%d %d", leaf->oom_event, control);
+	int done = control < 0 || leaf->oom_event < 0 ? -1 : put(leaf->dir[TREE_MEMORY], "cgroup.event_control", line);
+	if (done < 0)
+		fail(f, "cgroup", "watch memory.oom_control");
+	if (control >= 0)
+		close(control);
+	return done;
+}
+
+int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f)
+{
+	snprintf(leaf->name, sizeof leaf->name, "%s", name);
+	leaf->oom_event = -1;
+	leaf->id = 0;
+	for (int t = 0; t < TREE_COUNT; t++)
+		leaf->dir[t] = leaf->tasks[t] = -1;
+	for (int i = 0; i < FACT_COUNT; i++)
+		leaf->fact[i] = -1;
+	for (int t = 0; t < TREE_COUNT; t++) {
+		if (g->home[t] < 0 || t == TREE_CPU)
+			continue;
+		if (mkdirat(g->home[t], name, 0755) < 0)
+			return fail(f, "cgroup", "make %s in %s", name, tree_name[t]);
+		leaf->dir[t] = openat(g->home[t], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (leaf->dir[t] < 0)
+			return fail(f, "cgroup", "open %s in %s", name, tree_name[t]);
+		if (t != TREE_UNIFIED && (leaf->tasks[t] = openat(leaf->dir[t], "tasks", O_WRONLY | O_CLOEXEC)) < 0)
+			return fail(f, "cgroup", "open tasks of %s in %s", name, tree_name[t]);
+	}
+	for (int i = 0; i < FACT_COUNT; i++) {
+		const struct place *place = &g->backend->fact[i];
+		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT;
+		if (!place->file)
+			continue;
+		/* A fact that shares its file with another shares the descriptor. */
+		for (int j = 0; j < i && leaf->fact[i] < 0; j++)
+			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, place->file) &&
+			    g->backend->fact[j].tree == place->tree)
+				leaf->fact[i] = leaf->fact[j];
+		if (leaf->fact[i] < 0)
+			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	}
+	if (leaf->dir[TREE_UNIFIED] >= 0) {
+		struct stat st;
+		if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
+			return fail(f, "cgroup", "stat %s", name);
+		leaf->id = st.st_ino;
+	}
+	if (g->backend->controllers && put(leaf->dir[TREE_UNIFIED], "memory.oom.group", "1") < 0)
+		return fail(f, "cgroup", "memory.oom.group of %s", name);
+	if (leaf->dir[TREE_MEMORY] >= 0 && watch_oom(leaf, f) < 0)
+		return -1;
+	return 0;
+}
+
+static int write_number(int fd, uint64_t value)
+{
+	char text[24];
+	int n = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
+}
+
+/*
+ * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
+ * such file; then there may be none. On v1 the limit of both together is charged first, and not every kernel counts how
+ * often it was met: so it is a page larger, and the memory's own is met before it.
+ */
+static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
+	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
+					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
+	if (done == 0 || (errno == ENOENT && !host_swaps()))
+		return 0;
+	return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
+}
+
+int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
+{
+	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
+		return fail(f, "cgroup", "memory limit");
+	if (write_number(leaf->fact[FACT_PIDS_LIMIT], processes) < 0)
+		return fail(f, "cgroup", "process limit");
+	return limit_swap(g, leaf, memory_bytes, f);
+}
+
+int leaf_tasks(const struct groups *g, const struct leaf *leaf)
+{
+	int dir = leaf->dir[g->backend->fact[FACT_PIDS_CURRENT].tree], count = 0;
+	const char *file = g->backend->controllers ? "cgroup.threads" : "tasks";
+	char text[65536];
+	if (slurp(dir, file, text, sizeof text) < 0)
+		return 0;
+	for (const char *p = text; *p; p++)
+		count += *p == '\n';
+	return count;
+}
+
+void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context)
+{
+	for (int i = 0; i < FACT_COUNT; i++) {
+		int fd = leaf->fact[i];
+		for (int j = i; j < FACT_COUNT && fd >= 0; j++)
+			if (leaf->fact[j] == fd)
+				leaf->fact[j] = -1;
+		if (fd >= 0)
+			close(fd);
+	}
+	if (leaf->oom_event >= 0)
+		close(leaf->oom_event);
+	leaf->oom_event = -1;
+	for (int t = 0; t < TREE_COUNT; t++) {
+		if (leaf->tasks[t] >= 0)
+			close(leaf->tasks[t]);
+		if (leaf->dir[t] >= 0)
+			close(leaf->dir[t]);
+		leaf->tasks[t] = leaf->dir[t] = -1;
+		if (g->home[t] < 0)
+			continue;
+		/* A member that is just exiting keeps the group busy for a moment. */
+		int done, tries = 0;
+		while ((done = unlinkat(g->home[t], leaf->name, AT_REMOVEDIR)) < 0 && errno == EBUSY && tries++ < 500)
+			usleep(1000);
+		if (done < 0 && errno != ENOENT) {
+			char text[128];
+			snprintf(text, sizeof text, "%s in %s: %s", leaf->name, tree_name[t], strerror(errno));
+			left(context, text);
+		}
+	}
+}

@@ -1,0 +1,116 @@
+/* Where a slot builds its boxes: its mounts, the networks of its lanes, the work directory. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "root.h"
+
+static int open_proc(const struct launcher *l, const char *path)
+{
+	return openat(l->proc, path, O_RDONLY | O_CLOEXEC);
+}
+
+int slot_mounts(const struct slot *s, char *text, size_t size)
+{
+	int fd = open_proc(s->launcher, "self/mountinfo");
+	size_t used = 0;
+	ssize_t n = -1;
+	while (fd >= 0 && used + 1 < size && (n = read(fd, text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	text[used] = 0;
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failure *f)
+{
+	lane->uid = uid;
+	if (unshare(CLONE_NEWNET) < 0 || (lane->netns = open_proc(s->launcher, "self/ns/net")) < 0 ||
+	    (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
+		return fail(f, "namespaces", "new network");
+	if (setns(s->self_net_ns, CLONE_NEWNET) < 0)
+		return fail(f, "namespaces", "own network");
+	lane->hand = mmap(NULL, HAND_SPACE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (lane->hand == MAP_FAILED)
+		return fail(f, "memory", "hand-over page");
+	return 0;
+}
+
+int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
+{
+	memset(s, 0, sizeof *s);
+	s->launcher = l;
+	s->number = number;
+	if (unshare(CLONE_NEWNS) < 0)
+		return fail(f, "namespaces", "mount namespace of the slot");
+	int shared = root_own(f);
+	if (shared < 0)
+		return -1;
+	s->own_image = !shared;
+	s->self_pid_ns = open_proc(l, "self/ns/pid");
+	s->self_net_ns = open_proc(l, "self/ns/net");
+	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || controls_prepare(s) < 0)
+		return fail(f, "namespaces", "open our own");
+	for (int i = 0; i < LANES; i++)
+		if (lane_open(s, &s->lane[i], l->uid_base + number * LANES + (uid_t)i, f) < 0)
+			return -1;
+	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
+		return fail(f, "mount", "list");
+	return 0;
+}
+
+/* ---- the work directory ---- */
+
+int work_unmount(struct slot *s, struct failure *f)
+{
+	if (s->work_mounted && umount2("/box", MNT_DETACH) < 0)
+		return fail(f, "mount", "remove /box");
+	s->work_mounted = false;
+	return 0;
+}
+
+int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
+{
+	char options[96];
+	if (work_unmount(s, f) < 0)
+		return -1;
+	/* Open to both lanes' uids, which have it one after the other. */
+	snprintf(options, sizeof options, "mode=0777,size=%llu,nr_inodes=%llu", (unsigned long long)shape->work_bytes,
+		 (unsigned long long)shape->work_inodes);
+	if (mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+		return fail(f, "mount", "/box");
+	s->work_mounted = true;
+	s->before = NULL;
+	return 0;
+}
+
+/* Only into a work directory that no payload has had yet: the caller sees to that. */
+int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f)
+{
+	(void)s;
+	int dir = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
+	int err = errno;
+	close(dir);
+	if (fd < 0)
+		return fail_with(f, err, "file", "create %s", name);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, (const char *)data + done, size - done);
+		if (n <= 0) {
+			fail(f, "file", "write %s", name);
+			close(fd);
+			return -1;
+		}
+		done += (size_t)n;
+	}
+	close(fd);
+	return 0;
+}

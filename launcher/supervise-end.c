@@ -1,0 +1,177 @@
+/* The end of a run: how the program ended, the end of all others, the counts. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "signals.h"
+#include "supervise-parts.h"
+
+enum { WALK_MOST = 20000, WALK_DEPTH = 32 };
+
+/* How far the program came on its way to the exec. Its memory is shared with it: no pointer in there is followed. */
+static void read_hand(struct watch *w)
+{
+	const struct hand *hand = w->box->lane->hand;
+	const struct bytes *name = &w->request->arg[0];
+	/* What is executed may be the program's own work, so who judges must be able to tell this one apart. */
+	if (!strncmp(hand->fail_step, "exec", sizeof hand->fail_step))
+		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+			  (const char *)name->data);
+	else if (hand->fail_step[0])
+		fail_with(&w->o->failure, hand->fail_errno, "box", "%.31s %.31s", hand->fail_step, hand->fail_object);
+	else if (!hand->exec_ns)
+		fail_with(&w->o->failure, ESRCH, "box", "the parked program was lost");
+	bool same = true;
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		same = same && (!hand->set[r] || !memcmp(&hand->read[r], &hand->rlimit[r], sizeof hand->read[r]));
+	control_note(w->box, "resource_limits", same ? NULL : "read back differently");
+	uint64_t from = hand->exec_ns ? hand->exec_ns : w->start_ns;
+	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
+	memcpy(w->o->rlimit, hand->read, sizeof w->o->rlimit);
+}
+
+void reap_program(struct watch *w)
+{
+	siginfo_t info = {0};
+	if (w->undying) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
+		return;
+	}
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
+		fail(&w->o->failure, "wait", "program");
+		return;
+	}
+	w->box->reaped_program = true;
+	w->o->exited = info.si_code == CLD_EXITED;
+	w->o->code = info.si_status;
+	read_hand(w);
+}
+
+/*
+ * The kernel kills a whole pid namespace whose init dies. Nothing inside can end the init, so one that is on its way out
+ * when the program ends was killed from outside: that end is not the program's. Its pidfd does not tell: an init is not
+ * dead before everybody in its namespace is reaped.
+ */
+bool init_is_going(const struct watch *w)
+{
+	enum { PF_EXITING = 4 };
+	char name[32], text[512];
+	unsigned flags = PF_EXITING; /* gone is gone */
+	snprintf(name, sizeof name, "%d/stat", w->box->init);
+	int fd = openat(w->slot->launcher->proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		const char *after = strrchr(text, ')');
+		/* State, parent, group, session, terminal, its group, flags. */
+		if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+			note(w->o, "state of the init", EBADMSG);
+	}
+	return flags & PF_EXITING;
+}
+
+/* On v2, where there is no event to wait for, the OOM killer ends the whole group (memory.oom.group). */
+static bool killed_as_group(struct watch *w)
+{
+	uint64_t kills = 0;
+	return w->box->leaf.oom_event < 0 &&
+	       leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
+}
+
+/*
+ * Whoever outlived the main program is killed now: the run ends with it. After a
+ * kill of all, ours or the kernel's, the others are dying already, and are nobody's
+ * survivors.
+ */
+void end_survivors(struct watch *w)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	if (w->o->reason == KILL_NONE) {
+		bool dying = killed_as_group(w);
+		if (!dying && leaf_read(g, &w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
+			note(w->o, fact_name(FACT_PIDS_CURRENT), errno);
+		if (!dying && w->o->survivors == 0)
+			return;
+		box_kill(w->box);
+	}
+	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
+	if (poll(&init, 1, DRAIN_PATIENCE_MS) <= 0)
+		note(w->o, "end of the pid namespace", ETIMEDOUT);
+}
+
+static bool walk_for_file(int dir, uint64_t size, int depth, int *budget)
+{
+	DIR *list = fdopendir(dir);
+	struct dirent *entry;
+	bool found = false;
+	while (list && !found && (*budget)-- > 0 && (entry = readdir(list))) {
+		struct stat st;
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISREG(st.st_mode))
+			found = (uint64_t)st.st_size >= size;
+		else if (S_ISDIR(st.st_mode) && depth > 0) {
+			int below = openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			found = below >= 0 && walk_for_file(below, size, depth - 1, budget);
+		}
+	}
+	if (list)
+		closedir(list);
+	else
+		close(dir);
+	return found;
+}
+
+/*
+ * Without the tracepoint, a death by SIGXFSZ needs a witness: a file that stands at
+ * the limit. Only descriptors, no link is followed, the writer is dead. /tmp and
+ * /dev/shm are seen through the init, which still holds the box's mounts.
+ */
+static bool file_at_limit(struct watch *w)
+{
+	static const char *const places[] = {"box", "tmp", "dev/shm"};
+	int budget = WALK_MOST;
+	bool found = false;
+	for (int i = 0; i < 3 && !found; i++) {
+		char path[64];
+		snprintf(path, sizeof path, "%d/root/%s", w->box->init, places[i]);
+		int dir = openat(w->slot->launcher->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		found = dir >= 0 && walk_for_file(dir, w->request->number[KEY_FILE_BYTES], WALK_DEPTH, &budget);
+	}
+	return found;
+}
+
+void collect(struct watch *w)
+{
+	struct outcome *o = w->o;
+	const struct launcher *l = w->slot->launcher;
+	for (int i = 0; i < FACT_COUNT; i++) {
+		o->known[i] = leaf_read(&l->groups, &w->box->leaf, i, &o->fact[i]) == 0;
+		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
+			note(o, fact_name(i), errno);
+	}
+	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
+	o->fact[FACT_PRESSURE_FULL] -= w->box->base_full_usec;
+	o->fact[FACT_PRESSURE_SOME] -= w->box->base_some_usec;
+
+	struct signal_counts counts = {0};
+	if (l->signal_map >= 0) {
+		if (signals_take(l->signal_map, w->box->leaf.id, &counts) < 0)
+			note(o, "signal counts", errno);
+		o->file_size_signals = counts.file_size;
+		o->cpu_time_signals = counts.cpu_time;
+	} else if (!o->exited && o->code == SIGXFSZ && o->survivors == 0 && o->reason == KILL_NONE) {
+		o->file_at_limit = file_at_limit(w);
+	}
+}

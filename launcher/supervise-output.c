@@ -1,0 +1,74 @@
+/* What the program writes: read, counted, and forwarded up to its limit. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "supervise-parts.h"
+
+enum { PIECES_IN_A_FRAME = 256 };
+
+static void forward_chunk(struct watch *w, int stream, const uint8_t *chunk, size_t size)
+{
+	uint64_t limit = w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	uint64_t kept = w->o->seen[stream] < limit ? limit - w->o->seen[stream] : 0;
+	if (kept > size)
+		kept = size;
+	if (kept) {
+		queue_frame(w->out, stream == 0 ? FRAME_STDOUT : FRAME_STDERR);
+		queue_raw(w->out, chunk, (size_t)kept);
+		queue_frame_end(w->out);
+	}
+	w->o->seen[stream] += size;
+	w->o->last_output_ns = now_ns();
+}
+
+/*
+ * Reads what one pipe has, forwards it up to its limit. Returns false at its end.
+ * A pipe in packet mode, which a program can choose, gives one write at a time: a
+ * frame for each byte would keep the service busy with nothing else.
+ */
+bool forward(struct watch *w, int *fd, int stream, int rounds)
+{
+	static uint8_t chunk[READ_AT_ONCE];
+	while (*fd >= 0 && rounds-- > 0) {
+		size_t used = 0;
+		ssize_t n = 0;
+		for (int pieces = 0; pieces < PIECES_IN_A_FRAME && used < sizeof chunk; pieces++) {
+			n = read(*fd, chunk + used, sizeof chunk - used);
+			if (n <= 0)
+				break;
+			used += (size_t)n;
+		}
+		int err = errno;
+		if (used)
+			forward_chunk(w, stream, chunk, used);
+		if (n > 0 || (n < 0 && err == EINTR))
+			continue;
+		if (n < 0 && err == EAGAIN)
+			return true;
+		if (n < 0)
+			w->o->write_error = true;
+		close(*fd);
+		*fd = -1;
+	}
+	return *fd >= 0;
+}
+
+/* Every writer is dead, so the pipes end, in a circle of sockets somewhat later; a deadline guards against our being wrong. */
+void drain(struct watch *w)
+{
+	uint64_t deadline = now_ns() + DRAIN_PATIENCE_MS * 1000000ull;
+	int *fd[] = {&w->box->out_fd, &w->box->err_fd};
+	for (int stream = 0; stream < 2; stream++)
+		while (forward(w, fd[stream], stream, READS_PER_ROUND)) {
+			struct pollfd more = {.fd = *fd[stream], .events = POLLIN};
+			if (now_ns() >= deadline) {
+				note(w->o, stream == 0 ? "stdout" : "stderr", ETIMEDOUT);
+				w->o->write_error = true;
+				break;
+			}
+			collect_circles();
+			poll(&more, 1, 10);
+		}
+}

@@ -1,0 +1,49 @@
+#ifndef ASSAY_SUPERVISE_PARTS_H
+#define ASSAY_SUPERVISE_PARTS_H
+
+#include "supervise.h"
+
+/* What the supervise-*.c files share, and no other file needs. */
+
+enum {
+	READ_AT_ONCE = 64 * 1024,
+	READS_PER_ROUND = 8, /* then the deadlines are looked at again */
+	/* 64 processes with 65,000 mappings each take 1.5 s to end on two free cores, and must not look like a failure of ours on busy ones. */
+	DRAIN_PATIENCE_MS = 15000,
+};
+
+struct watch {
+	struct slot *slot;
+	struct box *box;
+	const struct request *request;
+	struct queue *out;
+	struct outcome *o;
+	int connection;
+	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec, killed_ns;
+	long cpus;
+	bool oom_met;
+	bool undying; /* a kernel that lets a program live on after our kill */
+};
+
+void note(struct outcome *o, const char *what, int err);
+
+/* Hands the request over, sets the limits, lets the parked program go. */
+int let_go(struct watch *w, struct failure *f);
+/* Kills the box. The first reason stays. */
+void end_it(struct watch *w, enum kill_reason reason);
+
+/* Reads what one pipe has, at most so many times; false at its end. */
+bool forward(struct watch *w, int *fd, int stream, int rounds);
+/* The rest of both pipes, when every writer is dead. */
+void drain(struct watch *w);
+
+/* How the program ended, and what is known of it since its birth. */
+void reap_program(struct watch *w);
+/* Whether the init of the box was killed from outside. */
+bool init_is_going(const struct watch *w);
+/* Ends the processes that outlived the program, and waits for the end of them all. */
+void end_survivors(struct watch *w);
+/* The final counts. */
+void collect(struct watch *w);
+
+#endif
