@@ -22,7 +22,12 @@ type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 export const asking = {
   session: () => question<A.Session>("/session"),
-  invitation: (token: string) => question<A.Invitation>(`/invitations/${encodeURIComponent(token)}`),
+  /** By POST, because a token in a path would be in the logs of proxies. */
+  invitation: (token: string) =>
+    queryOptions({
+      queryKey: ["/invitations/look", token],
+      queryFn: () => send<A.Invitation>("POST", "/invitations/look", { token }),
+    }),
   members: (account?: string) => question<A.Members>("/members", { account }),
   overview: (window: A.Window, account?: string) => question<A.Overview>("/overview", { window, account }),
   now: (account?: string) => question<A.Now>("/overview/now", { account }),
@@ -47,8 +52,7 @@ export const part = {
 export const change = {
   signIn: (body: A.SignIn) => send<A.Session>("POST", "/session", body),
   signOut: () => send<void>("DELETE", "/session"),
-  accept: (token: string, body: A.Acceptance) =>
-    send<A.Session>("POST", `/invitations/${encodeURIComponent(token)}`, body),
+  accept: (body: A.Acceptance) => send<A.Session>("POST", "/invitations/accept", body),
   me: (body: A.MyChanges) => send<A.Person>("PATCH", "/me", body),
   invite: (body: A.NewInvitation) => send<A.Link>("POST", "/members/invitations", body),
   withdraw: (id: string) => send<void>("DELETE", `/members/invitations/${id}`),

@@ -20,6 +20,7 @@ import { answerUnknownRoutes } from "./not-found.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
+import { checkStorable } from "./storable.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
@@ -82,6 +83,10 @@ export class HttpServer {
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
+    });
+    // Of the API, nothing but an id and an idempotency key reaches the database as text; their own checks stand in the contract.
+    this.#server.addHook("preHandler", async (request) => {
+      if (request.routeOptions.config?.session) checkStorable(request);
     });
     // Or a client that keeps its connection for the next request would hold up the end of the service.
     this.#server.addHook("onSend", async (_request, reply) => {

@@ -186,7 +186,7 @@ const PAGES = [
     "/dashboard/",
     "/dashboard/api/session",
     "/dashboard/api/me",
-    "/dashboard/api/invitations/x",
+    "/dashboard/api/invitations/look",
     "/dashboard/%2e%2e/x",
   ],
 ];

@@ -47,7 +47,8 @@ export function WelcomePage() {
 function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
   const accepting = useMutation({
     mutationFn: (form: FormData) =>
-      change.accept(token, {
+      change.accept({
+        token,
         email: email ?? text(form, "email"),
         name: text(form, "name"),
         password: String(form.get("password")),

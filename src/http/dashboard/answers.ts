@@ -45,7 +45,14 @@ export interface SignIn {
   readonly password: string;
 }
 
-/** GET /invitations/:token → what it is for; 404 when it was used, has expired or never was. */
+/**
+ * POST /invitations/look → Invitation: what a one-time link is for; 404 when it was used, has expired or never was. The token
+ * travels in the body, because proxies log paths.
+ */
+export interface LinkToken {
+  readonly token: string;
+}
+
 export interface Invitation {
   readonly kind: "first" | "invite" | "reset";
   /** Null where the person chooses. */
@@ -54,8 +61,8 @@ export interface Invitation {
   readonly expiresAt: string;
 }
 
-/** POST /invitations/:token → Session: uses it up, and signs the person in. */
-export interface Acceptance {
+/** POST /invitations/accept → Session: uses the link up, and signs the person in. */
+export interface Acceptance extends LinkToken {
   readonly email: string;
   readonly name: string;
   readonly password: string;

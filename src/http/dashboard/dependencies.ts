@@ -26,6 +26,6 @@ export interface DashboardDependencies extends Dependencies, ManagementDependenc
   readonly dashboardDir: string | null;
   /** Who else may say who somebody is; null: passwords alone. */
   readonly provider: ProviderSettings | null;
-  /** How often a live view says that it lives, and looks whether its session does; 15 s unless a test is in a hurry. */
+  /** After how long a silence a live view says that it lives; 15 s unless a test is in a hurry. */
   readonly heartbeatMs?: number;
 }

@@ -1,42 +1,42 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { checkChosen } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm } from "../../domain/session.ts";
 import type * as stored from "../../store/people-port.ts";
-import type { Acceptance, Invitation, Session } from "./answers.ts";
+import type { Acceptance, Invitation, LinkToken, Session } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
 import { type Door, SIGN_IN_BODY_BYTES, sessionOf } from "./sign-in.ts";
 
-const ONE = "/dashboard/api/invitations/:token";
-const acceptance = z.strictObject({
+const INVITATIONS = "/dashboard/api/invitations";
+const linkToken = z.strictObject({ token: z.string() }) satisfies z.ZodType<LinkToken>;
+const acceptance = linkToken.extend({
   email: z.string(),
   name: z.string(),
   password: z.string(),
 }) satisfies z.ZodType<Acceptance>;
 
-/** One-time links: what one is for, and using it up. */
+/** One-time links: what one is for, and using it up. Their tokens are in bodies alone. */
 export function invitationRoutes(server: FastifyInstance, door: Door): void {
   const { guard, passwords } = door;
-  const config = { session: "none" } as const;
+  const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;
   const { invitations, people } = door.store;
 
-  const find = async (request: FastifyRequest): Promise<{ hash: string; found: stored.Invitation }> => {
-    const { token } = request.params as { token: string };
+  const find = async ({ token }: LinkToken): Promise<{ hash: string; found: stored.Invitation }> => {
     const hash = hasTokenForm(token) ? hashToken(token) : "";
     const found = hash === "" ? undefined : await invitations.find(hash);
     if (!found) throw clientError("linkUseless", []);
     return { hash, found };
   };
 
-  server.get(ONE, { config }, async (request): Promise<Invitation> => {
-    const { kind, email, account, expiresAtMs } = (await find(request)).found;
+  server.post(`${INVITATIONS}/look`, options, async (request): Promise<Invitation> => {
+    const { kind, email, account, expiresAtMs } = (await find(bodyOf(request, linkToken))).found;
     return { kind, email, account: account?.name ?? null, expiresAt: new Date(expiresAtMs).toISOString() };
   });
 
-  server.post(ONE, { config, bodyLimit: SIGN_IN_BODY_BYTES }, async (request, reply): Promise<Session> => {
+  server.post(`${INVITATIONS}/accept`, options, async (request, reply): Promise<Session> => {
     const asked = bodyOf(request, acceptance);
-    const { hash, found } = await find(request);
+    const { hash, found } = await find(asked);
     const known = found.personId === null ? undefined : await people.get(found.personId);
     const { email, name } = checkChosen({
       email: found.email ?? asked.email,

@@ -19,12 +19,15 @@ const MAX_WATCHED = 8;
 /** Shorter than any proxy waits for something to move. */
 const HEARTBEAT_MS = 15_000;
 
+/** How soon a view ends after its session, or after the person's membership: each is looked at so often, whatever is written. */
+const CHECK_MS = 1_000;
+
 /** A submission while it runs, as server-sent events; see LiveEvent. */
 export function liveRoute(server: FastifyInstance, d: DashboardDependencies, ended: AbortSignal): void {
   const watching = new Map<string, number>();
 
   server.get(`${SUBMISSIONS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
-    const { submission } = await readOwn(d.store, request);
+    const { submission, found } = await readOwn(d.store, request);
     const { id: personId } = personOf(request);
     const others = watching.get(personId) ?? 0;
     if (others >= MAX_WATCHED) throw clientError("tooManyWatched", []);
@@ -37,7 +40,7 @@ export function liveRoute(server: FastifyInstance, d: DashboardDependencies, end
     // A proxy that gathers what it passes on would keep it until the end.
     reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
     const signal = AbortSignal.any([disconnected(reply), ended]);
-    return reply.send(Readable.from(events(d, request, submission.id, signal)));
+    return reply.send(Readable.from(events(d, request, { id: submission.id, accountId: found.account.id }, signal)));
   });
 }
 
@@ -45,9 +48,10 @@ export function liveRoute(server: FastifyInstance, d: DashboardDependencies, end
 async function* events(
   d: DashboardDependencies,
   request: FastifyRequest,
-  id: string,
+  { id, accountId }: { readonly id: string; readonly accountId: string },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const heartbeatMs = d.heartbeatMs ?? HEARTBEAT_MS;
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
   const unsubscribe = d.store.live.onChange(id, wake);
@@ -55,8 +59,14 @@ async function* events(
   const text = new Decoders();
   let seen: LiveMark | null = null;
   let said: string | undefined;
+  let checked = performance.now();
+  let spoke = checked;
   try {
     while (!signal.aborted) {
+      if (performance.now() - checked >= CHECK_MS) {
+        if (!(await isStillAllowed(d, request, accountId))) return;
+        checked = performance.now();
+      }
       woken = Promise.withResolvers(); // armed before the look, so that nothing in between is missed
       const look = await d.store.live.look(id, seen);
       if (!look) return;
@@ -72,10 +82,14 @@ async function* events(
         if (read) yield event("ended", await detailOf(d.store, read));
         return;
       }
-      if (pieces.length > 0) continue;
-      if (await quiet(woken.promise, d.heartbeatMs ?? HEARTBEAT_MS)) {
-        if (!(await isStillAllowed(d, request, id))) return;
+      if (pieces.length > 0) {
+        spoke = performance.now();
+        continue;
+      }
+      await quiet(woken.promise, Math.min(CHECK_MS, heartbeatMs));
+      if (performance.now() - spoke >= heartbeatMs) {
         yield ": alive\n\n";
+        spoke = performance.now();
       }
     }
   } catch (error) {
@@ -88,22 +102,25 @@ async function* events(
   }
 }
 
-/** @returns whether nothing happened for so long. */
-async function quiet(woken: Promise<void>, ms: number): Promise<boolean> {
+/** Waits until something happens, but no longer than that. */
+async function quiet(woken: Promise<void>, ms: number): Promise<void> {
   const timer = new AbortController();
-  const over = sleep(ms, true, { signal: timer.signal }).catch(() => false);
+  const over = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
   try {
-    return (await Promise.race([woken, over])) === true;
+    await Promise.race([woken, over]);
   } finally {
     timer.abort();
   }
 }
 
 /** A session may end, and a person lose an account, while nothing is asked. */
-async function isStillAllowed({ store }: DashboardDependencies, request: FastifyRequest, id: string): Promise<boolean> {
+async function isStillAllowed(
+  { store }: DashboardDependencies,
+  request: FastifyRequest,
+  accountId: string,
+): Promise<boolean> {
   const person = await store.sessions.find(request.sessionHash ?? "");
-  const read = person && (await store.records.read(id));
-  return person !== undefined && read !== undefined && maySee(person, read.found.account.id);
+  return person !== undefined && maySee(person, accountId);
 }
 
 function event<Name extends LiveEvent["event"]>(name: Name, data: Extract<LiveEvent, { event: Name }>["data"]): string {

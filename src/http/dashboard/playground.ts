@@ -15,7 +15,7 @@ const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
 /** Running something by hand: a program of the editor, or one that ran before. */
 export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies): void {
-  const config = { session: "member" } as const;
+  const config = { session: "member", bytes: ["code", "stdin"] } as const;
 
   server.post(SUBMISSIONS, { config }, async (request, reply): Promise<Accepted> => {
     const { accountId, ...program } = bodyOf(request, owned);

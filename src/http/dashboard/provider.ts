@@ -2,6 +2,7 @@ import { rootCertificates } from "node:tls";
 import * as oidc from "openid-client";
 import { Agent, fetch } from "undici";
 import { emailOf, nameOr } from "../../admin/people.ts";
+import { isStorable } from "../storable.ts";
 
 export interface ProviderSettings {
   readonly issuer: string;
@@ -70,7 +71,9 @@ export class Provider {
     const { email, email_verified, name } =
       claims.email === undefined ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
     if (email_verified !== true || typeof email !== "string") return undefined;
-    return { subject: `${claims.iss} ${claims.sub}`, email: emailOf(email), name: nameOr(name, email) };
+    const subject = `${claims.iss} ${claims.sub}`;
+    if (!isStorable(subject)) return undefined;
+    return { subject, email: emailOf(email), name: nameOr(name, email) };
   }
 
   #known(): Promise<oidc.Configuration> {

@@ -73,8 +73,7 @@ export function accountsOf(request: FastifyRequest, account: string | undefined)
 /** The submission that the path names. @throws ClientError notThere, also when it is another account's. */
 export async function readOwn(store: Store, request: FastifyRequest) {
   const { id } = request.params as { id: string };
-  // There is text that PostgreSQL does not take at all.
-  const read = id.includes("\0") ? undefined : await store.records.read(id.toLowerCase());
+  const read = await store.records.read(id.toLowerCase());
   if (!read || !maySee(personOf(request), read.found.account.id)) throw clientError("notThere", []);
   request.submissionId = read.submission.id;
   return read;

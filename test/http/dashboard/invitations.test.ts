@@ -9,31 +9,32 @@ const PASSWORD = "four words are good";
 const BY = { origin: "https://judge.example.com:8443", actor: "test" };
 const ADA = { email: "Ada@Example.com", name: "Ada", password: PASSWORD };
 
-function api({ url }: { url: string }): string {
+function tokenOf({ url }: { url: string }): string {
   const token = /^https:\/\/judge\.example\.com:8443\/dashboard\/welcome#([A-Za-z0-9_-]{43})$/.exec(url)?.[1];
   assert.ok(token, url);
-  return `/dashboard/api/invitations/${token}`;
+  return token;
 }
 
-const look = ({ ask }: Running, path: string) => ask({ path, key: null });
-const use = ({ ask }: Running, path: string, body: unknown) =>
-  ask({ method: "POST", path, key: null, body, headers: FROM_OWN_PAGE });
+const post = ({ ask }: Running, verb: string, body: unknown) =>
+  ask({ method: "POST", path: `/dashboard/api/invitations/${verb}`, key: null, body, headers: FROM_OWN_PAGE });
+const look = (running: Running, token: string) => post(running, "look", { token });
+const use = (running: Running, token: string, body: object) => post(running, "accept", { token, ...body });
 
 test("the first link makes an administrator who is signed in at once, and works this one time", async (t) => {
   const running = await startHttp(t);
   const link = await firstLink(running.store, BY);
   const expiresAt = new Date(running.clock.nowMs + LINK_MS.first).toISOString();
   assert.equal(link.expiresAt, expiresAt);
-  const path = api(link);
-  assert.deepEqual((await look(running, path)).json, { kind: "first", email: null, account: null, expiresAt });
-  const made = await use(running, path, ADA);
+  const token = tokenOf(link);
+  assert.deepEqual((await look(running, token)).json, { kind: "first", email: null, account: null, expiresAt });
+  const made = await use(running, token, ADA);
   assert.equal(made.status, 200, made.text);
   assert.equal(made.json.person.email, "ada@example.com");
   assert.equal(made.json.person.administrator, true);
   const [cookie = ""] = made.headers["set-cookie"] ?? [];
   const session = await running.ask({ path: "/dashboard/api/session", key: null, headers: { cookie } });
   assert.equal(session.json.person.name, "Ada");
-  for (const again of [await look(running, path), await use(running, path, { ...ADA, email: "b@example.com" })]) {
+  for (const again of [await look(running, token), await use(running, token, { ...ADA, email: "b@example.com" })]) {
     assert.equal(again.status, 404);
     assert.deepEqual(again.json, { error: "this link was used, has expired or never was" });
   }
@@ -52,15 +53,15 @@ test("the first link makes an administrator who is signed in at once, and works 
 test("an invitation is for the invited e-mail, whatever is sent with it, and expires", async (t) => {
   const running = await startHttp(t);
   await running.store.accounts.ensure("club", "beta", "test");
-  const path = api(
+  const token = tokenOf(
     await invite(running.store, { email: "bob@example.com", account: "club", administrator: false }, BY),
   );
-  const late = api(
+  const late = tokenOf(
     await invite(running.store, { email: "carol@example.com", account: "club", administrator: false }, BY),
   );
-  const shown = (await look(running, path)).json;
+  const shown = (await look(running, token)).json;
   assert.deepEqual([shown.kind, shown.email, shown.account], ["invite", "bob@example.com", "club"]);
-  const made = await use(running, path, { ...ADA, name: "Bob" });
+  const made = await use(running, token, { ...ADA, name: "Bob" });
   assert.deepEqual(
     [made.json.person.email, made.json.person.name, made.json.person.administrator],
     ["bob@example.com", "Bob", false],
@@ -76,7 +77,7 @@ test("an invitation is for the invited e-mail, whatever is sent with it, and exp
 
 test("a bad choice uses nothing up", async (t) => {
   const running = await startHttp(t);
-  const path = api(await firstLink(running.store, BY));
+  const token = tokenOf(await firstLink(running.store, BY));
   for (const [wrong, status, why] of [
     [{ password: "short" }, 422, /at least 12/],
     [{ password: "password1234" }, 422, /guessed first/],
@@ -85,18 +86,18 @@ test("a bad choice uses nothing up", async (t) => {
     [{ name: "" }, 422, /name must have/],
     [{ administrator: true }, 400, /administrator/],
   ] as const) {
-    const reply = await use(running, path, { ...ADA, ...wrong });
+    const reply = await use(running, token, { ...ADA, ...wrong });
     assert.equal(reply.status, status, reply.text);
     assert.match(reply.json.error, why);
   }
   assert.equal(await running.store.people.any(), false);
-  assert.equal((await use(running, path, ADA)).status, 200);
+  assert.equal((await use(running, token, ADA)).status, 200);
 });
 
 test("what is no token is as useless as one that never was", async (t) => {
   const running = await startHttp(t);
   for (const token of ["x", "A".repeat(43), "A".repeat(44), "%00", "..%2f..", "A".repeat(5_000)]) {
-    const reply = await look(running, `/dashboard/api/invitations/${token}`);
+    const reply = await look(running, token);
     assert.equal(reply.status, 404, token.slice(0, 50));
     assert.deepEqual(reply.json, { error: "this link was used, has expired or never was" });
   }
@@ -105,13 +106,29 @@ test("what is no token is as useless as one that never was", async (t) => {
 test("a reset link changes the password of its person and ends the sessions from before", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
-  const path = api(await reset(running.store, "ada@example.com", BY));
-  assert.deepEqual((await look(running, path)).json.kind, "reset");
-  const done = await use(running, path, { email: "eve@example.com", name: "Eve", password: PASSWORD });
+  const token = tokenOf(await reset(running.store, "ada@example.com", BY));
+  assert.deepEqual((await look(running, token)).json.kind, "reset");
+  const done = await use(running, token, { email: "eve@example.com", name: "Eve", password: PASSWORD });
   assert.deepEqual(
     [done.json.person.id, done.json.person.email, done.json.person.name],
     [ada.id, "ada@example.com", "ada"],
   );
   assert.equal((await ada.ask({ path: "/dashboard/api/me", method: "PATCH", body: {} })).status, 401);
-  assert.equal((await use(running, path, ADA)).status, 404);
+  assert.equal((await use(running, token, ADA)).status, 404);
+});
+
+test("a token in a path is no endpoint, and no log line has a token", async (t) => {
+  const running = await startHttp(t);
+  const token = tokenOf(await firstLink(running.store, BY));
+  for (const method of ["GET", "POST"]) {
+    const path = `/dashboard/api/invitations/${token}`;
+    const reply = await running.ask({ method, path, key: null, body: {}, headers: FROM_OWN_PAGE });
+    assert.equal(reply.status, 404, reply.text);
+  }
+  assert.equal((await look(running, token)).status, 200);
+  assert.equal((await use(running, token, ADA)).status, 200);
+  assert.deepEqual(
+    running.logs.filter((line) => line.includes(token)),
+    [],
+  );
 });

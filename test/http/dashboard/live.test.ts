@@ -111,6 +111,30 @@ onEachEngine((open) => {
   });
 });
 
+onEachEngine((open) => {
+  test("a view that is written to without a pause ends within a second of its session, and of the membership", async (t) => {
+    const there = await playing(t, open);
+    const { bob, submit, store, claim } = there;
+    const id = await submit();
+    const { lease } = await claim();
+    const eve = await signedIn(there, "eve@example.com", [there.accountId]);
+    const views = [await watch(there, bob, id), await watch(there, eve, id)];
+    let at = 0;
+    const write = setInterval(() => void store.live.append(lease, at, [piece("x", at++)]), 20);
+    t.after(() => clearInterval(write));
+    await Promise.all(views.map((view) => view.next("stdout", 10)));
+    const changedAt = performance.now();
+    await bob.ask({ method: "DELETE", path: "/dashboard/api/session" });
+    await store.people.update(eve.id, { accountIds: [] }, "test");
+    const late = new Promise<string>((resolve) => setTimeout(resolve, 3_000, "late").unref());
+    const ended = Promise.all(views.map((view) => view.ended)).then(() => "ended");
+    assert.equal(await Promise.race([ended, late]), "ended");
+    assert.ok(performance.now() - changedAt < 2_000);
+    clearInterval(write);
+    for (const view of views) view.leave();
+  });
+});
+
 test("one person watches so many and no more; who leaves makes room", async (t) => {
   const there = await playing(t, temporaryStore);
   const { bob, submit } = there;

@@ -1,0 +1,44 @@
+import type { FastifyRequest } from "fastify";
+import { clientError } from "../domain/error.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Members of the body that are stored as bytes, so they may hold any Unicode text. Their route checks them itself. */
+    bytes?: readonly string[];
+  }
+}
+
+/** Whether each engine can store the text: PostgreSQL takes neither U+0000 nor half of a surrogate pair. */
+export function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
+}
+
+/**
+ * Refuses text that a database cannot store, in the path, the query and the body, whatever the route does with it. A path or a
+ * query can hold it in percent-encoding, and JSON as \u0000.
+ * @throws ClientError notAsWanted, which names the part but never repeats it.
+ */
+export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
+  const bytes = routeOptions.config.bytes ?? [];
+  const parts = { "the path": params, "the query": query, "the body": body } as const;
+  for (const [part, value] of Object.entries(parts)) {
+    if (!isAllStorable(value, part === "the body" ? bytes : [])) {
+      throw clientError("notAsWanted", [part, "has U+0000 or half of a surrogate pair, which cannot be stored"]);
+    }
+  }
+}
+
+/** Without recursion: a body of 2 MiB can be nested a million deep, and the stack cannot. */
+function isAllStorable(whole: unknown, bytes: readonly string[]): boolean {
+  const left: unknown[] = [whole];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value === "string" && !isStorable(value)) return false;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (value === whole && bytes.includes(name)) continue;
+      left.push(name, member);
+    }
+  }
+  return true;
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { onEachEngine } from "../../store/temporary.ts";
+import { type Asker, startClub } from "./club.ts";
+import { FROM_OWN_PAGE } from "./signed-in.ts";
+
+/** Each route with the text that it takes; `?` stands for a hostile text, in a path and a query percent-encoded. */
+const ROUTES: readonly (readonly [string, string, unknown?])[] = [
+  ["POST", "/session", { email: "?", password: "p" }],
+  ["POST", "/session", { email: "a@example.com", password: "?" }],
+  ["POST", "/invitations/look", { token: "?" }],
+  ["POST", "/invitations/accept", { token: "t", email: "?", name: "n", password: "p" }],
+  ["PATCH", "/me", { name: "?" }],
+  ["PATCH", "/me", { password: { current: "?", next: "n" } }],
+  ["GET", "/members?account=?"],
+  ["POST", "/members/invitations", { email: "?", accountId: "?", administrator: false }],
+  ["DELETE", "/members/invitations/?", {}],
+  ["POST", "/members/?/reset", {}],
+  ["PATCH", "/members/?", { disabled: false }],
+  ["PATCH", "/members/x", { accountIds: ["?"] }],
+  ["GET", "/overview?window=1h&account=?"],
+  ["GET", "/overview/now?account=?"],
+  ["POST", "/projects", { name: "?", accountId: "?" }],
+  ["PATCH", "/projects/?", { name: "?" }],
+  ["GET", "/keys?project=?"],
+  ["POST", "/keys", { name: "?", projectId: "?" }],
+  ["PATCH", "/keys/?", { concurrency: 1 }],
+  ["POST", "/keys/?/rotate", { overlapMs: 0 }],
+  ["POST", "/keys/?/revoke", {}],
+  ["GET", "/endpoints?project=?"],
+  ["POST", "/endpoints", { projectId: "?", url: "?" }],
+  ["PATCH", "/endpoints/?", { active: true }],
+  ["POST", "/endpoints/?/rotate-secret", {}],
+  ["DELETE", "/endpoints/?", {}],
+  ["POST", "/endpoints/?/test", {}],
+  ["GET", "/deliveries?endpoint=?"],
+  ["GET", "/deliveries?submission=?"],
+  ["POST", "/deliveries/?/replay", {}],
+  ["GET", "/submissions?language=?"],
+  ["GET", "/submissions?key=?&project=?"],
+  ["GET", "/submissions?account=?"],
+  ["GET", "/submissions?id=?"],
+  ["GET", "/submissions/?"],
+  ["GET", "/submissions/?/record"],
+  ["GET", "/submissions/?/live"],
+  ["POST", "/submissions", { accountId: "?", language: "python", code: "c", stdin: "", profile: "judge" }],
+  ["POST", "/submissions/?/again", {}],
+  ["GET", "/audit?account=?"],
+  ["PUT", "/tiers/?", { requestsPerMinute: 1, concurrency: 1 }],
+  ["POST", "/accounts", { name: "?", tier: "?" }],
+  ["PATCH", "/accounts/?", { name: "?" }],
+];
+
+onEachEngine((open) => {
+  test("text that a database cannot store is refused on every route, and is never a fault of ours", async (t) => {
+    const club = await startClub(t, { open });
+    const { running, root, ada } = club;
+    const texts = fc.sample(hostile(), { numRuns: 6, seed: 20_260_101 });
+    for (const [method, path, body] of ROUTES) {
+      const inBody = body !== undefined && JSON.stringify(body).includes('"?"');
+      for (const text of ["\0", "a\0b", ...(inBody ? ["\ud800", "a\udfff", ...texts] : [])]) {
+        const target = path.replaceAll(/(?<=[/=])\?/g, encodeURIComponent(text.toWellFormed()));
+        const sent =
+          body === undefined ? undefined : JSON.parse(JSON.stringify(body).replaceAll('"?"', JSON.stringify(text)));
+        for (const ask of [root, ada]) {
+          const { status, text: said } = await ask(method as Parameters<Asker>[0], target, sent);
+          // A member is told first that only an administrator may do it.
+          assert.ok(status === 400 || (ask === ada && status === 403), `${method} ${target}: ${status} ${said}`);
+        }
+      }
+    }
+    const stranger = { method: "POST", path: "/dashboard/api/session", key: null, headers: FROM_OWN_PAGE };
+    assert.equal((await running.ask({ ...stranger, body: { email: "a\0@example.com", password: "p" } })).status, 400);
+    assert.deepEqual(
+      running.logs.filter((line) => /"level":[56]0/.test(line)),
+      [],
+    );
+  });
+
+  test("a nesting that no stack holds is refused or answered, and a program may hold any Unicode text", async (t) => {
+    const { ada, accountId } = await startClub(t, { open });
+    const nested = `{"token":${"[".repeat(5_000)}"\\u0000"${"]".repeat(5_000)}}`;
+    assert.equal((await ada("POST", "/invitations/look", nested)).status, 400);
+    const body = { accountId, language: "python", code: "a\0b", stdin: "\0", profile: "judge" };
+    assert.equal((await ada("POST", "/submissions", body)).status, 202);
+    assert.equal((await ada("POST", "/submissions", { ...body, code: "\ud800" })).status, 400);
+  });
+});
+
+/** Any Unicode text around what cannot be stored. */
+function hostile() {
+  const around = fc.string({ unit: "grapheme", maxLength: 5 });
+  return fc.tuple(around, fc.constantFrom("\0", "\ud83d", "\udc00x"), around).map((parts) => parts.join(""));
+}
