@@ -21,8 +21,8 @@ export function helloProgram(flags: EngineFlags): string {
 
 /** Rows measured inside the launcher, where no socket and no service is in the way. */
 export async function launcherRows(flags: EngineFlags, runs: number): Promise<Row[]> {
-  const { stdout } = await promisify(execFile)(flags.launcher, [
-    "--bench",
+  const { stdout } = await promisify(execFile)(join(dirname(flags.launcher), "assay-bench.delegated"), [
+    "--runs",
     String(runs),
     "--program",
     helloProgram(flags),

@@ -1,14 +1,14 @@
 /*
- * What isolation costs, measured where nothing else is in the way. The floor F is
+ * assay-bench: what isolation costs, measured where nothing else is in the way. It
+ * is a program of its own, so that none of this is in the launcher that serves. The floor F is
  * vfork + exec + stdout to its end + reap of a static hello; a warm box runs the
  * same file from "go" until its evidence is read. Both alternate in one run, so
  * that what disturbs one disturbs the other.
  */
 #define _GNU_SOURCE
-#include "bench.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "prepare.h"
 #include "supervise.h"
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64,
@@ -29,7 +30,7 @@ static size_t program_size;
 
 static const struct shape shape = {16 << 20, 256, 16 << 20, 256};
 
-int bench_load(const char *path)
+static int load(const char *path)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -46,12 +47,11 @@ int bench_load(const char *path)
 static struct launcher *owner;
 static pid_t owner_pid;
 
-static _Noreturn void die(const struct failure *f)
+static _Noreturn void give_up(const struct failure *f)
 {
-	fprintf(stderr, "assay-launcher: bench: %s %s: %s\n", f->step, f->object, strerror(f->err));
-	if (owner && getpid() == owner_pid)
+		if (owner && getpid() == owner_pid)
 		groups_close(&owner->groups, owner->instance);
-	exit(1);
+	die(f);
 }
 
 static double run_bare(void)
@@ -99,7 +99,7 @@ static void park(struct slot *s, struct box *b)
 	struct failure f = {0};
 	if (work_mount(s, &shape, &f) < 0 || work_write(s, "hello", program, program_size, &f) < 0 ||
 	    box_build(s, b, &shape, &f) < 0)
-		die(&f);
+		give_up(&f);
 }
 
 /* Returns the microseconds from go to evidence; `torn` gets those until the box is proven gone. */
@@ -119,7 +119,7 @@ static double run_box(struct slot *s, struct box *b, const struct request *r, do
 	queue_free(&out);
 	if (!right) {
 		struct failure f = {o.failure.step ? o.failure.step : "bench", "hello did not run as it should", o.failure.err};
-		die(&f);
+		give_up(&f);
 	}
 	return (double)(end - start) / 1000;
 }
@@ -153,9 +153,9 @@ static int saturate(const struct launcher *l, bool boxes, unsigned workers, doub
 		struct request r = request();
 		double unused;
 		if (slot_prepare(&s, l, 8 + i, &f) < 0)
-			die(&f);
+			give_up(&f);
 		if (!boxes && (work_mount(&s, &shape, &f) < 0 || work_write(&s, "hello", program, program_size, &f) < 0))
-			die(&f);
+			give_up(&f);
 		uint64_t second, start = now_ns();
 		while ((second = (now_ns() - start) / 1000000000u) < SATURATED_SECONDS) {
 			if (boxes) {
@@ -188,7 +188,7 @@ static void print_rates(const char *name, const double *rates, const char *end)
 	printf("]%s", end);
 }
 
-int bench_print(struct launcher *l, unsigned runs)
+static int measure(struct launcher *l, unsigned runs)
 {
 	owner = l;
 	owner_pid = getpid();
@@ -200,7 +200,7 @@ int bench_print(struct launcher *l, unsigned runs)
 
 	signal(SIGCHLD, SIG_DFL);
 	if (!bare || !warm || !torn || slot_prepare(&s, l, 0, &f) < 0)
-		die(&f);
+		give_up(&f);
 	for (unsigned i = 0; i < runs; i++) {
 		park(&s, &b);
 		usleep(PAUSE_US);
@@ -209,7 +209,7 @@ int bench_print(struct launcher *l, unsigned runs)
 		warm[i] = run_box(&s, &b, &r, &torn[i]);
 	}
 	if (work_unmount(&s, &f) < 0)
-		die(&f);
+		give_up(&f);
 	unsigned cpus = l->cpus > WORKERS_MOST / SLOTS_PER_CPU ? WORKERS_MOST / SLOTS_PER_CPU : (unsigned)l->cpus;
 	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
 	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
@@ -225,4 +225,44 @@ int bench_print(struct launcher *l, unsigned runs)
 	free(warm);
 	free(torn);
 	return !measured;
+}
+
+int main(int argc, char **argv)
+{
+	enum { IMAGE = 1, INSTANCE, UIDS, RUNS, PROGRAM };
+	static const struct option known[] = {
+		{"image", 1, NULL, IMAGE}, {"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"runs", 1, NULL, RUNS},
+		{"program", 1, NULL, PROGRAM}, {0},
+	};
+	static struct launcher launcher;
+	const char *image = NULL, *instance = NULL, *file = NULL;
+	struct failure f = {0};
+	long uid_base = -1, runs = -1;
+	int option;
+
+	if (!have_standard_descriptors())
+		return 1;
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (option) {
+		case IMAGE: image = optarg; break;
+		case INSTANCE: instance = optarg; break;
+		case UIDS: uid_base = number(optarg, 1000, UINT32_MAX - 1024, "uid-base"); break;
+		case RUNS: runs = number(optarg, 1, 1000000, "runs"); break;
+		case PROGRAM: file = optarg; break;
+		default: return 2;
+		}
+	}
+	if (optind != argc || !image || !plain_instance(instance) || !file || uid_base < 0 || runs < 0) {
+		fputs("usage: assay-bench --image ROOTFS --instance NAME --uid-base N --runs N --program FILE\n", stderr);
+		return 2;
+	}
+	if (load(file) < 0) {
+		fail(&f, "bench", "%s", file);
+		die(&f);
+	}
+	describe_host(&launcher, instance, (uid_t)uid_base, 1);
+	empty_bounding_set();
+	prepare(&launcher, image, 1);
+	int status = measure(&launcher, (unsigned)runs);
+	return groups_close(&launcher.groups, launcher.instance) > 0 ? 1 : status;
 }

@@ -3,7 +3,7 @@
 #
 # One of the two that ends by itself before all was ready once has most likely been told something wrong: the command
 # fails. Afterwards it is started again, for as long as we live: the other one finds it by itself, and what it held is taken
-# back (launcher/cgroup.c: groups; src/store/lease.ts: submissions).
+# back (launcher/cgroup-sweep.c: groups; src/store/lease.ts: submissions).
 
 # option NAME DEFAULT ARGUMENTS...: the value that --NAME has among the arguments; the last one counts.
 option() {

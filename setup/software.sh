@@ -141,6 +141,7 @@ build_launcher() {
 compile_launcher() {
   step "$program" "compiling" clean_env contained '' "$app/launcher/build" "$@" "$built.tmp.$$"
   cp -- "$app/setup/delegated-launcher" "$built.tmp.$$/$program.delegated"
+  [ $# -gt 0 ] || cp -- "$app/setup/delegated-launcher" "$built.tmp.$$/assay-bench.delegated"
 }
 
 build_image() {

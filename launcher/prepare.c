@@ -1,0 +1,140 @@
+#define _GNU_SOURCE
+#include "prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "root.h"
+#include "seccomp.h"
+#include "signals.h"
+
+#ifndef ASSAY_BUILD
+#define ASSAY_BUILD "unnamed"
+#endif
+
+const char build_name[] = ASSAY_BUILD;
+
+#ifdef __SANITIZE_ADDRESS__
+/* The leak check at exit needs the host's /proc, which cannot be reached from inside the image. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+#endif
+
+_Noreturn void die(const struct failure *f)
+{
+	fprintf(stderr, "assay-launcher: %s: %s%s%s\n", f->step, f->object, f->err ? ": " : "", f->err ? strerror(f->err) : "");
+	exit(1);
+}
+
+long number(const char *text, long smallest, long largest, const char *name)
+{
+	char *end;
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < smallest || value > largest) {
+		fprintf(stderr, "assay-launcher: --%s takes a number from %ld to %ld\n", name, smallest, largest);
+		exit(2);
+	}
+	return value;
+}
+
+bool plain_instance(const char *name)
+{
+	return name && *name && strlen(name) <= 40 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
+}
+
+bool have_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return false;
+	return true;
+}
+
+void describe_host(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots)
+{
+	struct utsname kernel;
+	uname(&kernel);
+	snprintf(l->kernel, sizeof l->kernel, "%.60s %.30s", kernel.release, kernel.machine);
+	l->instance = instance;
+	l->build = build_name;
+	l->uid_base = uid_base;
+	l->slots = slots;
+	l->signal_map = -1;
+	l->cpus = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * The bounding set matters at an exec alone, and of all of us only the program ever
+ * does one. So it is emptied once, here, and not 41 calls long in every box.
+ */
+void empty_bounding_set(void)
+{
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* read back on every box: no_capabilities */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/*
+ * What boxes need and no more, for the launcher and its slots. With CAP_SYS_ADMIN among
+ * them it is no cage, but there is no kernel code to load, no port and no network here.
+ */
+static int keep_capabilities(struct failure *f)
+{
+	static const int kept[] = {
+		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, entering a box's own; the tracepoint */
+		CAP_MKNOD,                      /* /dev of a slot */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* to give up, in inside.c, what the rest gives */
+		CAP_CHOWN,                      /* pipes belong to who writes */
+		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories that it closed */
+		CAP_KILL, CAP_SYS_NICE,
+	};
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct now[2], most[2] = {{0}};
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		most[CAP_TO_INDEX(kept[i])].permitted |= CAP_TO_MASK(kept[i]);
+	if (syscall(__NR_capget, &header, now) < 0)
+		return fail(f, "capabilities", "read");
+	for (int i = 0; i < 2; i++) {
+		most[i].permitted &= now[i].permitted;
+		most[i].effective = most[i].permitted;
+	}
+	return syscall(__NR_capset, &header, most) < 0 ? fail(f, "capabilities", "keep what boxes need") : 0;
+}
+
+void prepare(struct launcher *l, const char *image, unsigned slots)
+{
+	struct failure f = {0}, no_bpf = {0};
+
+	prctl(PR_SET_DUMPABLE, 0);
+	/* A program is its slot's child. When the slot dies, it is ours to wait for: not every pid 1 does. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (l->proc < 0)
+		fail(&f, "start", "/proc");
+	if (f.step || seccomp_prepare(&f) < 0)
+		die(&f);
+	if (groups_open(&l->groups, l->instance, &f) < 0) {
+		groups_close(&l->groups, l->instance); /* those that could be made before */
+		die(&f);
+	}
+	groups_weigh(&l->groups, slots);
+	if (!l->groups.fair)
+		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
+	/* The tracepoint is keyed by the v2 leaf; without one it has nothing to count by. */
+	if (l->groups.home[TREE_UNIFIED] >= 0 && (l->signal_map = signals_open(&no_bpf)) < 0)
+		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then proven by "
+			"the signal and a file at the limit\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
+	if (root_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
+		groups_close(&l->groups, l->instance);
+		die(&f);
+	}
+}

@@ -1,0 +1,251 @@
+/* The launcher's own part: connections, and the places of the slots that serve them. */
+#define _GNU_SOURCE
+#include "serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "signals.h"
+#include "slot.h"
+#include "wire.h"
+
+/*
+ * Short: while one place is swept, nobody is admitted and no stop is heard. A slot whose client is gone has a while to clean
+ * up by itself; one that hangs (stopped, or in a call that does not return) is swept like any other that died.
+ */
+enum { SWEEP_PATIENCE_MS = 20, SWEEP_AGAIN_MS = 50, SLOT_END_MS = 10000 };
+
+struct place {
+	pid_t pid;        /* 0: free; -1: its slot is dead, but not yet swept */
+	int connection;   /* its client's, to see it leave; not read, not written. -1: the client has left, or there is none */
+	uint64_t left_ns; /* when the client had left */
+};
+
+static volatile sig_atomic_t stopping;
+
+static void stop(int sig)
+{
+	(void)sig;
+	stopping = 1;
+}
+
+static void child_ended(int sig) { (void)sig; }
+
+int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char dir[sizeof address.sun_path];
+	if (strlen(path) >= sizeof address.sun_path)
+		return fail_with(f, ENAMETOOLONG, "socket", "%s", path);
+	strcpy(dir, path);
+	char *slash = strrchr(dir, '/');
+	if (!slash)
+		return fail_with(f, EINVAL, "socket", "%s is not a full path", path);
+	slash[slash == dir] = 0;
+	/* Its name is given when it listens: whoever sees the socket can connect. */
+	if ((size_t)snprintf(address.sun_path, sizeof address.sun_path, "%s/.starting", dir) >= sizeof address.sun_path)
+		return fail_with(f, ENAMETOOLONG, "socket", "%s", path);
+	*directory = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* Between bind and lchown nobody else may put another file in the socket's place. */
+	struct stat st;
+	if (*directory < 0 || fstat(*directory, &st) < 0)
+		return fail(f, "socket", "directory %s", dir);
+	if (st.st_uid != 0 || ((st.st_mode & 022) && !(st.st_mode & S_ISVTX)))
+		return fail_with(f, EPERM, "socket", "directory %s can be changed by others than root", dir);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	unlink(address.sun_path);
+	mode_t before = umask(0177);
+	int bound = *directory < 0 || fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof address);
+	umask(before);
+	if (bound < 0 || lchown(address.sun_path, client, (gid_t)-1) < 0 || listen(fd, 128) < 0 ||
+	    rename(address.sun_path, path) < 0)
+		return fail(f, "socket", "%s", path);
+	return fd;
+}
+
+static bool peer_allowed(int connection, uid_t client)
+{
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
+}
+
+/* So that the peer can say why. It has just connected: so little fits without waiting. */
+static void turn_away(int connection)
+{
+	struct queue out = {0};
+	queue_frame(&out, FRAME_FAILED);
+	queue_text(&out, KEY_STEP_NAME, "slots");
+	queue_text(&out, KEY_STEP_OBJECT, "all are taken");
+	queue_int(&out, KEY_STEP_ERRNO, EAGAIN);
+	queue_frame_end(&out);
+	queue_flush(&out, connection);
+	queue_free(&out);
+}
+
+static void admit(struct launcher *l, struct place *places, int listener, uid_t client)
+{
+	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	unsigned free_slot = 0;
+	static bool told;
+	if (connection < 0) {
+		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: whoever waits is not gone when we look again */
+		return;
+	}
+	while (free_slot < l->slots && places[free_slot].pid != 0)
+		free_slot++;
+	if (!peer_allowed(connection, client)) {
+		fprintf(stderr, "assay-launcher: refused a peer of another uid\n");
+	} else if (free_slot == l->slots) {
+		turn_away(connection);
+		/* Once: whoever has the service could fill the host's log. */
+		if (!told)
+			fprintf(stderr, "assay-launcher: all %u slots are taken\n", l->slots);
+		told = true;
+	} else {
+		told = false;
+		pid_t self = getpid(), pid = fork();
+		if (pid == 0) {
+			close(listener);
+			/* Who holds a connection keeps its other end from seeing a slot's death. */
+			for (unsigned i = 0; i < l->slots; i++)
+				if (places[i].connection >= 0)
+					close(places[i].connection);
+			_exit(slot_serve(l, free_slot, connection, self));
+		}
+		if (pid > 0) {
+			places[free_slot] = (struct place){.pid = pid, .connection = connection};
+			return;
+		}
+		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
+	}
+	close(connection);
+}
+
+static void forget_connection(struct place *place)
+{
+	if (place->connection >= 0)
+		close(place->connection);
+	place->connection = -1;
+}
+
+static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
+{
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid == pid) {
+			places[i].pid = -1;
+			forget_connection(&places[i]);
+		}
+}
+
+/* Waits for whoever comes or leaves, and for children. Returns whether somebody comes. */
+static bool wait_for_clients(const struct launcher *l, struct place *places, int listener, bool again)
+{
+	static struct pollfd on[1 + SLOTS_MOST];
+	struct timespec soon = {again ? 0 : 1, again ? SWEEP_AGAIN_MS * 1000000L : 0};
+	bool leaving = false;
+	sigset_t none;
+	sigemptyset(&none);
+	on[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+	for (unsigned i = 0; i < l->slots; i++) {
+		on[1 + i] = (struct pollfd){.fd = places[i].connection};
+		leaving = leaving || (places[i].pid > 0 && places[i].connection < 0);
+	}
+	if (ppoll(on, 1 + l->slots, again || leaving ? &soon : NULL, &none) <= 0)
+		return false;
+	for (unsigned i = 0; i < l->slots; i++)
+		if (on[1 + i].revents & (POLLHUP | POLLERR)) {
+			forget_connection(&places[i]);
+			places[i].left_ns = now_ns();
+		}
+	return on[0].revents;
+}
+
+static void kill_hanging(const struct launcher *l, struct place *places)
+{
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid > 0 && places[i].connection < 0 && now_ns() - places[i].left_ns > SLOT_END_MS * 1000000ull) {
+			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
+			kill(places[i].pid, SIGKILL);
+			places[i].left_ns = now_ns();
+		}
+}
+
+/* A slot's place is given out again when nothing of its last life is left. Returns whether some are still unswept. */
+static bool sweep_places(struct launcher *l, struct place *places)
+{
+	bool again = false;
+	pid_t pid;
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		note_dead(l, places, pid);
+	for (unsigned i = 0; i < l->slots; i++) {
+		char prefix[16];
+		if (places[i].pid != -1)
+			continue;
+		snprintf(prefix, sizeof prefix, "s%u-", i);
+		if (l->signal_map >= 0)
+			signals_drop_owner(l->signal_map, i);
+		if (groups_sweep(&l->groups, prefix, SWEEP_PATIENCE_MS) == 0)
+			places[i].pid = 0;
+		else
+			again = true;
+	}
+	return again;
+}
+
+/* For slots alone: a program that outlived its slot is our child as well, and is killed only when the groups are closed. */
+static void end_slots(struct launcher *l, struct place *places)
+{
+	unsigned alive;
+	pid_t pid;
+	for (unsigned i = 0; i < l->slots; i++)
+		if (places[i].pid > 0)
+			kill(places[i].pid, SIGTERM);
+	do {
+		alive = 0;
+		for (unsigned i = 0; i < l->slots; i++)
+			alive += places[i].pid > 0;
+		if (alive && (pid = waitpid(-1, NULL, 0)) > 0)
+			note_dead(l, places, pid);
+	} while (alive);
+}
+
+void serve(struct launcher *l, int listener, uid_t client)
+{
+	static struct place places[SLOTS_MOST];
+	bool again = false;
+
+	for (unsigned i = 0; i < l->slots; i++)
+		places[i].connection = -1;
+	while (!stopping) {
+		if (wait_for_clients(l, places, listener, again))
+			admit(l, places, listener, client);
+		kill_hanging(l, places);
+		again = sweep_places(l, places);
+	}
+	end_slots(l, places);
+}
+
+void block_signals(void)
+{
+	struct sigaction action = {.sa_handler = stop}, child = {.sa_handler = child_ended};
+	sigset_t set;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL); /* let in only where we wait */
+}

@@ -1,0 +1,15 @@
+#ifndef ASSAY_SERVE_H
+#define ASSAY_SERVE_H
+
+#include "box.h"
+
+enum { SLOTS_MOST = 1024 };
+
+/* SIGTERM, SIGINT and SIGCHLD are let in only where the launcher waits. */
+void block_signals(void);
+/* The socket at this full path, its client's alone. `directory` is where it can be removed. -1 with the failure. */
+int listen_at(const char *path, uid_t client, int *directory, struct failure *f);
+/* Forks a slot for each connection, until a signal ends it; then no slot is left. */
+void serve(struct launcher *l, int listener, uid_t client);
+
+#endif
