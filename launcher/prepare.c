@@ -131,8 +131,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
 	/* The tracepoint is keyed by the v2 leaf; without one it has nothing to count by. */
 	if (l->groups.home[TREE_UNIFIED] >= 0 && (l->signal_map = signals_open(&no_bpf)) < 0)
-		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then proven by "
-			"the signal and a file at the limit\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
+		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then known by "
+			"the signal alone, which a program can send itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
 	if (root_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);

@@ -1,20 +1,16 @@
 /* The end of a run: how the program ended, the end of all others, the counts. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "signals.h"
 #include "supervise-parts.h"
-
-enum { WALK_MOST = 20000, WALK_DEPTH = 32 };
 
 /* How far the program came on its way to the exec. Its memory is shared with it: no pointer in there is followed. */
 static void read_hand(struct watch *w)
@@ -109,49 +105,6 @@ void end_survivors(struct watch *w)
 		note(w->o, "end of the pid namespace", ETIMEDOUT);
 }
 
-static bool walk_for_file(int dir, uint64_t size, int depth, int *budget)
-{
-	DIR *list = fdopendir(dir);
-	struct dirent *entry;
-	bool found = false;
-	while (list && !found && (*budget)-- > 0 && (entry = readdir(list))) {
-		struct stat st;
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (S_ISREG(st.st_mode))
-			found = (uint64_t)st.st_size >= size;
-		else if (S_ISDIR(st.st_mode) && depth > 0) {
-			int below = openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			found = below >= 0 && walk_for_file(below, size, depth - 1, budget);
-		}
-	}
-	if (list)
-		closedir(list);
-	else
-		close(dir);
-	return found;
-}
-
-/*
- * Without the tracepoint, a death by SIGXFSZ needs a witness: a file that stands at
- * the limit. Only descriptors, no link is followed, the writer is dead. /tmp and
- * /dev/shm are seen through the init, which still holds the box's mounts.
- */
-static bool file_at_limit(struct watch *w)
-{
-	static const char *const places[] = {"box", "tmp", "dev/shm"};
-	int budget = WALK_MOST;
-	bool found = false;
-	for (int i = 0; i < 3 && !found; i++) {
-		char path[64];
-		snprintf(path, sizeof path, "%d/root/%s", w->box->init, places[i]);
-		int dir = openat(w->slot->launcher->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		found = dir >= 0 && walk_for_file(dir, w->request->number[KEY_FILE_BYTES], WALK_DEPTH, &budget);
-	}
-	return found;
-}
-
 void collect(struct watch *w)
 {
 	struct outcome *o = w->o;
@@ -171,7 +124,5 @@ void collect(struct watch *w)
 			note(o, "signal counts", errno);
 		o->file_size_signals = counts.file_size;
 		o->cpu_time_signals = counts.cpu_time;
-	} else if (!o->exited && o->code == SIGXFSZ && o->survivors == 0 && o->reason == KILL_NONE) {
-		o->file_at_limit = file_at_limit(w);
 	}
 }

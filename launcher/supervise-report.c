@@ -45,7 +45,6 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	queue_int(out, KEY_SURVIVORS, o->survivors);
 	queue_int(out, KEY_FSIZE_SIGNALS, o->file_size_signals);
 	queue_int(out, KEY_CPU_RLIMIT_SIGNALS, o->cpu_time_signals);
-	queue_int(out, KEY_FILE_AT_LIMIT, o->file_at_limit);
 	queue_int(out, KEY_STDOUT_SEEN, o->seen[0]);
 	queue_int(out, KEY_STDERR_SEEN, o->seen[1]);
 	if (o->last_output_ns)

@@ -20,7 +20,6 @@ struct outcome {
 	uint64_t fact[FACT_COUNT];
 	bool known[FACT_COUNT];
 	uint64_t file_size_signals, cpu_time_signals;
-	bool file_at_limit;
 	struct rlimit rlimit[RLIM_NLIMITS];
 	char error[8][160];
 	unsigned errors;

@@ -1,6 +1,6 @@
 /*
  * What a running program leaves for its slot: its output, the memory that it shared
- * until its exec, the files it made. And the strings of a request, on their way into
+ * until its exec. And the strings of a request, on their way into
  * that memory.
  *
  * Input: one byte that chooses, then what the choice says.
@@ -82,68 +82,6 @@ static void try_hand(const uint8_t *data, size_t size)
 	outcome_report(&outcome, &box, &out);
 }
 
-/* ---- files: a tree, four bytes for each node ---- */
-
-enum { NODES_MOST = 24, DEPTH_MOST = 4, BUDGET = 64 };
-
-static void remove_tree(int parent, const char *name)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlinkat(fd, entry->d_name, 0) < 0)
-			remove_tree(fd, entry->d_name);
-	if (dir)
-		closedir(dir);
-	unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-static void try_files(const uint8_t *data, size_t size)
-{
-	static int files;
-	int above[DEPTH_MOST + 1], depth = 0, budget = BUDGET, walk = data[0] % (DEPTH_MOST + 1);
-	uint64_t limit = data[1];
-	bool expected = false;
-	if (!files)
-		files = files_directory();
-	remove_tree(files, "tree");
-	PROMISE(mkdirat(files, "tree", 0700) == 0);
-	above[0] = openat(files, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 2, nodes = 0; i + 3 < size && nodes < NODES_MOST; i += 4, nodes++) {
-		char name[3] = {(char)data[i + 1], (char)data[i + 2], 0};
-		if (!name[0] || strchr(name, '/'))
-			continue;
-		int fd;
-		switch (data[i] % 5) {
-		case 0: /* a file, sparse */
-			fd = openat(above[depth], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-			if (fd >= 0 && ftruncate(fd, data[i + 3]) == 0)
-				expected = expected || (depth <= walk && data[i + 3] >= limit);
-			if (fd >= 0)
-				close(fd);
-			break;
-		case 1: /* a directory, and into it */
-			if (depth < DEPTH_MOST && mkdirat(above[depth], name, 0700) == 0) {
-				above[depth + 1] = openat(above[depth], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-				depth++;
-			}
-			break;
-		case 2: /* up again */
-			if (depth > 0)
-				close(above[depth--]);
-			break;
-		case 3: /* a way round in circles, or to a file of ours that is large enough */
-			symlinkat(data[i + 3] & 1 ? ".." : "/proc/self/exe", above[depth], name);
-			break;
-		default:
-			mkfifoat(above[depth], name, 0600);
-		}
-	}
-	while (depth > 0)
-		close(above[depth--]);
-	PROMISE(walk_for_file(above[0], limit, walk, &budget) == expected && budget >= -1 - DEPTH_MOST);
-}
-
 /* ---- the strings of a request ---- */
 
 static void try_strings(const uint8_t *data, size_t size)
@@ -181,10 +119,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);
 	box = (struct box){.lane = &lane};
-	switch (data[0] % 4) {
+	switch (data[0] % 3) {
 	case 0: try_output(data + 1, size - 1); break;
 	case 1: try_hand(data + 1, size - 1); break;
-	case 2: try_files(data + 1, size - 1); break;
 	default: try_strings(data + 1, size - 1);
 	}
 	queue_free(&out);

@@ -85,7 +85,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   bpf: {
     needed: false,
     means:
-      "a broken file-size limit is proven by SIGXFSZ and a file at the limit; runtimes that ignore the signal get RE, not FSE",
+      "a broken file-size limit is known by the end through SIGXFSZ, which a program can send itself; runtimes that ignore the signal get RE, not FSE",
     remedy: "allow BPF raw tracepoints (CAP_BPF and CAP_PERFMON) and mount cgroup v2 beside v1",
   },
   image: {

@@ -40,8 +40,6 @@ export interface StepReport {
   readonly cpuRlimitSignals: number;
   /** Whether the two counters above are live, or always 0. */
   readonly signalSource: "bpf" | "none";
-  /** Without BPF: a regular file of the box is exactly as large as RLIMIT_FSIZE. */
-  readonly fileAtLimit: boolean;
 
   /** cpu.pressure of the leaf in microseconds; null where the kernel has no PSI. */
   readonly psiFullUsec: number | null;

@@ -87,7 +87,6 @@ export const KEYS = {
   PIDS_LIMIT: int(76, "ENDED"),
   FSIZE_SIGNALS: int(77, "ENDED"),
   CPU_RLIMIT_SIGNALS: int(78, "ENDED"),
-  FILE_AT_LIMIT: int(79, "ENDED"),
   PRESSURE_FULL_USEC: int(80, "ENDED", "optional"),
   PRESSURE_SOME_USEC: int(81, "ENDED", "optional"),
   STDOUT_SEEN: int(82, "ENDED"),

@@ -54,7 +54,6 @@ export function decodeReport(
     fsizeSignals: ended.int("FSIZE_SIGNALS"),
     cpuRlimitSignals: ended.int("CPU_RLIMIT_SIGNALS"),
     signalSource: hello.signalSource,
-    fileAtLimit: ended.int("FILE_AT_LIMIT") === 1,
     psiFullUsec: ended.optionalInt("PRESSURE_FULL_USEC"),
     psiSomeUsec: ended.optionalInt("PRESSURE_SOME_USEC"),
     stdoutSeen: ended.int("STDOUT_SEEN"),

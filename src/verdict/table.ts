@@ -56,8 +56,8 @@ export const TABLE: readonly Row[] = [
     verdict: "FSE",
     cause: "file_size_limit",
     actor: "kernel",
-    why: "Without BPF: it died of SIGXFSZ and one of its files is exactly at the limit. Weaker (a program can arrange both), so only where there is no counter.",
-    when: (report) => report.signalSource === "none" && report.signal === SIGXFSZ && report.fileAtLimit,
+    why: "Without BPF: SIGXFSZ ended it. A program can send itself that signal, so only where there is no counter.",
+    when: (report) => report.signalSource === "none" && report.signal === SIGXFSZ,
     message: () => "file size limit exceeded",
   },
   {

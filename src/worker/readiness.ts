@@ -164,7 +164,7 @@ function hostChecks(slot: Slot | null): Check[] {
     {
       name: "file_size_evidence",
       ok: true,
-      detail: signalSource === "bpf" ? "kernel tracepoint" : "fallback: the signal and a file at the limit",
+      detail: signalSource === "bpf" ? "kernel tracepoint" : "fallback: the signal alone",
     },
     {
       name: "pressure_evidence",

@@ -29,7 +29,7 @@ interface Row {
 
 const LIMIT = { timeout: 180_000 };
 const TRACEPOINT = /^kernel tracepoint$/;
-const THE_SIGNAL = /^fallback: the signal and a file at the limit$/;
+const THE_SIGNAL = /^fallback: the signal alone$/;
 const PRESSURE = /^pressure of the box itself$/;
 const NONE = /^none: host interference is not recognised$/;
 

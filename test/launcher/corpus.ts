@@ -145,7 +145,6 @@ const HAND_BYTES = 4760;
 
 /** The first byte chooses: output, the memory shared with the program, its files, the strings of a request. */
 function supervise(): Map<string, Buffer> {
-  const node = (kind: number, name: string, size: number) => Buffer.from([kind, ...Buffer.from(name), size]);
   return new Map([
     ["01-nothing", Buffer.alloc(0)],
     ["02-output", chosen(0, Buffer.from([0, 40]), "what a program says, and says, and says again")],
@@ -153,15 +152,8 @@ function supervise(): Map<string, Buffer> {
     ["04-nothing-kept", chosen(0, Buffer.from([1, 0]), "for nobody")],
     ["10-hand", chosen(1, Buffer.alloc(HAND_BYTES))],
     ["11-hand-full", chosen(1, Buffer.alloc(HAND_BYTES, 255))],
-    ["20-file", chosen(2, Buffer.from([4, 100]), node(0, "aa", 100))],
-    ["21-deep", chosen(2, Buffer.from([2, 9]), node(1, "d1", 0), node(1, "d2", 0), node(0, "aa", 9))],
-    ["22-deeper", chosen(2, Buffer.from([1, 9]), node(1, "d1", 0), node(1, "d2", 0), node(0, "aa", 9))],
-    [
-      "23-links",
-      chosen(2, Buffer.from([4, 9]), node(3, "up", 1), node(3, "me", 0), node(4, "pi", 0), node(2, "..", 0)),
-    ],
-    ["30-strings", chosen(3, body(PLAIN))],
-    ["31-many", chosen(3, body(step(Array(128).fill("a"))))],
+    ["20-strings", chosen(2, body(PLAIN))],
+    ["21-many", chosen(2, body(step(Array(128).fill("a"))))],
   ]);
 }
 

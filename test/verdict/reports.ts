@@ -22,7 +22,6 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     fsizeSignals: 0,
     cpuRlimitSignals: 0,
     signalSource: "bpf",
-    fileAtLimit: false,
     psiFullUsec: 0,
     psiSomeUsec: 0,
     stdoutSeen: stdout.length,

@@ -36,7 +36,7 @@ export const ENDS: Readonly<Record<string, StepReport>> = {
   "MLE oom_kill kernel": signalled(9, { oomKills: 1, memoryPeakBytes: 268_435_456 }),
   "PLE pids_limit kernel": report({ exitCode: 1, pidsRefused: 3 }),
   "FSE file_size_limit kernel": signalled(25, { fsizeSignals: 1 }),
-  "FSE file_size_limit kernel, without BPF": signalled(25, { signalSource: "none", fileAtLimit: true }),
+  "FSE file_size_limit kernel, without BPF": signalled(25, { signalSource: "none" }),
   "TLE wall_timeout judge": signalled(9, { killReason: "wall", wallNs: 5_000_000_000 }),
   "TLE cpu_timeout judge": signalled(9, { killReason: "cpu", cpuUsec: 2_000_000, wallNs: 2_100_000_000 }),
   "TLE cpu_timeout kernel": report({ cpuRlimitSignals: 1, cpuUsec: 4_000_000 }),
