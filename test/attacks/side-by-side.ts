@@ -23,12 +23,6 @@ for place in ("/box", "/tmp", "/dev/shm"):
 sockets = []
 for address in ("\\0name-" + name, "/tmp/socket-" + name, "\\0the-same-name"):
     s = socket.socket(socket.AF_UNIX); s.bind(address); s.listen(); sockets.append(s)
-segment = libc.shmget(4711, 4096, 0o1666)
-libc.semget(4711, 1, 0o1666), libc.msgget(4711, 0o1666)
-libc.shmat.restype = ctypes.c_void_p
-memory = libc.shmat(segment, None, 0)
-found = ctypes.string_at(memory, 16).strip(b"\\0").decode()
-ctypes.memmove(memory, name.encode(), len(name))
 devices = open("/dev/null")
 try:
     fcntl.flock(devices, fcntl.LOCK_EX | fcntl.LOCK_NB); lock = "taken"
@@ -78,7 +72,7 @@ pages = (ctypes.c_ubyte * (size // 4096))()
 address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
 libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages)
 print(json.dumps({
-    "name": name, "began": began, "ended": time.monotonic(), "segment": found,
+    "name": name, "began": began, "ended": time.monotonic(),
     "own processes": len(seen["processes"]), "signalled": sorted(seen["signalled"]),
     "files": sorted(seen["files"]), "sockets": sorted(seen["sockets"]), "owners": sorted(seen["owners"]),
     "lock": lock, "opened by others": told - 2 * opened,
@@ -123,7 +117,6 @@ describe("submissions of two accounts, side by side", () => {
     ],
     owners: ["whose the files and processes are", (name) => [0, Number(name)]],
     sockets: ["sockets by name", (n) => [`/tmp/socket-${n}`, `@name-${n}`, "@the-same-name"]],
-    segment: ["shared memory under the same key", () => ""],
     lock: ["a lock on a device", () => "taken"],
     "opened by others": ["how often a device is opened", () => 0],
     "own processes": ["processes in /proc", () => 2],

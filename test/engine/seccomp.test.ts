@@ -14,7 +14,7 @@ interface Denied {
 /** The rows of the deny list, read from the file that the filter is made from. */
 function denyList(): Denied[] {
   const text = readFileSync(new URL("../../launcher/seccomp.def", import.meta.url), "utf8");
-  return [...text.matchAll(/^CALL\((\w+), (\w+), /gm)].map(([, name = "", error = ""]) => ({ name, error }));
+  return [...text.matchAll(/^REFUSE\((\w+), (\w+), /gm)].map(([, name = "", error = ""]) => ({ name, error }));
 }
 
 /** A program that tries each call and prints what came of it; arguments that would be harmless if it were allowed. */

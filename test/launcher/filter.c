@@ -5,28 +5,41 @@
 
 #include <stdio.h>
 
+static const char *const refused_names[] = {
+#define REFUSE(name, err, reason) #name,
+#define RULE(...)
+#include "../../launcher/seccomp.def"
+#undef REFUSE
+#undef RULE
+};
+static const char *const rule_names[] = {
+#define REFUSE(...)
+#define RULE(name, ...) #name,
+#include "../../launcher/seccomp.def"
+#undef REFUSE
+#undef RULE
+};
+static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF"};
+
 int main(void)
 {
-	static const struct { const char *name; long number; } judged[] = {
-		{"socket", __NR_socket}, {"socketpair", __NR_socketpair}, {"clone", __NR_clone}, {"mmap", __NR_mmap},
-		{"memfd_create", __NR_memfd_create}, {"shmget", __NR_shmget}, {"ioctl", __NR_ioctl}, {"prctl", __NR_prctl},
-		{"setrlimit", __NR_setrlimit}, {"prlimit64", __NR_prlimit64},
-	};
-	static const char *const names[] = {
-#define CALL(name, err, reason) #name,
-#include "../../launcher/seccomp.def"
-#undef CALL
-	};
 	struct failure f = {0};
 	if (seccomp_prepare(&f) < 0)
 		return 1;
-	printf("{\"arch\":%u,\"known\":%d,\"key\":\"%llu\",\"denied\":[", NATIVE, CALLS_KNOWN, (unsigned long long)limits_key);
-	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
-		printf("%s[\"%s\",%ld,%d]", i ? "," : "", names[i], denied[i].number, denied[i].err);
-	printf("],\"judged\":{");
-	for (size_t i = 0; i < sizeof judged / sizeof *judged; i++)
-		printf("%s\"%s\":%ld", i ? "," : "", judged[i].name, judged[i].number);
-	printf("},\"program\":[");
+	printf("{\"arch\":%u,\"known\":%d,\"key\":\"%llu\",\"prlimit64\":%d,\"refused\":[", NATIVE, CALLS_KNOWN,
+	       (unsigned long long)limits_key, __NR_prlimit64);
+	for (int i = 0; i < REFUSED; i++)
+		printf("%s[\"%s\",%ld,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err);
+	printf("],\"rules\":[");
+	for (int i = 0; i < RULES; i++) {
+		const struct rule *r = &rules[i];
+		printf("%s{\"name\":\"%s\",\"number\":%ld,\"when\":%d,\"whenValue\":%u,\"argument\":%d,\"kind\":\"%s\",\"errno\":%d,\"values\":[",
+		       i ? "," : "", rule_names[i], r->number, r->when, r->when_value, r->argument, kinds[r->kind], r->err);
+		for (int v = 0; v < r->count; v++)
+			printf("%s%u", v ? "," : "", r->values[v]);
+		printf("]}");
+	}
+	printf("],\"program\":[");
 	for (unsigned short i = 0; i < length; i++)
 		printf("%s[%u,%u,%u,%u]", i ? "," : "", program[i].code, program[i].jt, program[i].jf, program[i].k);
 	printf("]}\n");

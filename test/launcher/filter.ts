@@ -9,10 +9,23 @@ export interface Filter {
   readonly known: number;
   /** What the launcher's own process gives with a limit that no program may set. */
   readonly key: string;
-  readonly denied: readonly (readonly [name: string, number: number, errno: number])[];
-  /** Numbers of the calls that are judged by their arguments. */
-  readonly judged: Readonly<Record<string, number>>;
+  readonly prlimit64: number;
+  readonly refused: readonly (readonly [name: string, number: number, errno: number])[];
+  readonly rules: readonly Rule[];
   readonly program: readonly (readonly [code: number, jt: number, jf: number, k: number])[];
+}
+
+/** A row RULE of seccomp.def. */
+export interface Rule {
+  readonly name: string;
+  readonly number: number;
+  /** The argument of the condition; -1 for none. */
+  readonly when: number;
+  readonly whenValue: number;
+  readonly argument: number;
+  readonly kind: "ONE_OF" | "NONE_OF" | "NO_BIT_BUT" | "NO_BIT_OF";
+  readonly errno: number;
+  readonly values: readonly number[];
 }
 
 export interface Toolchain {
@@ -50,8 +63,11 @@ export interface Call {
 const ALLOW = 0x7fff_0000;
 const ERRNO = 0x0005_0000;
 
+/** The answer to a call that is not made and returns 0 all the same. */
+export const DONE = -1;
+
 /**
- * What the filter answers to a call: 0 for "allowed", else the errno. A machine for just the instructions that classic BPF
+ * What the filter answers to a call: 0 for "allowed", else the errno or DONE. A machine for just the instructions that classic BPF
  * has for a filter like this.
  * @throws when the program uses another one, leaves itself or answers something else.
  */
@@ -71,7 +87,27 @@ export function answer({ program }: Filter, { arch, number, args = [] }: Call): 
     else if (code === 0x35) at += loaded >= k ? jt : jf;
     else if (code === 0x45) at += (loaded & k) !== 0 ? jt : jf;
     else if (code === 0x06 && k === ALLOW) return 0;
-    else if (code === 0x06 && (k & 0xffff_0000) === ERRNO && (k & 0xffff) !== 0) return k & 0xffff;
+    else if (code === 0x06 && (k & 0xffff_0000) === ERRNO) return k & 0xffff || DONE;
     else throw new Error(`instruction ${at} is ${code} ${k}`);
   }
+}
+
+const lower = (value: number | bigint | undefined) => Number(BigInt.asUintN(32, BigInt(value ?? 0)));
+
+function holds({ kind, values }: Rule, value: number): boolean {
+  const [bits = 0] = values;
+  if (kind === "ONE_OF") return values.includes(value);
+  if (kind === "NONE_OF") return !values.includes(value);
+  return (value & (kind === "NO_BIT_OF" ? bits : ~bits)) === 0;
+}
+
+/** What the rows RULE of a call say of its arguments: read from the list, not from the program. */
+export function answerOfRules({ rules }: Filter, { number, args = [] }: Omit<Call, "arch">): number {
+  const broken = rules.find(
+    (rule) =>
+      rule.number === number &&
+      (rule.when < 0 || lower(args[rule.when]) === rule.whenValue) &&
+      !holds(rule, lower(args[rule.argument])),
+  );
+  return broken ? broken.errno || DONE : 0;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +19,8 @@
 #include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -83,6 +86,54 @@ int main(int argc, char **argv)
 	say("secret memory", syscall(447 /* memfd_secret */, 0));
 	say("requests of asynchronous input and output", syscall(SYS_io_setup, 1, (unsigned long[]){0}));
 	say("message queue", syscall(SYS_mq_open, "/x", O_CREAT | O_RDWR, 0600, NULL));
+	/* Objects that are counted by nothing, each with what would make one if it were allowed. */
+	int own = open("own", O_CREAT | O_RDWR, 0600), pipes[2], pair[2];
+	if (own < 0 || pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 2;
+	struct flock whole = {.l_type = F_WRLCK};
+	say("lock of an open file", fcntl(own, F_OFD_SETLK, &whole));
+	say("lock of an open file, waiting", fcntl(own, F_OFD_SETLKW, &whole));
+	say("lock of a process", fcntl(own, F_SETLK, &whole));
+	if (fork() == 0) {
+		struct flock theirs = {.l_type = F_WRLCK};
+		fcntl(own, F_GETLK, &theirs);
+		printf("record of that lock: %s\n", theirs.l_type == F_UNLCK ? "none" : "kept");
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(NULL);
+	say("lease on a file of its own", fcntl(own, F_SETLEASE, F_WRLCK));
+	say("notices of a directory", fcntl(root, F_NOTIFY, DN_ACCESS));
+	static const unsigned char acl[] = {2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 4, 0, 5, 0, 255, 255, 255, 255,
+					    32, 0, 5, 0, 255, 255, 255, 255};
+	say("access list for new files", setxattr(".", "system.posix_acl_default", acl, sizeof acl, 0));
+	say("access list by a descriptor", fsetxattr(own, "system.posix_acl_access", acl, sizeof acl, 0));
+	say("access list of a link", lsetxattr("own", "system.posix_acl_access", acl, sizeof acl, 0));
+	say("access list by the young call", syscall(463 /* setxattrat */, AT_FDCWD, ".", 0, "user.x", uuid, 16));
+	say("rules of Landlock", syscall(444, (uint64_t[]){1, 0, 0}, 8, 0));
+	say("queue of the kernel's notices", pipe2(pipes, O_EXCL));
+	say("pipe of packets", pipe2(pipes, O_DIRECT));
+	say("semaphores of System V", syscall(SYS_semget, IPC_PRIVATE, 1, 0600));
+	say("memory of System V", syscall(SYS_shmget, IPC_PRIVATE, 4096, 0600));
+	say("messages of System V", syscall(SYS_msgget, IPC_PRIVATE, 0600));
+	say("names of mappings", prctl(0x53564d41 /* PR_SET_VMA */, 0, own, 4096, "name"));
+	/* Time, disks and threads of the machine. */
+	cpu_set_t all_of_them;
+	sched_getaffinity(0, sizeof all_of_them, &all_of_them);
+	say("processors of its choice", sched_setaffinity(0, sizeof all_of_them, &all_of_them));
+	say("read past the memory of files", open("/etc/passwd", O_RDONLY | O_DIRECT));
+	say("read past it by an open file", fcntl(etc, F_SETFL, O_DIRECT));
+	say("open with flags behind a pointer", syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", &(struct open_how){0}, sizeof(struct open_how)));
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	say("merge pages", madvise(page, 4096, MADV_MERGEABLE));
+	say("pages into a pipe", vmsplice(pipes[1], &(struct iovec){page, 4096}, 1, SPLICE_F_NONBLOCK));
+	say("copies between pipes", tee(pipes[0], pipes[1], 1, SPLICE_F_NONBLOCK));
+	/* Rare code behind calls that every program makes. */
+	say("interfaces with a virtual network", ioctl(pair[0], 0x8982 /* SIOCGIFVLAN */, uuid));
+	say("bridges", ioctl(pair[0], 0x8940 /* SIOCGIFBR */, uuid));
+	say("what a pidfd is of", ioctl((int)syscall(SYS_pidfd_open, getpid(), 0), 0xc050ff0bul, uuid));
+	say("data out of band", send(pair[0], "x", 1, MSG_OOB));
+	say("data out of band in a message", sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){"x", 1}, .msg_iovlen = 1}, MSG_OOB));
 	/* Programs for the kernel: their machine code is charged to nobody. */
 	struct sock_filter filter[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 	struct sock_fprog pass = {1, filter};
@@ -157,7 +208,6 @@ int main(int argc, char **argv)
 		for (int type = 1; type <= 5; type++)
 			open_families += socket(families[i].family, type, 0) >= 0 || errno != EAFNOSUPPORT;
 	printf("families other than unix: %d\n", open_families);
-	int pair[2];
 	say("pair of internet sockets", socketpair(AF_INET, SOCK_STREAM, 0, pair));
 	say("pair with the upper half set", syscall(SYS_socketpair, 0x100000000ul | AF_TIPC, SOCK_STREAM, 0, pair));
 	return 0;

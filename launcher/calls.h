@@ -1,0 +1,73 @@
+/*
+ * Numbers of calls that the C library's headers may not name: younger than they are, or gone since. The kernel that runs may
+ * have them all the same. Numbers from 424 on are the same on every architecture.
+ */
+#ifndef ASSAY_CALLS_H
+#define ASSAY_CALLS_H
+
+#include <sys/syscall.h>
+
+/* What differs between the two architectures that have a table. */
+#if defined(__x86_64__)
+#define OF(x86_64, aarch64) (x86_64)
+#else
+#define OF(x86_64, aarch64) (aarch64)
+#endif
+
+enum { NONE = -1 }; /* this architecture never had it */
+
+#ifndef __NR_quotactl_fd
+#define __NR_quotactl_fd 443
+#endif
+#ifndef __NR_landlock_create_ruleset
+#define __NR_landlock_create_ruleset 444
+#define __NR_landlock_add_rule 445
+#define __NR_landlock_restrict_self 446
+#endif
+#ifndef __NR_memfd_secret
+#define __NR_memfd_secret 447
+#endif
+#ifndef __NR_set_mempolicy_home_node
+#define __NR_set_mempolicy_home_node 450
+#endif
+#ifndef __NR_cachestat
+#define __NR_cachestat 451
+#endif
+#ifndef __NR_statmount
+#define __NR_statmount 457
+#endif
+#ifndef __NR_listmount
+#define __NR_listmount 458
+#endif
+#ifndef __NR_lsm_set_self_attr
+#define __NR_lsm_set_self_attr 460
+#endif
+#ifndef __NR_setxattrat
+#define __NR_setxattrat 463
+#endif
+#ifndef __NR_removexattrat
+#define __NR_removexattrat 466
+#endif
+#ifndef __NR_open_tree_attr
+#define __NR_open_tree_attr 467
+#endif
+#ifndef __NR_nfsservctl
+#define __NR_nfsservctl OF(180, 42)
+#endif
+#ifndef __NR_lookup_dcookie
+#define __NR_lookup_dcookie OF(212, 18)
+#endif
+#if defined(__aarch64__)
+#define __NR_iopl NONE
+#define __NR_ioperm NONE
+#define __NR_modify_ldt NONE
+#define __NR_ustat NONE
+#define __NR_sysfs NONE
+#define __NR_uselib NONE
+#define __NR_open NONE
+#endif
+/* Of 32-bit x86 alone, whose entry is refused. */
+#define __NR_vm86 NONE
+#define __NR_vm86old NONE
+
+#endif
