@@ -144,7 +144,7 @@ const settingsSchema = z.object({
   ASSAY_TRUSTED_PROXY: proxies.prefault(""),
   ASSAY_WORKERS: wholeNumber(1, 1024).prefault(String(availableParallelism())),
   ASSAY_LAUNCHER_SOCKET: z.string().optional(),
-  ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("1000"),
+  ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("2000"),
   ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
   ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
   ASSAY_RETENTION_DAYS: wholeNumber(0, 36_500).prefault("30"),

@@ -13,7 +13,7 @@ test("without any setting it is HTTPS on loopback, with the certificate of the d
   });
   assert.deepEqual(config.database, { kind: "sqlite", path: "/var/lib/assay/db/assay.sqlite" });
   assert.equal(config.launcherSocket, "/var/lib/assay/run/serve/launcher.sock");
-  assert.equal(config.maxPending, 1000);
+  assert.equal(config.maxPending, 2000);
   assert.equal(config.operatorListen, null);
 });
 

@@ -128,7 +128,11 @@ export async function makeKeys(there: BenchDatabase, amount: number): Promise<st
   try {
     const keys: string[] = [];
     for (let at = 0; at < amount; at++) {
-      const { key } = await createKey(store, { name: `bench ${at}`, ...LIMITS, profiles: ["judge"] }, "bench");
+      const { key } = await createKey(
+        store,
+        { name: `bench ${at}`, account: "bench", ...LIMITS, profiles: ["judge"] },
+        "bench",
+      );
       keys.push(key);
     }
     return keys;

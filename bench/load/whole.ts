@@ -87,6 +87,7 @@ const BARE_SHARE = 0.2;
 /** Nothing happens for as long as so many loads: what a service does now and then must not decide. */
 const IDLE_LOADS = 6;
 const NO_OP_WORKERS = 32;
+/** Half of the default of ASSAY_MAX_PENDING: what one account may have. */
 const MAX_PENDING = 1_000;
 
 /** All of `assay bench service`: with each amount of records, each sandbox under each load. */

@@ -8,6 +8,9 @@ import type { Schema } from "./schema.ts";
 /**
  * Accepts submissions in their order, or says of each why not. A known idempotency key is answered before the
  * bound is looked at: a repeated request must not fail because others filled the queue.
+ *
+ * An account may have as many pending as there are places left: alone at most half of the queue, n accounts at most an
+ * n + 1st part each. So however many submissions the others send, an account that has none pending finds a place.
  */
 export async function enqueue(
   trx: Transaction<Schema>,
@@ -22,17 +25,21 @@ export async function enqueue(
     if (known) found.set(request, known);
   }
   const fresh = requests.filter((request) => !found.has(request));
-  const before = fresh.length > 0 ? await countPending(trx) : 0;
+  const pending = fresh.length > 0 ? await countByAccount(trx) : new Map<string, number>();
+  const before = [...pending.values()].reduce((sum, amount) => sum + amount, 0);
   const accepted: Enqueue[] = [];
   const again: Enqueue[] = [];
   const keys = new Set<string>();
   for (const request of fresh) {
     const queueDepth = before + accepted.length;
+    const { accountId } = request.submission;
+    const own = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    else if (queueDepth >= request.maxPending) found.set(request, { kind: "full", queueDepth });
+    else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
     else {
       accepted.push(request);
+      pending.set(accountId, own + 1);
       if (request.idempotency) keys.add(keyOf(request));
     }
   }
@@ -106,6 +113,16 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
   return seqs;
+}
+
+/** By the index of what is pending, which has the keys: reading the account of each submission would read each row. */
+async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
+  const { rows } = await sql<{ account_id: string; amount: number | string }>`
+    select api_keys.account_id, sum(counted.amount) as amount
+    from (select key_id, count(*) as amount from submissions where status = 'pending' group by key_id) as counted
+    join api_keys on api_keys.id = counted.key_id
+    group by api_keys.account_id`.execute(trx);
+  return new Map(rows.map(({ account_id, amount }) => [account_id, Number(amount)]));
 }
 
 /** Pending submissions of all keys; at most the bound, so counting them is cheap. */

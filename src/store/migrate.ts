@@ -6,12 +6,20 @@ import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts"
 import { retention } from "./migrations/0003-retention.ts";
 import { people } from "./migrations/0004-people.ts";
 import { history } from "./migrations/0005-history.ts";
+import { shares } from "./migrations/0006-shares.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
-const MIGRATIONS: readonly Migration[] = [accountsAndSubmissions, projectsAndWebhooks, retention, people, history];
+const MIGRATIONS: readonly Migration[] = [
+  accountsAndSubmissions,
+  projectsAndWebhooks,
+  retention,
+  people,
+  history,
+  shares,
+];
 
 /** The version of the schema that this program works with. */
 export const NEWEST = MIGRATIONS.length;

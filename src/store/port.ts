@@ -96,7 +96,7 @@ export interface Enqueue {
   readonly program: Program;
   /** Null: never a duplicate. */
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
-  /** Pending submissions of all keys that the queue may hold. */
+  /** Pending submissions of all keys that the queue may hold; an account has at most half of the places (enqueue.ts). */
   readonly maxPending: number;
   /** Nothing new is accepted: only a known idempotency key has an answer. */
   readonly onlyKnown?: boolean;
@@ -113,6 +113,7 @@ export type Enqueued =
   | { readonly kind: "conflict" }
   /** With `onlyKnown`: there is none of that idempotency key. */
   | { readonly kind: "unknown" }
+  /** No place is left for this account; another one may find a place. */
   | { readonly kind: "full"; readonly queueDepth: number };
 
 export interface Swept {
@@ -127,8 +128,9 @@ export interface SubmissionStore {
 
   /**
    * Takes up to `max` pending submissions: status `running`, `startedAtMs` set, leased.
-   * Fair between keys (the key with the fewest running goes first, then the one that was
-   * served longest ago), oldest first within a key, never more than a key's concurrency.
+   * Fair between accounts (the one with the fewest running goes first, then the one that was served longest ago), by
+   * the same rules between the keys of an account, oldest first within a key. Never more than a key's concurrency, and
+   * nothing of a suspended account.
    * @param leaseMs how long the lease holds unless renewed.
    * @returns [] when there is nothing that may run now.
    */

@@ -3,10 +3,13 @@ create table accounts (
   name text not null,
   tier text not null,
   created_at bigint not null,
+  turn bigint not null default 0,
+  suspended_at bigint,
   constraint accounts_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(name),
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_name_key UNIQUE (name)
 );
+CREATE INDEX accounts_turn ON accounts USING btree (turn);
 create table api_keys (
   id text not null,
   account_id text not null,

@@ -2,8 +2,11 @@ CREATE TABLE "accounts" (
   "id" text primary key,
   "name" text not null unique,
   "tier" text not null references "tiers" ("name"),
-  "created_at" bigint not null
+  "created_at" bigint not null,
+  "turn" bigint default 0 not null,
+  "suspended_at" bigint
 );
+CREATE INDEX accounts_turn on accounts (turn);
 CREATE TABLE "api_keys" (
   "id" text primary key,
   "account_id" text not null references "accounts" ("id"),

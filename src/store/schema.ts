@@ -39,6 +39,10 @@ interface AccountTable {
   name: string;
   tier: string;
   created_at: number;
+  /** Rises with every claim: the account with the lowest was served longest ago. */
+  turn: Generated<number>;
+  /** Null: not suspended. */
+  suspended_at: number | null;
 }
 
 interface ProjectTable {

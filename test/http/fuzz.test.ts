@@ -23,7 +23,7 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
   const { port, key, store, logs, ask, submit } = await startHttp(t, {
     transport: { kind: "loopback" },
     holdMs: 20,
-    maxPending: 3,
+    maxPending: 6,
     limits: { requestTimeout: 2_000, headersTimeout: 2_000, connectionsCheckingInterval: 200 },
   });
   const document = (await ask({ path: "/openapi.json" })).json as OpenApi;

@@ -79,7 +79,7 @@ test("wait=false is asynchronous; anything else is refused", LIMIT, async (t) =>
 });
 
 test("a full queue is 503 with Retry-After", LIMIT, async (t) => {
-  const { submit } = await startHttp(t, { maxPending: 2 });
+  const { submit } = await startHttp(t, { maxPending: 4 });
   await submit();
   await submit();
   const { status, json, headers } = await submit();

@@ -117,4 +117,66 @@ onEachEngine((temporaryStore) => {
       ["b", "b", "b"],
     );
   });
+
+  test("20 keys of one account get no more than the one key of another", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (let at = 0; at < 20; at++) {
+      const key = await addKey(store, `many${at}`, { account: "many" });
+      for (let i = 0; i < 3; i++) await enqueue(store, key);
+    }
+    const one = await addKey(store, "one");
+    for (let i = 0; i < 20; i++) await enqueue(store, one);
+    const served = await serve(store, 40);
+    assert.equal(served.filter((id) => id === "one").length, 20);
+    assert.equal(new Set(served).size, 21, "each key of the busy account had its turn");
+  });
+
+  test("with an odd number of slots, more keys do not win the odd one each time", async (t) => {
+    const { store } = await temporaryStore(t);
+    const two = [await addKey(store, "a", { account: "two" }), await addKey(store, "b", { account: "two" })];
+    const one = await addKey(store, "one");
+    for (const key of [...two, one, one]) for (let i = 0; i < 30; i++) await enqueue(store, key);
+    const served: string[] = [];
+    const running = await store.submissions.claim("w", 1000, 3);
+    for (let i = 0; i < 30; i++) {
+      const oldest = running.shift();
+      assert.ok(oldest && (await store.submissions.finish(oldest.lease, OUTCOME)));
+      const [next] = await store.submissions.claim("w", 1000);
+      assert.ok(next);
+      running.push(next);
+      served.push(next.submission.keyId);
+    }
+    assert.equal(served.filter((id) => id === "one").length, 15);
+  });
+
+  test("when every slot runs the work of one account, the next that is free is the newcomer's", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (let at = 0; at < 4; at++) {
+      const key = await addKey(store, `busy${at}`, { account: "busy" });
+      for (let i = 0; i < 10; i++) await enqueue(store, key);
+    }
+    const running = await store.submissions.claim("w", 1000, 8);
+    assert.equal(running.length, 8);
+    await enqueue(store, await addKey(store, "newcomer"));
+    const [first] = running;
+    assert.ok(first && (await store.submissions.finish(first.lease, OUTCOME)));
+    const [next] = await store.submissions.claim("w", 1000);
+    assert.equal(next?.submission.keyId, "newcomer");
+  });
+
+  test("accounts that were served at the same time go on in the order in which they were served", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (const name of ["a", "b", "c", "d"]) {
+      const key = await addKey(store, name);
+      for (let i = 0; i < 6; i++) await enqueue(store, key);
+    }
+    const served: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      for (const { submission, lease } of await store.submissions.claim("w", 1000, 3)) {
+        served.push(submission.keyId);
+        await store.submissions.finish(lease, OUTCOME);
+      }
+    }
+    assert.equal(served.join(""), "abcd".repeat(6));
+  });
 });

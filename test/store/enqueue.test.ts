@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { internalError } from "../../src/domain/outcome.ts";
+import type { Store } from "../../src/store/port.ts";
 import { addKey, enqueue, onEachEngine } from "./temporary.ts";
 
 const UUID = "0f8fad5b-d9cb-469f-a165-70867728950e";
+
+async function caller(store: Store, name: string): Promise<{ keyId: string; accountId: string }> {
+  const found = await store.keys.findCaller(`hash of ${name}`);
+  assert.ok(found);
+  return found.caller;
+}
 
 onEachEngine((temporaryStore) => {
   test("an accepted submission can be read back, with the depth that counts it", async (t) => {
@@ -49,9 +57,53 @@ onEachEngine((temporaryStore) => {
   test("the bound holds when many arrive at once", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
-    const results = await Promise.all(Array.from({ length: 100 }, () => enqueue(store, key, { maxPending: 30 })));
+    const results = await Promise.all(Array.from({ length: 100 }, () => enqueue(store, key, { maxPending: 60 })));
     assert.equal(results.filter(({ kind }) => kind === "enqueued").length, 30);
     assert.equal(await store.submissions.depth(), 30);
+  });
+
+  test("however much accounts send, the next account finds a place; their keys count together", async (t) => {
+    const { store } = await temporaryStore(t);
+    const accepted: number[] = [];
+    for (let at = 0; at < 4; at++) {
+      const keys = [
+        await addKey(store, `${at} a`, { account: `${at}` }),
+        await addKey(store, `${at} b`, { account: `${at}` }),
+      ] as const;
+      const asked = Array.from({ length: 70 }, (_, i) => enqueue(store, keys[i % 2] ?? keys[0], { maxPending: 120 }));
+      const results = await Promise.all(asked);
+      accepted.push(results.filter(({ kind }) => kind === "enqueued").length);
+    }
+    assert.deepEqual(accepted, [60, 30, 15, 8]);
+    // The share of those that came first falls with what the others have: when places are free again, all get the same.
+    for (let round = 0; round < 60; round++) {
+      const claims = await store.submissions.claim("w", 60_000, 8);
+      for (const { lease } of claims) await store.submissions.finish(lease, internalError("x"));
+      for (let at = 0; at < 4; at++) {
+        for (let i = 0; i < 10; i++) {
+          const { keyId, accountId } = await caller(store, `${at} a`);
+          await enqueue(store, { keyId, accountId }, { maxPending: 120 });
+        }
+      }
+    }
+    const usage = await store.keys.usage(null);
+    const waiting = [0, 1, 2, 3].map(
+      (at) => (usage.get(`${at} a`)?.pending ?? 0) + (usage.get(`${at} b`)?.pending ?? 0),
+    );
+    for (const amount of waiting) assert.ok(Math.abs(amount - 24) <= 6, `${waiting}`);
+    assert.ok((await store.submissions.depth()) < 120);
+  });
+
+  test("several processes that accept at once give an account no more than its share", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const stores = store.manyProcesses ? [store, await another(), await another()] : [store];
+    const asked = Array.from({ length: 60 }, (_, i) =>
+      enqueue(stores[i % stores.length] ?? store, key, { maxPending: 20 }),
+    );
+    const results = await Promise.all(asked);
+    assert.equal(results.filter(({ kind }) => kind === "enqueued").length, 10);
+    assert.equal((await enqueue(store, await addKey(store, "b"), { maxPending: 20 })).kind, "enqueued");
   });
 
   test("the same idempotency key with the same request is one submission, also at the same instant", async (t) => {

@@ -11,6 +11,8 @@ const LEASE_MS = 1000;
 const MAX_PENDING = 6;
 const CONCURRENCY = 2;
 const KEYS = ["a", "b", "c"];
+/** Whose they are: two keys of one account, and one of another. */
+const ACCOUNT_OF: Readonly<Record<string, string>> = { a: "one", b: "one", c: "other" };
 /** Processes that share a PostgreSQL database; SQLite's belongs to one. */
 const PROCESSES = 3;
 const WORKERS = ["w0", "w1", "w2"];
@@ -91,6 +93,9 @@ class Model {
   readonly #open: () => Promise<Store>;
   readonly #clock: Clock;
   readonly #accounts: Map<string, { keyId: string; accountId: string }>;
+  /** When each key and each account was served last; higher is later. */
+  readonly #turns = new Map<string, number>();
+  #served = 0;
   #store: Store;
 
   constructor(
@@ -150,7 +155,9 @@ class Model {
     const askers = Array.from({ length: idempotency ? times : 1 }, (_, i) => this.#by(by + i));
     const results = await Promise.all(askers.map((store) => enqueue(store, this.#account(key), request)));
     const known = this.all.find((one) => one.idempotency !== null && one.idempotency.key === idempotency?.key);
-    const full = this.#with("pending").length >= MAX_PENDING;
+    const pending = this.#with("pending");
+    const own = pending.filter((one) => ACCOUNT_OF[one.key] === ACCOUNT_OF[key]).length;
+    const full = own >= MAX_PENDING - pending.length;
     const kinds = results.map(({ kind }) => kind).sort();
     if (known) {
       const same = known.idempotency?.code === idempotency?.code && known.profile === profile;
@@ -182,19 +189,33 @@ class Model {
   async #claim(worker: string, max: number): Promise<void> {
     const claims = await this.#store.submissions.claim(worker, LEASE_MS, max);
     for (const { submission, lease } of claims) {
+      assert.equal(submission.keyId, this.#fairest(), "another key's turn");
       const oldest = this.all.find(({ key, status }) => key === submission.keyId && status === "pending");
       assert.equal(oldest?.id, submission.id, "not the oldest of its key");
-      assert.ok(this.#with("running", submission.keyId).length < CONCURRENCY, "more than the key may have");
       oldest.status = "running";
       oldest.attempts++;
       oldest.lease = lease;
       oldest.signs++;
     }
-    if (claims.length === max) return;
-    for (const key of KEYS) {
-      const idle = this.#with("pending", key).length > 0 && this.#with("running", key).length < CONCURRENCY;
-      assert.equal(idle, false, `work of ${key} was left lying`);
+    if (claims.length < max) assert.equal(this.#fairest(), undefined, "work was left lying");
+    for (const { submission } of claims) {
+      for (const one of [submission.keyId, ACCOUNT_OF[submission.keyId] ?? ""]) this.#turns.set(one, ++this.#served);
     }
+  }
+
+  /** The key whose turn it is: first by its account, then by itself. */
+  #fairest(): string | undefined {
+    const running = (keys: readonly string[]) => keys.reduce((sum, key) => sum + this.#with("running", key).length, 0);
+    const [first] = KEYS.filter((key) => this.#with("pending", key).length > 0 && running([key]) < CONCURRENCY)
+      .map((key) => {
+        const account = ACCOUNT_OF[key] ?? "";
+        const siblings = KEYS.filter((other) => ACCOUNT_OF[other] === account);
+        const oldest = this.all.findIndex((one) => one.key === key && one.status === "pending");
+        const turn = (of: string) => this.#turns.get(of) ?? 0;
+        return { key, order: [running(siblings), turn(account), running([key]), turn(key), oldest] };
+      })
+      .sort((a, b) => a.order.map((one, at) => one - (b.order[at] ?? 0)).find((difference) => difference !== 0) ?? 0);
+    return first?.key;
   }
 
   /** @returns who has shown the process no other sign for a lease. */
@@ -296,7 +317,8 @@ async function tell(temporaryStore: OpenTemporary, history: readonly Operation[]
   try {
     const accounts = new Map<string, { keyId: string; accountId: string }>();
     for (const key of KEYS) {
-      accounts.set(key, await addKey(store, key, { concurrency: CONCURRENCY, profiles: ["judge", "agent"] }));
+      const account = ACCOUNT_OF[key] ?? key;
+      accounts.set(key, await addKey(store, key, { account, concurrency: CONCURRENCY, profiles: ["judge", "agent"] }));
     }
     const model = new Model(stores, open, clock, accounts);
     for (const op of history) {

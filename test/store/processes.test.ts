@@ -23,7 +23,7 @@ function atOnce<T>(stores: readonly Store[], times: number, work: (store: Store,
 test("the queue's bound is exact over processes", LIMIT, async (t) => {
   const { stores, store } = await processes(t);
   const key = await addKey(store, "a");
-  const results = await atOnce(stores, 25, (one) => enqueue(one, key, { maxPending: 30 }));
+  const results = await atOnce(stores, 25, (one) => enqueue(one, key, { maxPending: 60 }));
   assert.equal(results.filter(({ kind }) => kind === "enqueued").length, 30);
   assert.equal(await store.submissions.depth(), 30);
 });

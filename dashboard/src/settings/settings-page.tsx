@@ -78,7 +78,7 @@ function All({
               ? "for ever, by ASSAY_RETENTION_DAYS"
               : `${duration(retentionMs)} after their end, by ASSAY_RETENTION_DAYS`,
           ],
-          ["Submissions that may wait", `${count(maxPending)}; then clients are told that the queue is full`],
+          ["Submissions that may wait", `${count(maxPending)}; an account alone may use half of them`],
         ]}
       />
       <Section

@@ -124,7 +124,7 @@ test("what of the agent profile the playground may use is an administrator's to 
 });
 
 test("the playground has a quota, a queue that may be full, and an end when its key is revoked", async (t) => {
-  const { run, store, accountId } = await playing(t, undefined, { maxPending: 2 });
+  const { run, store, accountId } = await playing(t, undefined, { maxPending: 4 });
   assert.deepEqual([(await run()).status, (await run()).status], [202, 202]);
   const full = await run();
   assert.deepEqual([full.status, full.json.error], [503, "queue full, try again later"]);

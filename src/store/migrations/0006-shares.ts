@@ -1,0 +1,12 @@
+import { sql, type Transaction } from "kysely";
+import type { Schema } from "../schema.ts";
+
+/** Accounts take turns as their keys do, and can be suspended. */
+export async function shares(trx: Transaction<Schema>): Promise<void> {
+  await trx.schema
+    .alterTable("accounts")
+    .addColumn("turn", "bigint", (c) => c.notNull().defaultTo(0))
+    .execute();
+  await trx.schema.alterTable("accounts").addColumn("suspended_at", "bigint").execute();
+  await sql`create index accounts_turn on accounts (turn)`.execute(trx);
+}
