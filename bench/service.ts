@@ -15,6 +15,7 @@ const MIB = 1_048_576;
 const LIMITS: Limits = {
   wallMs: 10_000,
   cpuMs: 10_000,
+  cpus: 1,
   memoryBytes: 256 * MIB,
   processes: 10,
   fileBytes: MIB,

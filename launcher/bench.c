@@ -21,7 +21,7 @@
 #include "prepare.h"
 #include "supervise.h"
 
-enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64,
+enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64, FIRST_WORKER = 8,
 	/* Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep them busy. */
 	SLOTS_PER_CPU = 3 };
 
@@ -86,7 +86,7 @@ static struct request request(void)
 	static const struct { enum key key; uint64_t value; } numbers[] = {
 		{KEY_WALL_MS, 10000}, {KEY_CPU_MS, 10000}, {KEY_MEMORY_BYTES, 256 << 20}, {KEY_PROCESSES, 10},
 		{KEY_FILE_BYTES, 1 << 20}, {KEY_OPEN_FILES, 32}, {KEY_ADDRESS_SPACE_BYTES, UINT64_MAX},
-		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_PROCESSES_RLIMIT, 64},
+		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_CPUS, 1}, {KEY_PROCESSES_RLIMIT, 64},
 		{KEY_STDOUT_BYTES, 65536}, {KEY_STDERR_BYTES, 65536},
 	};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -152,7 +152,7 @@ static int saturate(const struct launcher *l, bool boxes, unsigned workers, doub
 		struct failure f = {0};
 		struct request r = request();
 		double unused;
-		if (slot_prepare(&s, l, 8 + i, &f) < 0)
+		if (slot_prepare(&s, l, FIRST_WORKER + i, &f) < 0)
 			give_up(&f);
 		if (!boxes && (work_mount(&s, &shape, &f) < 0 || work_write(&s, "hello", program, program_size, &f) < 0))
 			give_up(&f);
@@ -210,7 +210,8 @@ static int measure(struct launcher *l, unsigned runs)
 	}
 	if (work_unmount(&s, &f) < 0)
 		give_up(&f);
-	unsigned cpus = l->cpus > WORKERS_MOST / SLOTS_PER_CPU ? WORKERS_MOST / SLOTS_PER_CPU : (unsigned)l->cpus;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned cpus = online > WORKERS_MOST / SLOTS_PER_CPU ? WORKERS_MOST / SLOTS_PER_CPU : (unsigned)online;
 	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
 	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	if (measured) {
@@ -260,7 +261,7 @@ int main(int argc, char **argv)
 		fail(&f, "bench", "%s", file);
 		die(&f);
 	}
-	describe_host(&launcher, instance, (uid_t)uid_base, 1);
+	describe_host(&launcher, instance, (uid_t)uid_base, FIRST_WORKER + WORKERS_MOST);
 	empty_bounding_set();
 	prepare(&launcher, image, 1);
 	int status = measure(&launcher, (unsigned)runs);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
+#include "cpus.h"
 #include "failure.h"
 
 /* What the command line fixed for the life of the launcher; the service cannot change any of it. */
@@ -18,7 +19,7 @@ struct launcher {
 	struct groups groups;
 	int proc;       /* the host's /proc, opened before the root was changed */
 	int signal_map; /* see signals.h; -1 without BPF */
-	long cpus;      /* that could work for one box at the same time */
+	struct cpus *cpus;
 	char kernel[96];
 };
 

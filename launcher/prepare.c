@@ -69,7 +69,6 @@ void describe_host(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = -1;
-	l->cpus = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -96,7 +95,7 @@ static int keep_capabilities(struct failure *f)
 		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* to give up, in inside.c, what the rest gives */
 		CAP_CHOWN,                      /* pipes belong to who writes */
 		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories that it closed */
-		CAP_KILL, CAP_SYS_NICE,
+		CAP_KILL, CAP_SYS_NICE,         /* the second: to bind a program to CPUs */
 	};
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], most[2] = {{0}};
@@ -121,6 +120,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
 	if (f.step || seccomp_prepare(&f) < 0)
+		die(&f);
+	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		groups_close(&l->groups, l->instance); /* those that could be made before */

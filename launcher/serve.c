@@ -143,6 +143,7 @@ static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
 	for (unsigned i = 0; i < l->slots; i++)
 		if (places[i].pid == pid) {
 			places[i].pid = -1;
+			cpus_forget(l->cpus, i);
 			forget_connection(&places[i]);
 		}
 }

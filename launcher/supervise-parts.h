@@ -20,7 +20,7 @@ struct watch {
 	struct outcome *o;
 	int connection;
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec, killed_ns;
-	long cpus;
+	unsigned cpus; /* that may work for the box at the same time */
 	bool oom_met;
 	bool undying; /* a kernel that lets a program live on after our kill */
 };

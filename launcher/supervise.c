@@ -49,7 +49,7 @@ static void check_cpu(struct watch *w, uint64_t now)
 		end_it(w, KILL_CPU);
 		return;
 	}
-	uint64_t wait = (w->cpu_budget_usec - used) * 1000 / (uint64_t)w->cpus;
+	uint64_t wait = (w->cpu_budget_usec - used) * 1000 / w->cpus;
 	w->cpu_check = now + (wait > 1000000 ? wait : 1000000);
 }
 
@@ -140,6 +140,30 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 	}
 }
 
+/* From the start to the last fact: at the cost of the box's own CPUs. */
+static void run_bound(struct watch *w, const volatile int *stopping, void (*meanwhile)(void *), void *context)
+{
+	struct outcome *o = w->o;
+	if (let_go(w, &o->failure) < 0)
+		return;
+	w->quiet_until = w->start_ns + QUIET_NS;
+	w->wall_deadline = w->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
+	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
+	if (meanwhile)
+		meanwhile(context);
+	watch_program(w, stopping);
+	reap_program(w);
+	if (w->undying)
+		return;
+	bool clean = o->exited && o->code == 0;
+	bool lost = o->reason == KILL_NONE && !clean && init_is_going(w);
+	end_survivors(w);
+	drain(w);
+	collect(w);
+	if (lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
+		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
+}
+
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
 	       const volatile int *stopping, void (*meanwhile)(void *), void *context, struct outcome *o)
 {
@@ -147,24 +171,7 @@ void supervise(struct slot *s, struct box *b, const struct request *r, struct qu
 	struct watch w = {
 		.slot = s, .box = b, .request = r, .out = out, .o = o, .connection = connection,
 		.cpu_budget_usec = r->number[KEY_CPU_MS] * 1000,
-		.cpus = s->launcher->cpus,
 	};
-	if (let_go(&w, &o->failure) < 0)
-		return;
-	w.quiet_until = w.start_ns + QUIET_NS;
-	w.wall_deadline = w.start_ns + r->number[KEY_WALL_MS] * 1000000;
-	w.cpu_check = w.start_ns + w.cpu_budget_usec * 1000 / (uint64_t)w.cpus;
-	if (meanwhile)
-		meanwhile(context);
-	watch_program(&w, stopping);
-	reap_program(&w);
-	if (w.undying)
-		return;
-	bool clean = o->exited && o->code == 0;
-	bool lost = o->reason == KILL_NONE && !clean && init_is_going(&w);
-	end_survivors(&w);
-	drain(&w);
-	collect(&w);
-	if (lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
-		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
+	run_bound(&w, stopping, meanwhile, context);
+	cpus_give(s->launcher->cpus, s->number);
 }

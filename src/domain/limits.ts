@@ -9,14 +9,16 @@ export function isProfileName(text: string): text is ProfileName {
 
 /**
  * What one step may use. All values are integers; the unit is in the name.
- * Only `addressSpaceBytes` may be null (no RLIMIT_AS): runtimes that reserve
- * far more address space than they touch cannot live under one.
+ * Two may be null. `addressSpaceBytes`, for no RLIMIT_AS: runtimes that reserve far
+ * more address space than they touch cannot live under one. `cpus`, for all CPUs.
  */
 export interface Limits {
   /** Monotonic time from exec to exit. */
   readonly wallMs: number;
   /** CPU time of the whole cgroup, children included. */
   readonly cpuMs: number;
+  /** CPUs that the step is bound to, or null for all of the machine's. */
+  readonly cpus: number | null;
   /** cgroup memory limit; the page cache of the box's tmpfs counts. */
   readonly memoryBytes: number;
   /** pids.max: processes and threads together. */

@@ -13,6 +13,7 @@ const reason = z.string().min(20, "a reason is a sentence");
 const limit = {
   wallMs: milliseconds,
   cpuMs: milliseconds,
+  cpus: count.nullable(),
   memoryBytes: bytes,
   processes: count,
   fileBytes: bytes,

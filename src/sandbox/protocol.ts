@@ -57,6 +57,7 @@ export const KEYS = {
   TMP_INODES: int(21, "STEP"),
   STDOUT_BYTES: int(22, "STEP"),
   STDERR_BYTES: int(23, "STEP"),
+  CPUS: int(24, "STEP"),
 
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),

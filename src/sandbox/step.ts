@@ -65,5 +65,6 @@ export function encodeStep({ command, files, stdin, limits, work, more }: Step):
     .int("TMP_INODES", Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE))))
     .int("STDOUT_BYTES", limits.stdoutBytes)
     .int("STDERR_BYTES", limits.stderrBytes)
+    .int("CPUS", limits.cpus ?? UNLIMITED)
     .end();
 }

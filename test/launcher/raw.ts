@@ -154,6 +154,7 @@ export function step(
     TMP_INODES: 256,
     STDOUT_BYTES: 64 * 1024,
     STDERR_BYTES: 64 * 1024,
+    CPUS: UNLIMITED,
     ...changed,
   };
   return [

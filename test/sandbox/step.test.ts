@@ -18,6 +18,7 @@ function sent(step: Step): Entries {
 const KEY_OF: Readonly<Record<keyof Limits, KeyName>> = {
   wallMs: "WALL_MS",
   cpuMs: "CPU_MS",
+  cpus: "CPUS",
   memoryBytes: "MEMORY_BYTES",
   processes: "PROCESSES",
   fileBytes: "FILE_BYTES",
@@ -39,11 +40,10 @@ for (const [limit, key] of Object.entries(KEY_OF) as [keyof Limits, KeyName][]) 
   });
 }
 
-test("no limit on address space is the kernel's unlimited, not 0", () => {
-  assert.equal(
-    sent(shell("", { limits: { ...LIMITS, addressSpaceBytes: null } })).big("ADDRESS_SPACE_BYTES"),
-    UNLIMITED,
-  );
+test("no limit on address space or CPUs is unlimited, not 0", () => {
+  const entries = sent(shell("", { limits: { ...LIMITS, addressSpaceBytes: null, cpus: null } }));
+  assert.equal(entries.big("ADDRESS_SPACE_BYTES"), UNLIMITED);
+  assert.equal(entries.big("CPUS"), UNLIMITED);
 });
 
 test("the rlimits that stand behind a group's limits are above them", () => {

@@ -1,0 +1,128 @@
+/*
+ * Equal shares of CPU time are not enough between boxes: processes that wake one another on two CPUs (pipes, futexes,
+ * vfork), and what the kernel does to all CPUs of a process (TLB flushes, membarrier), took up to 95 % of a neighbour's
+ * time, with equal shares and nobody to charge. A box that is bound to its own CPU can do that to itself alone. So each box
+ * with a limit of CPUs is bound to those that the fewest boxes hold now. With no more running boxes than CPUs, each has its
+ * own; with more, they share, and the shares of the cpu controller hold.
+ *
+ * The binding is an affinity mask: it needs no controller, is inherited by every child, and seccomp refuses the program
+ * sched_setaffinity. The slot is bound as well: what it does for its box (reading the output) is done at the cost of that box.
+ *
+ * The table is shared by all slots, and any of them can be killed at any time. Hence a robust mutex: the next owner makes
+ * the counts anew from the sets that the slots hold.
+ */
+#define _GNU_SOURCE
+#include "cpus.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct cpus {
+	pthread_mutex_t lock;
+	cpu_set_t all;
+	unsigned slots;
+	unsigned boxes[CPU_SETSIZE]; /* that hold the CPU, by its number */
+	cpu_set_t held[];            /* by slot; empty: none */
+};
+
+struct cpus *cpus_open(unsigned slots, struct failure *f)
+{
+	size_t size = sizeof(struct cpus) + slots * sizeof(cpu_set_t);
+	struct cpus *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_t attributes;
+	if (c == MAP_FAILED) {
+		fail(f, "cpus", "shared memory");
+		return NULL;
+	}
+	c->slots = slots;
+	if (sched_getaffinity(0, sizeof c->all, &c->all) < 0) {
+		fail(f, "cpus", "own affinity");
+		return NULL;
+	}
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	int err = pthread_mutex_init(&c->lock, &attributes);
+	if (err) {
+		fail_with(f, err, "cpus", "lock");
+		return NULL;
+	}
+	return c;
+}
+
+static void lock(struct cpus *c)
+{
+	if (pthread_mutex_lock(&c->lock) != EOWNERDEAD)
+		return;
+	memset(c->boxes, 0, sizeof c->boxes);
+	for (unsigned slot = 0; slot < c->slots; slot++)
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			c->boxes[cpu] += CPU_ISSET(cpu, &c->held[slot]) != 0;
+	pthread_mutex_consistent(&c->lock);
+}
+
+static void release(struct cpus *c, unsigned slot)
+{
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &c->held[slot]))
+			c->boxes[cpu]--;
+	CPU_ZERO(&c->held[slot]);
+}
+
+/* The least held CPU that is not chosen yet; among equals the one that the slot runs on, which spares its migration. */
+static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
+{
+	int best = -1;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &c->all) || CPU_ISSET(cpu, chosen))
+			continue;
+		if (best < 0 || c->boxes[cpu] < c->boxes[best] || (c->boxes[cpu] == c->boxes[best] && cpu == here))
+			best = cpu;
+	}
+	return best;
+}
+
+int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given, struct failure *f)
+{
+	cpu_set_t chosen;
+	int here = sched_getcpu();
+	unsigned there = (unsigned)CPU_COUNT(&c->all);
+	bool bound = wanted < there;
+	*given = bound ? (unsigned)wanted : there;
+	CPU_ZERO(&chosen);
+	if (bound) {
+		lock(c);
+		release(c, slot);
+		for (uint64_t i = 0; i < wanted; i++)
+			CPU_SET(least_held(c, &chosen, here), &chosen);
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			c->boxes[cpu] += CPU_ISSET(cpu, &chosen) != 0;
+		c->held[slot] = chosen;
+		pthread_mutex_unlock(&c->lock);
+	}
+	/* Also when it is not bound: it may have been born while its slot was, beside the step before it. */
+	if (sched_setaffinity(program, sizeof chosen, bound ? &chosen : &c->all) < 0)
+		return fail(f, "cpus", "bind the program");
+	if (bound && sched_setaffinity(0, sizeof chosen, &chosen) < 0)
+		return fail(f, "cpus", "bind the slot");
+	return 0;
+}
+
+void cpus_forget(struct cpus *c, unsigned slot)
+{
+	lock(c);
+	release(c, slot);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void cpus_give(struct cpus *c, unsigned slot)
+{
+	if (CPU_COUNT(&c->held[slot]) == 0)
+		return;
+	cpus_forget(c, slot);
+	sched_setaffinity(0, sizeof c->all, &c->all); /* if it fails, the slot is slower and nothing else */
+}

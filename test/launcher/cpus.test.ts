@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Launcher, startLauncher } from "./launcher.ts";
+import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
+
+/** Prints the CPUs that a process of the box may run on, and those of a child of a child, then waits for a byte's time. */
+const ALLOWED =
+  "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status; (sh -c \"sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status\")";
+
+/** The CPUs of a list as the kernel writes it: 0,2-3. */
+function cpusOf(list: string): number[] {
+  return list.split(",").flatMap((part) => {
+    const [from = 0, to = from] = part.split("-").map(Number);
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+  });
+}
+
+const OURS = cpusOf(/Cpus_allowed_list:\s+(\S+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "");
+
+describe("the CPUs of a box", () => {
+  let launcher: Launcher;
+  before(async () => {
+    launcher = await startLauncher({ slots: OURS.length + 1 });
+  });
+  after(() => launcher.stop());
+
+  async function allowed(raw: Raw, cpus: number | bigint, after = ""): Promise<number[][]> {
+    const { stdout, stderr } = await run(raw, step(["/bin/sh", "-c", `${ALLOWED}; ${after}`], { CPUS: cpus }));
+    assert.equal(stderr, "");
+    return stdout.trim().split("\n").map(cpusOf);
+  }
+
+  test("a program with a limit of one CPU is bound to one of ours, and its children with it", async () => {
+    const raw = await connected(launcher.socket);
+    const [own = [], child] = await allowed(raw, 1);
+    assert.equal(own.length, 1);
+    assert.ok(OURS.includes(own[0] as number));
+    assert.deepEqual(child, own);
+    raw.close();
+  });
+
+  test("with a limit of as many as there are, or more, a program may use all", async () => {
+    const raw = await connected(launcher.socket);
+    for (const cpus of [OURS.length, 10_000]) assert.deepEqual((await allowed(raw, cpus))[0], OURS);
+    raw.close();
+  });
+
+  test("a step that may use all is not bound to the CPU of the step before it", async () => {
+    const raw = await connected(launcher.socket);
+    await allowed(raw, 1);
+    assert.deepEqual((await allowed(raw, OURS.length))[0], OURS);
+    raw.close();
+  });
+
+  test("boxes that run at the same time have a CPU each while there are enough, and share evenly when not", async () => {
+    const raws = await Promise.all(Array.from({ length: OURS.length + 1 }, () => connected(launcher.socket)));
+    const taken = await Promise.all(raws.map(async (raw) => (await allowed(raw, 1, "sleep 0.5"))[0]?.[0]));
+    assert.equal(new Set(taken).size, OURS.length, `${taken}`);
+    for (const raw of raws) raw.close();
+  });
+
+  test("the CPU of a slot that was killed is free again", async () => {
+    const lost = await connected(launcher.socket);
+    lost.send(stepFrame(step(["/bin/sh", "-c", "kill -STOP $$; sleep 5"], { CPUS: 1 })));
+    await sleep(200);
+    process.kill(slotOf(launcher.pid), "SIGKILL");
+    while ((await lost.next()) !== null);
+    const raws = await Promise.all(OURS.map(() => connected(launcher.socket)));
+    const taken = await Promise.all(raws.map(async (raw) => (await allowed(raw, 1, "sleep 0.5"))[0]?.[0]));
+    assert.equal(new Set(taken).size, OURS.length, `${taken}`);
+    for (const raw of raws) raw.close();
+  });
+
+  test("a slot is bound with its box, and runs anywhere after it", async () => {
+    const raw = await connected(launcher.socket);
+    const slot = slotOf(launcher.pid);
+    const cpusOfSlot = () =>
+      cpusOf(/Cpus_allowed_list:\s+(\S+)/.exec(readFileSync(`/proc/${slot}/status`, "utf8"))?.[1] ?? "");
+    const running = allowed(raw, 1, "sleep 0.3");
+    await sleep(150);
+    const during = cpusOfSlot();
+    const [program] = await running;
+    assert.deepEqual(during, program);
+    assert.deepEqual(cpusOfSlot(), OURS);
+    raw.close();
+  });
+});
+
+/** The launcher's youngest slot. */
+function slotOf(launcher: number): number {
+  const children = readFileSync(`/proc/${launcher}/task/${launcher}/children`, "utf8").trim().split(" ").map(Number);
+  return children.at(-1) as number;
+}
