@@ -1,4 +1,4 @@
-import type { Account } from "../store/admin-port.ts";
+import type { Account, Whose } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
 import { checkName } from "./rules.ts";
@@ -14,6 +14,8 @@ export interface AccountView {
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAt: string;
+  /** Null: not suspended. */
+  readonly suspendedAt: string | null;
 }
 
 /** @throws AdminError when the name is taken, or there is no such tier. */
@@ -79,6 +81,55 @@ export async function eraseRecords(
   return { account: name, erased, notEnded: await store.retention.unended(id) };
 }
 
+/** Submissions that are dropped in one transaction: meanwhile nothing is claimed. */
+const DROPPED_AT_ONCE = 100;
+
+/** An account, and how many of its pending submissions were dropped. */
+export interface Dropped {
+  readonly account: string;
+  readonly dropped: number;
+}
+
+/**
+ * Refuses the requests of an account's keys, and claims nothing of it. What runs ends by itself, and its records stay.
+ * @param drop ends what waits; else it waits until the account is resumed.
+ * @throws AdminError when there is no such account.
+ */
+export async function suspendAccount(
+  store: Store,
+  which: string,
+  { drop = false }: { readonly drop?: boolean | undefined },
+  actor: string,
+): Promise<Dropped> {
+  const { id, name } = await findAccount(store, which);
+  await store.accounts.setSuspended(id, true, actor);
+  return { account: name, dropped: drop ? await dropPending(store, { accountId: id }, actor) : 0 };
+}
+
+/** Ends a suspension: what waits is claimed again. @throws AdminError when there is no such account. */
+export async function resumeAccount(store: Store, which: string, actor: string): Promise<AccountView> {
+  const { id } = await findAccount(store, which);
+  await store.accounts.setSuspended(id, false, actor);
+  return view(await findAccount(store, id));
+}
+
+/** Ends what waits of an account. @throws AdminError when there is no such account. */
+export async function dropPendingOf(store: Store, which: string, actor: string): Promise<Dropped> {
+  const { id, name } = await findAccount(store, which);
+  return { account: name, dropped: await dropPending(store, { accountId: id }, actor) };
+}
+
+/** What is accepted meanwhile stays. @returns how many pending submissions are now `error`, IE. */
+export async function dropPending(store: Store, whose: Whose, actor: string): Promise<number> {
+  const last = await store.queue.beginDrop(whose, actor);
+  let dropped = 0;
+  for (let gone = -1; gone !== 0; ) {
+    gone = await store.queue.drop(whose, last, DROPPED_AT_ONCE);
+    dropped += gone;
+  }
+  return dropped;
+}
+
 /**
  * The account that is named, or else the one of the thing's own name, made if there is none.
  * @param joined is told the account's name when nobody named it and it was there already: two customers
@@ -110,6 +161,7 @@ async function checkTier(store: Store, tier: string): Promise<void> {
   if (!names.includes(tier)) throw new AdminError(`there is no tier ${tier}; there are ${names.join(", ")}`);
 }
 
-function view({ id, name, tier, requestsPerMinute, concurrency, createdAtMs }: Account): AccountView {
-  return { id, name, tier, requestsPerMinute, concurrency, createdAt: new Date(createdAtMs).toISOString() };
+function view({ createdAtMs, suspendedAtMs, ...account }: Account): AccountView {
+  const suspendedAt = suspendedAtMs === null ? null : new Date(suspendedAtMs).toISOString();
+  return { ...account, createdAt: new Date(createdAtMs).toISOString(), suspendedAt };
 }

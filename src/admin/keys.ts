@@ -3,7 +3,7 @@ import { hashKey, isPlaygroundKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
-import { ensureAccount, findAccount } from "./accounts.ts";
+import { dropPending, ensureAccount, findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 import { type KeyView, keyView } from "./key-view.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
@@ -124,11 +124,35 @@ export async function rotateKey(
   return { made: { key, ...(await viewOf(store, id)) }, old: await viewOf(store, old.id) };
 }
 
-/** Ends a key at once; what it submitted goes on. @throws AdminError when that is no live key, or more than one. */
-export async function revokeKey(store: Store, which: string, actor: string): Promise<KeyView> {
-  const { id } = await findLiveKey(store, which);
+/**
+ * Ends a key at once. What it submitted goes on, unless what waits is dropped.
+ * @returns the key, how many of its submissions were dropped, and how many are still pending.
+ * @throws AdminError when that is no live key, or more than one.
+ */
+export async function revokeKey(
+  store: Store,
+  which: string,
+  actor: string,
+  { drop = false }: { readonly drop?: boolean | undefined } = {},
+): Promise<{ readonly key: KeyView; readonly dropped: number; readonly pending: number }> {
+  const { id, accountId } = await findLiveKey(store, which);
   if (!(await store.keys.revoke(id, actor))) throw noSuchKey();
-  return await viewOf(store, id);
+  const dropped = drop ? await dropPending(store, { accountId, keyId: id }, actor) : 0;
+  const { pending = 0 } = (await store.keys.usage([accountId])).get(id) ?? {};
+  return { key: await viewOf(store, id), dropped, pending };
+}
+
+/** Ends what waits of a key, revoked or not. @throws AdminError when that is no key, or more than one. */
+export async function dropPendingOfKey(
+  store: Store,
+  which: string,
+  actor: string,
+): Promise<{ readonly key: KeyView; readonly dropped: number }> {
+  const [key, ...others] = await store.keys.match({ id: which, hash: hashKey(which), prefix: which });
+  if (!key) throw new AdminError("there is no such key");
+  if (others.length > 0) throw ambiguous();
+  const dropped = await dropPending(store, { accountId: key.accountId, keyId: key.id }, actor);
+  return { key: await viewOf(store, key.id), dropped };
 }
 
 async function ownerOf(store: Store, request: NewKey, actor: string, joined: (account: string) => void) {
@@ -158,8 +182,12 @@ async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
   const matches = await store.keys.match({ id: which, hash: hashKey(which), prefix: which });
   const [key, ...others] = matches.filter(({ live }) => live);
   if (!key) throw noSuchKey();
-  if (others.length > 0) throw new AdminError("more than one key begins like this; use the id");
+  if (others.length > 0) throw ambiguous();
   return key;
+}
+
+function ambiguous(): AdminError {
+  return new AdminError("more than one key begins like this; use the id");
 }
 
 /** The text never has what was asked for: that may be a key. */

@@ -7,12 +7,19 @@ const NAME = "playground";
 /**
  * Who runs of an account's playground are counted as. Its key is made for the first of them, with the limits of the tier, and
  * thrown away at once: so the limits, the concurrency and the audit trail are those of any key, and nobody can use it elsewhere.
- * @param accountId of an account that is there. @returns undefined when an operator has revoked it.
+ * @param accountId of an account that is there.
+ * @returns `closed` when an operator has revoked the key, `suspended` when the account is.
  */
-export async function playgroundCaller(store: Store, accountId: string, actor: string): Promise<Caller | undefined> {
+export async function playgroundCaller(
+  store: Store,
+  accountId: string,
+  actor: string,
+): Promise<Caller | "closed" | "suspended"> {
   const known = await hashOf(store, accountId);
   const hash = known ?? (await make(store, accountId, actor));
-  return (await store.keys.findCaller(hash))?.caller;
+  const found = await store.keys.findCaller(hash);
+  if (!found) return "closed";
+  return found.suspended ? "suspended" : found.caller;
 }
 
 async function hashOf(store: Store, accountId: string): Promise<string | undefined> {

@@ -1,5 +1,14 @@
 import { Command } from "commander";
-import { type AccountView, createAccount, eraseRecords, listAccounts, updateAccount } from "../admin/accounts.ts";
+import {
+  type AccountView,
+  createAccount,
+  dropPendingOf,
+  eraseRecords,
+  listAccounts,
+  resumeAccount,
+  suspendAccount,
+  updateAccount,
+} from "../admin/accounts.ts";
 import { answer, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -20,7 +29,9 @@ export function accountsCommand(): Command {
   commandOnStore(accounts, "list", "all accounts, oldest first").action((options: StoreOptions) =>
     withStore(options, async (store) => {
       const all = await listAccounts(store);
-      answer(options.json, all, () => table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED"], all.map(row)));
+      answer(options.json, all, () =>
+        table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED", "STATE"], all.map(row)),
+      );
     }),
   );
 
@@ -55,9 +66,42 @@ export function accountsCommand(): Command {
       }),
     );
 
+  commandOnStore(accounts, "suspend", "refuse the requests of its keys and run nothing of it; what runs ends by itself")
+    .argument("<account>", "its name or id")
+    .option("--drop-pending", "end what waits: status error, IE; else it waits until the account is resumed")
+    .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
+      withStore(options, async (store) => {
+        const done = await suspendAccount(store, which, { drop: options.dropPending }, ACTOR);
+        answer(
+          options.json,
+          { ...done, suspended: true },
+          () => `${done.account} is suspended; ${done.dropped} dropped`,
+        );
+      }),
+    );
+
+  commandOnStore(accounts, "resume", "end a suspension")
+    .argument("<account>", "its name or id")
+    .action((which: string, options: StoreOptions) =>
+      withStore(options, async (store) => {
+        const account = await resumeAccount(store, which, ACTOR);
+        answer(options.json, account, () => `${account.name} is not suspended`);
+      }),
+    );
+
+  commandOnStore(accounts, "drop-pending", "end what its keys submitted and has not begun: status error, IE")
+    .argument("<account>", "its name or id")
+    .action((which: string, options: StoreOptions) =>
+      withStore(options, async (store) => {
+        const done = await dropPendingOf(store, which, ACTOR);
+        answer(options.json, done, () => `${done.dropped} dropped of ${done.account}`);
+      }),
+    );
+
   return accounts;
 }
 
-function row({ id, name, tier, requestsPerMinute, concurrency, createdAt }: AccountView): string[] {
-  return [id, name, tier, String(requestsPerMinute), String(concurrency), createdAt];
+function row({ id, name, tier, requestsPerMinute, concurrency, createdAt, suspendedAt }: AccountView): string[] {
+  const state = suspendedAt === null ? "-" : `suspended ${suspendedAt}`;
+  return [id, name, tier, String(requestsPerMinute), String(concurrency), createdAt, state];
 }

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { KeyView } from "../admin/key-view.ts";
-import { createKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
+import { createKey, dropPendingOfKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import { answer, noteJoined, table } from "./answer.ts";
 import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
@@ -89,12 +89,24 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "revoke", "end a key at once")
+  commandOnStore(keys, "revoke", "end a key at once; what it submitted goes on")
     .argument("<key>", WHICH)
+    .option("--drop-pending", "end what it submitted and has not begun: status error, IE")
+    .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
+      withStore(options, async (store) => {
+        const { key, dropped, pending } = await revokeKey(store, which, ACTOR, { drop: options.dropPending });
+        const rest = pending === 0 ? "" : `; ${pending} pending submissions will run unless you drop them`;
+        const said = `revoked ${key.prefix}… (${key.name})${options.dropPending ? `; ${dropped} dropped` : rest}`;
+        answer(options.json, { id: key.id, revoked: true, dropped, pending }, () => said);
+      }),
+    );
+
+  commandOnStore(keys, "drop-pending", "end what a key submitted and has not begun: status error, IE")
+    .argument("<key>", `${WHICH}; it may be revoked`)
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
-        const key = await revokeKey(store, which, ACTOR);
-        answer(options.json, { id: key.id, revoked: true }, () => `revoked ${key.prefix}… (${key.name})`);
+        const { key, dropped } = await dropPendingOfKey(store, which, ACTOR);
+        answer(options.json, { id: key.id, dropped }, () => `${dropped} dropped of ${key.prefix}… (${key.name})`);
       }),
     );
 

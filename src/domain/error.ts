@@ -35,6 +35,7 @@ const list = {
   signInNeeded: row(401, () => "sign in first"),
   signInRefused: row(401, () => "the e-mail or the password is wrong"),
   profileForbidden: row(403, (name: string) => `this API key may not use the profile ${name}`),
+  accountSuspended: row(403, () => "this account is suspended; ask the operator of the service"),
   httpsRequired: row(403, () => "HTTPS is required"),
   playgroundClosed: row(403, () => "the playground of this account is closed: its key was revoked"),
   notAllowed: row(403, () => "only an administrator may do this"),

@@ -42,6 +42,25 @@ export interface Backlog {
   readonly oldestDueMs: number;
 }
 
+/** What one account uses of what all accounts share. */
+export interface AccountShare {
+  readonly id: string;
+  readonly name: string;
+  readonly pending: number;
+  readonly running: number;
+  /** Of all its keys in the last minute, as the quota counts them. */
+  readonly requests: number;
+}
+
+export interface Shares {
+  /** Those that use the most, the most pending first. */
+  readonly accounts: readonly AccountShare[];
+  /** How many accounts use anything. */
+  readonly amount: number;
+  /** Of all that is pending, the part of the account that has the most: 0 to 1; 0: nothing is pending. */
+  readonly largestShare: number;
+}
+
 /** What has ended lately, in the whole database. */
 export interface Recent {
   readonly withinMs: number;

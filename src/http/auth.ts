@@ -26,7 +26,7 @@ export class Failures {
  * Failures are counted by address and never keep a valid key out: behind one address there
  * may be many callers. Where there were too many, keys are looked up one after another, so
  * that no address can keep the database busy with guesses.
- * @throws ClientError unauthorized or tooManyFailures.
+ * @throws ClientError unauthorized, tooManyFailures or accountSuspended.
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
   const from = network(request.ip);
@@ -55,6 +55,7 @@ async function lookUp(key: string, keys: KeyStore): Promise<Caller | undefined> 
   const hash = hashKey(key);
   const found = await keys.findCaller(hash);
   if (!found || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) return undefined;
+  if (found.suspended) throw clientError("accountSuspended", []);
   await keys.touch(found.caller.keyId);
   return found.caller;
 }

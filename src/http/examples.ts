@@ -27,6 +27,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   signInNeeded: clientError("signInNeeded", []),
   signInRefused: clientError("signInRefused", []),
   profileForbidden: clientError("profileForbidden", ["agent"]),
+  accountSuspended: clientError("accountSuspended", []),
   httpsRequired: clientError("httpsRequired", []),
   playgroundClosed: clientError("playgroundClosed", []),
   notAllowed: clientError("notAllowed", []),

@@ -35,6 +35,7 @@ export interface Answer {
 export const ANYWHERE: readonly ErrorCode[] = [
   "badRequest",
   "unauthorized",
+  "accountSuspended",
   "httpsRequired",
   "requestTimeout",
   "expectationFailed",

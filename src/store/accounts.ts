@@ -42,6 +42,7 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
         requestsPerMinute: row.requests_per_minute,
         concurrency: row.concurrency,
         createdAtMs: row.created_at,
+        suspendedAtMs: row.suspended_at,
       }));
     },
 
@@ -69,6 +70,27 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
         await note(trx, { atMs: now(), actor, action: "account.set-tier", subject: id, accountId: id, detail });
         return true;
       });
+    },
+
+    setSuspended(id, suspended, actor) {
+      const atMs = now();
+      return transactions.run(
+        async (trx) => {
+          const account = await trx
+            .selectFrom("accounts")
+            .select("suspended_at")
+            .where("id", "=", id)
+            .executeTakeFirst();
+          if (!account) return false;
+          if ((account.suspended_at !== null) === suspended) return true;
+          const change = { suspended_at: suspended ? atMs : null };
+          await trx.updateTable("accounts").set(change).where("id", "=", id).execute();
+          const action = suspended ? "account.suspend" : "account.resume";
+          await note(trx, { atMs, actor, action, subject: id, accountId: id, detail: {} });
+          return true;
+        },
+        { words: () => (suspended ? [] : [{ kind: "work" }]) },
+      );
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { AuditAction } from "../domain/audit.ts";
 import type { ProfileName } from "../domain/limits.ts";
+import type { Shares } from "../domain/status.ts";
 import type { Caller } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 
@@ -75,8 +76,10 @@ export interface KeyStore {
   /** Ends a key now. @returns false when there is no such live key. */
   revoke(id: string, actor: string): Promise<boolean>;
 
-  /** The caller behind the hash of a live key, and that hash as stored. */
-  findCaller(hash: string): Promise<{ readonly caller: Caller; readonly hash: string } | undefined>;
+  /** The caller behind the hash of a live key, that hash as stored, and whether the account is suspended. */
+  findCaller(
+    hash: string,
+  ): Promise<{ readonly caller: Caller; readonly hash: string; readonly suspended: boolean } | undefined>;
 
   /** Notes that the key was used now. Written at most once a minute per key. */
   touch(id: string): Promise<void>;
@@ -100,6 +103,8 @@ export interface Account {
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAtMs: number;
+  /** Null: not suspended. */
+  readonly suspendedAtMs: number | null;
 }
 
 export interface AccountStore {
@@ -114,6 +119,34 @@ export interface AccountStore {
 
   /** @returns false when there is no such account. @throws when there is no such tier. */
   setTier(id: string, tier: string, actor: string): Promise<boolean>;
+
+  /**
+   * From now on its keys are refused and nothing of it is claimed; what runs ends by itself. Not suspended: the opposite, and
+   * what waits is claimed again.
+   * @returns false when there is no such account.
+   */
+  setSuspended(id: string, suspended: boolean, actor: string): Promise<boolean>;
+}
+
+/** An account, or one key of it. */
+export interface Whose {
+  readonly accountId: string;
+  readonly keyId?: string | undefined;
+}
+
+/** The queue as operators see and clear it. */
+export interface QueueStore {
+  /** Notes in the audit trail that pending submissions are dropped. @returns the last of them, an argument of `drop`. */
+  beginDrop(whose: Whose, actor: string): Promise<number>;
+
+  /**
+   * Ends up to `max` pending submissions as `error` with IE, and puts their deliveries into the outbox.
+   * @returns how many: 0 when nothing up to `last` is pending.
+   */
+  drop(whose: Whose, last: number, max: number): Promise<number>;
+
+  /** What accounts use now of what they share. @param max accounts. */
+  shares(max: number): Promise<Shares>;
 }
 
 /** Limits of the keys of an account that do not override them. */

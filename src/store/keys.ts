@@ -138,7 +138,7 @@ async function findCallers(
       "expires_at",
     ])
     .select(["api_keys.requests_per_minute", "api_keys.concurrency"])
-    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency"])
+    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency", "accounts.suspended_at"])
     .where("api_keys.hash", "in", [...new Set(hashes)])
     .execute();
   const found = new Map(rows.filter((row) => isLive(row, nowMs)).map((row) => [row.hash, row]));
@@ -153,7 +153,7 @@ async function findCallers(
       concurrency: row.concurrency ?? row.tier_concurrency,
       ...profilesOf(row),
     };
-    return { hash, caller };
+    return { hash, caller, suspended: row.suspended_at !== null };
   });
 }
 

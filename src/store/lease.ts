@@ -23,7 +23,7 @@ export function signOfLife(table: "submissions" | "workers", untilMs: number) {
 }
 
 /** What an end needs to know of a submission. */
-const ENDED_COLUMNS = [
+export const ENDED_COLUMNS = [
   "seq",
   "id",
   "project_id",
@@ -180,7 +180,7 @@ function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
 }
 
 /** In the transaction of the end: there is never an end without its outcome. */
-async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<void> {
+export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
   await trx.insertInto("outcomes").values(rows).execute();

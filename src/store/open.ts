@@ -6,6 +6,7 @@ import { auditStore } from "./audit.ts";
 import { backlog, endedSince } from "./backlog.ts";
 import { backup } from "./backup.ts";
 import { deliveryStore } from "./deliveries.ts";
+import { queueStore } from "./drop.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
 import { historyStore } from "./history.ts";
@@ -93,6 +94,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
   const submissions = submissionStore(engine, transactions, wakeups, now, steady);
   return {
     submissions: submissions.store,
+    queue: queueStore(engine, transactions, now),
     accounts: accountStore(engine, transactions, now),
     deliveries: deliveryStore(engine, transactions, now),
     tiers: tierStore(engine, transactions, now),

@@ -4,7 +4,15 @@ import type { Readiness } from "../domain/readiness.ts";
 import type { Backlog } from "../domain/status.ts";
 import type { Program, Submission } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
-import type { AccountStore, AuditStore, EndpointStore, KeyStore, ProjectStore, TierStore } from "./admin-port.ts";
+import type {
+  AccountStore,
+  AuditStore,
+  EndpointStore,
+  KeyStore,
+  ProjectStore,
+  QueueStore,
+  TierStore,
+} from "./admin-port.ts";
 import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
 import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.ts";
 
@@ -17,6 +25,7 @@ import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.t
  */
 export interface Store {
   readonly submissions: SubmissionStore;
+  readonly queue: QueueStore;
   readonly accounts: AccountStore;
   readonly tiers: TierStore;
   readonly projects: ProjectStore;

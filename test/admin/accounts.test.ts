@@ -12,7 +12,7 @@ onEachEngine((temporaryStore) => {
     const made = await createAccount(store, { name: "acme" }, "alice");
     const { id, ...rest } = made;
     const beta = { tier: "beta", requestsPerMinute: 60, concurrency: 10 };
-    assert.deepEqual(rest, { name: "acme", ...beta, createdAt: new Date(START_MS).toISOString() });
+    assert.deepEqual(rest, { name: "acme", ...beta, createdAt: new Date(START_MS).toISOString(), suspendedAt: null });
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
     assert.equal((await createAccount(store, { name: "other", tier: "large" }, "alice")).requestsPerMinute, 600);
     assert.deepEqual(

@@ -112,7 +112,7 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     for (const by of ["key", "id", "prefix"] as const) {
       const made = await create(store, { name: by });
-      const revoked = await revokeKey(store, made[by], "alice");
+      const { key: revoked } = await revokeKey(store, made[by], "alice");
       assert.deepEqual([revoked.id, revoked.state], [made.id, "revoked"]);
       assert.equal(await callerOf(store, made.key), undefined);
       await assert.rejects(revokeKey(store, made[by], "alice"), /^AdminError: there is no such live key$/);
@@ -133,7 +133,7 @@ onEachEngine((temporaryStore) => {
     }
     await assert.rejects(revokeKey(store, "same", "alice"), /more than one key begins like this; use the id/);
     await revokeKey(store, "a", "alice");
-    assert.equal((await revokeKey(store, "same", "alice")).id, "b");
+    assert.equal((await revokeKey(store, "same", "alice")).key.id, "b");
   });
 
   test("a rotated key has a successor with the same settings, and stops after the overlap", async (t) => {

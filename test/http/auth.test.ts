@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../src/admin/keys.ts";
 import { startHttp } from "./running.ts";
 
@@ -33,6 +34,20 @@ test("a revoked key is refused at once", async (t) => {
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
   await revokeKey(store, mine, "test");
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 401);
+});
+
+test("the keys of a suspended account are 403 with the reason, at once, and work again once it is resumed", async (t) => {
+  const { ask, key, store } = await startHttp(t);
+  const mine = await key();
+  const [{ account } = { account: "" }] = (await listKeys(store)).filter(({ prefix }) => mine.startsWith(prefix));
+  await suspendAccount(store, account, {}, "test");
+  for (const endpoint of EVERY_ENDPOINT) {
+    const { status, json } = await ask({ ...endpoint, key: mine });
+    assert.equal(status, 403, endpoint.path);
+    assert.deepEqual(json, { error: "this account is suspended; ask the operator of the service" });
+  }
+  await resumeAccount(store, account, "test");
+  assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
 });
 
 test("60 requests a minute over all endpoints, then 429 with Retry-After", async (t) => {

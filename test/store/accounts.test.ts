@@ -27,7 +27,7 @@ onEachEngine((temporaryStore) => {
     const first = await store.accounts.ensure("zebra", "beta", "a");
     clock.nowMs += 1;
     const second = await store.accounts.ensure("ant", "beta", "a");
-    const limits = { tier: "beta", requestsPerMinute: 60, concurrency: 10 };
+    const limits = { tier: "beta", requestsPerMinute: 60, concurrency: 10, suspendedAtMs: null };
     assert.deepEqual(await store.accounts.list(), [
       { id: first.id, name: "zebra", ...limits, createdAtMs: START_MS },
       { id: second.id, name: "ant", ...limits, createdAtMs: START_MS + 1 },

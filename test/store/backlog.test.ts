@@ -94,7 +94,7 @@ onEachEngine((temporary) => {
 const RECORDS = 20_000;
 
 async function fill(engine: Engine, open: string): Promise<void> {
-  await sql.raw(`insert into accounts values ('a', 'a', 'beta', 0)`).execute(engine.db);
+  await sql.raw(`insert into accounts (id, name, tier, created_at) values ('a', 'a', 'beta', 0)`).execute(engine.db);
   await sql
     .raw(`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
       values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 0)`)

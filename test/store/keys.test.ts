@@ -25,6 +25,7 @@ onEachEngine((temporaryStore) => {
         profiles: ["judge"],
         defaultProfile: "judge",
       },
+      suspended: false,
     });
     const second = (await store.keys.findCaller(special.hash))?.caller;
     assert.deepEqual([second?.requestsPerMinute, second?.concurrency], [5, 2]);

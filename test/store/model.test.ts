@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { dropPending } from "../../src/admin/accounts.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import { isTerminal, MAX_ATTEMPTS, type Status } from "../../src/domain/submission.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -28,6 +29,8 @@ interface Expected {
   /** Changes with every claim and renewal. */
   signs: number;
   lease: Lease | null;
+  /** Ended by an operator before it ran. */
+  dropped: boolean;
   readonly idempotency: { readonly key: string; readonly code: string } | null;
 }
 
@@ -43,6 +46,8 @@ type Operation = { readonly by: number } & (
   | { kind: "pass"; ms: number }
   | { kind: "forget"; worker: number }
   | { kind: "restart" }
+  | { kind: "suspend"; key: number; suspended: boolean }
+  | { kind: "drop"; key: number; whole: boolean }
 );
 
 const operations: fc.WeightedArbitrary<object>[] = [
@@ -71,6 +76,12 @@ const operations: fc.WeightedArbitrary<object>[] = [
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
   // A worker that crashes: its leases are held by nobody.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget"), worker: fc.nat(2) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("suspend"), key: fc.nat(2), suspended: fc.boolean() }),
+  },
+  // The pending submissions of a key, or of its whole account, are dropped.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop"), key: fc.nat(2), whole: fc.boolean() }) },
   // A process that is stopped and started again.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart") }) },
 ];
@@ -96,6 +107,7 @@ class Model {
   /** When each key and each account was served last; higher is later. */
   readonly #turns = new Map<string, number>();
   #served = 0;
+  readonly #suspended = new Set<string>();
   #store: Store;
 
   constructor(
@@ -121,6 +133,8 @@ class Model {
     else if (op.kind === "restart") await this.#restart(op.by);
     else if (op.kind === "sweep") await this.#sweep(op.by);
     else if (op.kind === "stale") await this.#useStale(op.pick);
+    else if (op.kind === "suspend") await this.#suspend(KEYS[op.key] ?? "a", op.suspended);
+    else if (op.kind === "drop") await this.#drop(KEYS[op.key] ?? "a", op.whole);
     else await this.#useLease(op);
   }
 
@@ -130,7 +144,7 @@ class Model {
       const real = await this.#store.submissions.get(expected.id, this.#account(expected.key).accountId);
       assert.deepEqual([real?.status, real?.attempts], [expected.status, expected.attempts], expected.id);
       assert.equal(real?.outcome === null, !isTerminal(expected.status));
-      assert.equal(real?.startedAtMs === null, expected.status === "pending");
+      assert.equal(real?.startedAtMs === null, expected.status === "pending" || expected.dropped);
       assert.equal(real?.completedAtMs === null, !isTerminal(expected.status));
     }
   }
@@ -171,7 +185,36 @@ class Model {
     if (!made) return;
     const { id } = made.submission;
     for (const result of results) assert.ok("submission" in result && result.submission.id === id);
-    this.all.push({ id, key, profile, status: "pending", attempts: 0, signs: 0, lease: null, idempotency });
+    this.all.push({
+      id,
+      key,
+      profile,
+      status: "pending",
+      attempts: 0,
+      signs: 0,
+      lease: null,
+      dropped: false,
+      idempotency,
+    });
+  }
+
+  async #suspend(key: string, suspended: boolean): Promise<void> {
+    assert.equal(await this.#store.accounts.setSuspended(this.#account(key).accountId, suspended, "test"), true);
+    const account = ACCOUNT_OF[key] ?? "";
+    if (suspended) this.#suspended.add(account);
+    else this.#suspended.delete(account);
+  }
+
+  async #drop(key: string, whole: boolean): Promise<void> {
+    const { accountId, keyId } = this.#account(key);
+    const dropped = this.#with("pending").filter((one) =>
+      whole ? ACCOUNT_OF[one.key] === ACCOUNT_OF[key] : one.key === key,
+    );
+    assert.equal(await dropPending(this.#store, whole ? { accountId } : { accountId, keyId }, "test"), dropped.length);
+    for (const one of dropped) {
+      one.dropped = true;
+      this.#end(one, "error");
+    }
   }
 
   #forget(worker: string): void {
@@ -206,7 +249,8 @@ class Model {
   /** The key whose turn it is: first by its account, then by itself. */
   #fairest(): string | undefined {
     const running = (keys: readonly string[]) => keys.reduce((sum, key) => sum + this.#with("running", key).length, 0);
-    const [first] = KEYS.filter((key) => this.#with("pending", key).length > 0 && running([key]) < CONCURRENCY)
+    const [first] = KEYS.filter((key) => !this.#suspended.has(ACCOUNT_OF[key] ?? ""))
+      .filter((key) => this.#with("pending", key).length > 0 && running([key]) < CONCURRENCY)
       .map((key) => {
         const account = ACCOUNT_OF[key] ?? "";
         const siblings = KEYS.filter((other) => ACCOUNT_OF[other] === account);

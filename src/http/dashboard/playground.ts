@@ -42,7 +42,8 @@ async function run(
   program: unknown,
 ): Promise<Accepted> {
   const caller = await playgroundCaller(d.store, accountId, personOf(request).email);
-  if (!caller) throw clientError("playgroundClosed", []);
+  if (caller === "suspended") throw clientError("accountSuspended", []);
+  if (caller === "closed") throw clientError("playgroundClosed", []);
   const retryAfter = await d.store.quota.take(caller.keyId, caller.requestsPerMinute);
   if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
   await d.store.keys.touch(caller.keyId);
