@@ -45,7 +45,7 @@ TEXT
 }
 
 show_first_key() {
-  key=$(run_node as_service keys create --name first --data "$data" && wait "$node_pid") || fail "cannot make the first key"
+  key=$(run_node as_service keys create --name first --account first --data "$data" && wait "$node_pid") || fail "cannot make the first key"
   cat <<TEXT
 
 The first key, shown this once: $key

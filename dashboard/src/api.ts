@@ -16,6 +16,11 @@ export class Refusal extends Error {
   }
 }
 
+/** Whether the service said that there is no such thing, or that the text is no id. */
+export function isNotThere(error: unknown): boolean {
+  return error instanceof Refusal && (error.status === 404 || error.status === 400);
+}
+
 export const API = "/dashboard/api";
 
 type Parameters = Readonly<Record<string, string | number | undefined>>;
@@ -32,9 +37,12 @@ export const asking = {
   overview: (window: A.Window, account?: string) => question<A.Overview>("/overview", { window, account }),
   now: (account?: string) => question<A.Now>("/overview/now", { account }),
   health: () => question<A.Health>("/health"),
-  projects: () => question<readonly A.Project[]>("/projects"),
-  keys: (project?: string) => question<readonly A.Key[]>("/keys", { project }),
-  endpoints: (project?: string) => question<readonly A.Endpoint[]>("/endpoints", { project }),
+  /** To choose from: the newest 500. */
+  openProjects: () => question<A.Projects>("/projects", { state: "open", limit: 500 }),
+  projects: () => question<A.Projects>("/projects", { limit: 500 }),
+  project: (id: string) => question<A.Project>(`/projects/${encodeURIComponent(id)}`),
+  keys: () => question<A.Keys>("/keys", { limit: 500 }),
+  endpoint: (id: string) => question<A.Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
   languages: () => question<readonly A.Language[]>("/languages"),
   nodes: () => question<readonly A.Node[]>("/nodes"),
   settings: () => question<A.Settings>("/settings"),
@@ -43,6 +51,9 @@ export const asking = {
 
 /** Lists that come in parts, by what the part before said is next. */
 export const part = {
+  projects: (state: "open" | "any", before?: string) => get<A.Projects>("/projects", { state, before }),
+  keys: (state: "live" | "any", project?: string, before?: string) => get<A.Keys>("/keys", { state, project, before }),
+  endpoints: (project?: string, before?: string) => get<A.Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<A.Deliveries>("/deliveries", { endpoint, before }),
   audit: (account?: string, before?: string) => get<A.Audit>("/audit", { account, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>

@@ -130,28 +130,30 @@ export async function dropPending(store: Store, whose: Whose, actor: string): Pr
   return dropped;
 }
 
+export type Unnamed = (account: string, made: boolean) => void;
+
 /**
  * The account that is named, or else the one of the thing's own name, made if there is none.
- * @param joined is told the account's name when nobody named it and it was there already: two customers
- * who call a thing the same would see each other's records.
+ * @param unnamed is told the account's name when nobody named it, and whether it was made. When it was there already, two
+ * customers who call a thing the same see each other's records; when it was made, a second key of the same person does not
+ * see the records of the first.
  * @returns its id. @throws AdminError for what is no name.
  */
 export async function ensureAccount(
   store: Store,
   { name, account }: { readonly name: string; readonly account?: string | undefined },
   actor: string,
-  joined: (account: string) => void,
+  unnamed: Unnamed,
 ): Promise<string> {
   checkName(account ?? name);
   const { id, made } = await store.accounts.ensure(account ?? name, DEFAULT_TIER, actor);
-  if (!made && account === undefined) joined(name);
+  if (account === undefined) unnamed(name, made);
   return id;
 }
 
 /** @throws AdminError when no account has that name or id. */
 export async function findAccount(store: Store, which: string): Promise<Account> {
-  const all = await store.accounts.list();
-  const account = all.find(({ id }) => id === which) ?? all.find(({ name }) => name === which);
+  const account = await store.accounts.find(which);
   if (!account) throw new AdminError(`there is no account ${which}`);
   return account;
 }

@@ -4,6 +4,7 @@ import { newWebhookSecret, type Signing } from "../domain/webhook.ts";
 import type { Endpoint } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
+import { type ListedPart, partFor } from "./parts.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 
 /** Each result is sent to every endpoint of its project: a bound on what one run can set off. */
@@ -66,11 +67,19 @@ export async function createEndpoint(
   return { made: { ...(await viewOf(store, id)), secret }, caution };
 }
 
-/** Oldest first; of one project, if that is named. @throws AdminError when there is no such project. */
-export async function listEndpoints(store: Store, project?: string): Promise<EndpointView[]> {
-  const projectId = project === undefined ? undefined : (await findProject(store, project)).id;
-  const names = await projectNames(store);
-  return (await store.endpoints.list(projectId)).map((endpoint) => view(endpoint, names));
+/**
+ * A part of the endpoints, newest first; of one project, if that is named.
+ * @throws AdminError when there is no such project, account or endpoint.
+ */
+export async function listEndpoints(
+  store: Store,
+  { project, ...which }: ListedPart & { readonly project?: string | undefined } = {},
+): Promise<EndpointView[]> {
+  const projectId = project === undefined ? undefined : (await findProject(store, project, which.account)).id;
+  const part = await partFor(store, which, (id) => store.endpoints.get(id));
+  return await Promise.all(
+    (await store.endpoints.list({ ...part, projectId })).map((endpoint) => view(store, endpoint)),
+  );
 }
 
 /** Switches an endpoint on or off. @throws AdminError when there is none of that id; as in what follows. */
@@ -116,21 +125,17 @@ async function changed(store: Store, id: string, done: boolean): Promise<Endpoin
 async function viewOf(store: Store, id: string): Promise<EndpointView> {
   const endpoint = await store.endpoints.get(id);
   if (!endpoint) throw noSuchEndpoint(id);
-  return view(endpoint, await projectNames(store));
-}
-
-async function projectNames(store: Store): Promise<ReadonlyMap<string, string>> {
-  return new Map((await store.projects.list()).map(({ id, name }) => [id, name]));
+  return await view(store, endpoint);
 }
 
 export function noSuchEndpoint(id: string): AdminError {
   return new AdminError(`there is no webhook endpoint ${id}`);
 }
 
-function view(
+async function view(
+  store: Store,
   { id, url, projectId, signing, active, createdAtMs }: Endpoint,
-  names: ReadonlyMap<string, string>,
-): EndpointView {
-  const project = names.get(projectId) ?? projectId;
+): Promise<EndpointView> {
+  const project = (await store.projects.get(projectId))?.name ?? projectId;
   return { id, url, project, projectId, signing, active, createdAt: new Date(createdAtMs).toISOString() };
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { hashKey, isPlaygroundKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
+import type { ApiKey, KeyBounds, KeyChanges, KeysRefused } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
-import { dropPending, ensureAccount, findAccount } from "./accounts.ts";
+import { dropPending, ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 import { type KeyView, keyView } from "./key-view.ts";
+import { type ListedPart, partFor } from "./parts.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 import { checkLimits, checkName } from "./rules.ts";
 
@@ -31,9 +32,9 @@ export interface NewKey {
   readonly defaultProfile?: ProfileName | undefined;
 }
 
-export interface KeyBounds {
-  /** Live keys that the account may have afterwards; null: any number. */
-  readonly most?: number | null;
+interface Bounded {
+  /** Null: any number of keys. */
+  readonly bounds?: KeyBounds | null;
 }
 
 /** What is undefined stays; a limit that is null is the tier's again. */
@@ -45,14 +46,14 @@ export interface MadeKey extends KeyView {
 }
 
 /**
- * @param joined is told of an account that was there although nobody named it; see ensureAccount.
+ * @param unnamed is told of an account that nobody named; see ensureAccount.
  * @throws AdminError when a value is out of its range, or there is no such project.
  */
 export async function createKey(
   store: Store,
   request: NewKey,
   actor: string,
-  { joined = () => {}, most = null }: KeyBounds & { readonly joined?: (account: string) => void } = {},
+  { unnamed = () => {}, bounds = null }: Bounded & { readonly unnamed?: Unnamed } = {},
 ): Promise<MadeKey> {
   checkName(request.name);
   const settings = checkSettings({
@@ -61,24 +62,30 @@ export async function createKey(
     profiles: request.profiles,
     defaultProfile: request.defaultProfile ?? request.profiles[0],
   });
-  const { accountId, projectId } = await ownerOf(store, request, actor, joined);
+  const { accountId, projectId } = await ownerOf(store, request, actor, unnamed);
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
   const added = await store.keys.add(
     { id, accountId, projectId, name: request.name, prefix, hash, ...settings },
     actor,
-    most,
+    bounds,
   );
   if (added === "no-project") throw archived(request.project ?? "");
-  if (added === "full") throw tooManyKeys(most);
+  if (added !== "added") throw tooManyKeys(added, bounds);
   return { key, ...(await viewOf(store, id)) };
 }
 
-/** All keys, oldest first; of one project, if that is named. @throws AdminError when there is no such project. */
-export async function listKeys(store: Store, project?: string): Promise<KeyView[]> {
-  const projectId = project === undefined ? undefined : (await findProject(store, project)).id;
-  const keys = await store.keys.list();
-  return keys.filter((key) => projectId === undefined || key.projectId === projectId).map(keyView);
+/**
+ * A part of the keys, newest first; of one project, if that is named.
+ * @throws AdminError when there is no such project, account or key.
+ */
+export async function listKeys(
+  store: Store,
+  { project, ...which }: ListedPart & { readonly project?: string | undefined } = {},
+): Promise<KeyView[]> {
+  const projectId = project === undefined ? undefined : (await findProject(store, project, which.account)).id;
+  const part = await partFor(store, which, (id) => store.keys.get(id));
+  return (await store.keys.list({ ...part, projectId })).map(keyView);
 }
 
 /**
@@ -107,7 +114,7 @@ export async function rotateKey(
   which: string,
   overlapMs: number,
   actor: string,
-  { most = null }: KeyBounds = {},
+  { bounds = null }: Bounded = {},
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
   if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
     throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);
@@ -118,8 +125,8 @@ export async function rotateKey(
   if (isPlaygroundKey(old)) throw new AdminError("nobody has the playground's key: it cannot be rotated");
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
-  const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, most);
-  if (rotated === "full") throw tooManyKeys(most);
+  const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, bounds);
+  if (rotated === "full" || rotated === "spent") throw tooManyKeys(rotated, bounds);
   if (rotated === undefined) throw noSuchKey();
   return { made: { key, ...(await viewOf(store, id)) }, old: await viewOf(store, old.id) };
 }
@@ -138,7 +145,7 @@ export async function revokeKey(
   const { id, accountId } = await findLiveKey(store, which);
   if (!(await store.keys.revoke(id, actor))) throw noSuchKey();
   const dropped = drop ? await dropPending(store, { accountId, keyId: id }, actor) : 0;
-  const { pending = 0 } = (await store.keys.usage([accountId])).get(id) ?? {};
+  const { pending = 0 } = (await store.keys.usage([id])).get(id) ?? {};
   return { key: await viewOf(store, id), dropped, pending };
 }
 
@@ -155,9 +162,9 @@ export async function dropPendingOfKey(
   return { key: await viewOf(store, key.id), dropped };
 }
 
-async function ownerOf(store: Store, request: NewKey, actor: string, joined: (account: string) => void) {
+async function ownerOf(store: Store, request: NewKey, actor: string, unnamed: Unnamed) {
   const { account, project } = request;
-  if (project === undefined) return { accountId: await ensureAccount(store, request, actor, joined), projectId: null };
+  if (project === undefined) return { accountId: await ensureAccount(store, request, actor, unnamed), projectId: null };
   if (account !== undefined) await findAccount(store, account);
   const { id, accountId } = await findOpenProject(store, project, account);
   return { accountId, projectId: id };
@@ -195,14 +202,19 @@ function noSuchKey(): AdminError {
   return new AdminError("there is no such live key");
 }
 
-function tooManyKeys(most: number | null): AdminError {
+function tooManyKeys(refused: KeysRefused, bounds: KeyBounds | null): AdminError {
+  if (refused === "full") {
+    return new AdminError(
+      `the account has ${bounds?.live} live keys, which is the most without an administrator; revoke one first`,
+    );
+  }
   return new AdminError(
-    `the account has ${most} live keys, which is the most without an administrator; revoke one first`,
+    `the account made ${bounds?.aDay} keys in the last 24 hours, which is the most without an administrator`,
   );
 }
 
 async function viewOf(store: Store, id: string): Promise<KeyView> {
-  const [key] = await store.keys.match({ id, hash: "", prefix: "" });
+  const key = await store.keys.get(id);
   if (!key) throw new Error(`the key ${id} is gone`);
   return keyView(key);
 }

@@ -1,15 +1,16 @@
-import { isPlaygroundKey } from "../domain/key.ts";
+import { isPlaygroundKey, playgroundKeyId } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKey, KeyChanges } from "../store/admin-port.ts";
+import type { ApiKey, KeyBounds, KeyChanges } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 
 /**
- * What members may do with the keys of their accounts by themselves. Limits hold for each key, so an account with any number
- * of keys would have no limit at all: that number is bounded, too. Administrators are bound by none of this.
+ * How many keys members may have and make by themselves. Each key has a quota and a concurrency of its own, so an account
+ * with any number of keys, or with a new key whenever a quota is used up, would have no limit. 20 live keys serve each part
+ * of a large client with one key; 100 a day let all of them be rotated five times. Administrators are not bound.
  */
-export const MEMBERS_LIVE_KEYS = 20;
+export const MEMBERS_KEYS: KeyBounds = { live: 20, aDay: 100 };
 
 /** What every key may use unless somebody says otherwise. Others, of which more can be had, an administrator gives. */
 const ANYBODYS: ProfileName = "judge";
@@ -38,10 +39,8 @@ export async function checkMembersKey(
       `${words} may be ${account[name]} at most with the tier ${account.tier}; only an administrator may set more`,
     );
   }
-  const others = (await store.keys.list()).filter(
-    (key) => key.live && key.accountId === accountId && !isPlaygroundKey(key),
-  );
-  const given = new Set([ANYBODYS, ...(has?.profiles ?? []), ...others.flatMap(({ profiles }) => profiles)]);
+  const others = await store.keys.profilesOf(accountId, playgroundKeyId(accountId));
+  const given = new Set([ANYBODYS, ...(has?.profiles ?? []), ...others]);
   const more = (wanted.profiles ?? []).find((profile) => !given.has(profile));
   if (more !== undefined) {
     throw new AdminError(

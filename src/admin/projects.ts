@@ -1,7 +1,8 @@
 import type { Project } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
-import { ensureAccount } from "./accounts.ts";
+import { ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";
+import { type ListedPart, partFor } from "./parts.ts";
 import { checkName } from "./rules.ts";
 
 export interface ProjectView {
@@ -16,28 +17,45 @@ export interface NewProject {
   readonly name: string;
   /** Without it the project has an account of its own name, as a key has. */
   readonly account?: string | undefined;
+  /** Instead of the name: the id of an account that is there. */
+  readonly accountId?: string | undefined;
 }
 
 /**
- * @param joined is told of an account that was there although nobody named it; see ensureAccount.
+ * Projects that members may make in one account; archived ones count, because nothing removes their rows. An administrator
+ * may make more.
+ */
+export const MEMBERS_PROJECTS = 200;
+
+/**
+ * @param unnamed is told of an account that nobody named; see ensureAccount.
  * @throws AdminError when the account has a project of that name, or a name is none.
  */
 export async function createProject(
   store: Store,
   request: NewProject,
   actor: string,
-  joined: (account: string) => void = () => {},
+  { unnamed = () => {}, most = null }: { readonly unnamed?: Unnamed; readonly most?: number | null } = {},
 ): Promise<ProjectView> {
   checkName(request.name);
-  const accountId = await ensureAccount(store, request, actor, joined);
-  const id = await store.projects.create(accountId, request.name, actor);
-  if (id === undefined)
-    throw new AdminError(`the account ${request.account ?? request.name} has a project ${request.name} already`);
+  const accountId = request.accountId ?? (await ensureAccount(store, request, actor, unnamed));
+  const id = await store.projects.create(accountId, request.name, actor, most);
+  if (id === null) {
+    throw new AdminError(
+      `the account has ${most} projects, archived ones included, which is the most without an administrator`,
+    );
+  }
+  if (id === undefined) {
+    const { name } = await findAccount(store, accountId);
+    throw new AdminError(`the account ${name} has a project ${request.name} already`);
+  }
   return view(await findProject(store, id));
 }
 
-export async function listProjects(store: Store): Promise<ProjectView[]> {
-  return (await store.projects.list()).map(view);
+/** A part of the projects, newest first. @throws AdminError when there is no such account or project. */
+export async function listProjects(store: Store, which: ListedPart = {}): Promise<ProjectView[]> {
+  const part = await partFor(store, which, (id) => store.projects.get(id));
+  return (await store.projects.list(part)).map(view);
 }
 
 /** @throws AdminError when there is no such project, or its account has another one of that name. */

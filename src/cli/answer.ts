@@ -1,7 +1,9 @@
-/** Says that something new shares an account that nobody named. */
-export function noteJoined(account: string): void {
+/** Says which account something new belongs to when the command did not name one. */
+export function noteUnnamed(account: string, made: boolean): void {
   process.stderr.write(
-    `note: joined the existing account ${account}, whose keys see each other's records; another one is named with --account\n`,
+    made
+      ? `note: made the account ${escaped(account)} for it; only keys of one account see the same results, and --account names an account\n`
+      : `note: joined the existing account ${escaped(account)}, whose keys see each other's records; another one is named with --account\n`,
   );
 }
 

@@ -2,7 +2,8 @@ import { Command } from "commander";
 import type { KeyView } from "../admin/key-view.ts";
 import { createKey, dropPendingOfKey, listKeys, revokeKey, rotateKey, updateKey } from "../admin/keys.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import { answer, noteJoined, table } from "./answer.ts";
+import { answer, noteUnnamed, table } from "./answer.ts";
+import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -41,17 +42,18 @@ export function keysCommand(): Command {
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
-          joined: noteJoined,
+          unnamed: noteUnnamed,
         });
         answer(options.json, made, () => made.key);
       }),
     );
 
-  commandOnStore(keys, "list", "all keys, oldest first")
+  listing(keys, "keys, newest first")
     .option("--project <project>", "only those of a project, by its name or id")
-    .action((options: StoreOptions & { project?: string }) =>
+    .action((options: ListOptions & { project?: string }) =>
       withStore(options, async (store) => {
-        const all = await listKeys(store, options.project);
+        const all = await listKeys(store, options);
+        noteMore(all, options.limit);
         answer(options.json, all, () =>
           table(["ID", "KEY", "NAME", "ACCOUNT", "PROJECT", "PROFILES", "STATE"], all.map(row)),
         );

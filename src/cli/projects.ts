@@ -7,7 +7,8 @@ import {
   renameProject,
   restoreProject,
 } from "../admin/projects.ts";
-import { answer, noteJoined, table } from "./answer.ts";
+import { answer, noteUnnamed, table } from "./answer.ts";
+import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay projects`: what keys and webhook endpoints belong to. */
@@ -19,14 +20,15 @@ export function projectsCommand(): Command {
     .option("--account <name>", "whose it is (default: an account of the project's name)")
     .action((options: StoreOptions & { name: string; account?: string }) =>
       withStore(options, async (store) => {
-        const project = await createProject(store, options, ACTOR, noteJoined);
+        const project = await createProject(store, options, ACTOR, { unnamed: noteUnnamed });
         answer(options.json, project, () => project.id);
       }),
     );
 
-  commandOnStore(projects, "list", "all projects, oldest first").action((options: StoreOptions) =>
+  listing(projects, "projects, newest first").action((options: ListOptions) =>
     withStore(options, async (store) => {
-      const all = await listProjects(store);
+      const all = await listProjects(store, options);
+      noteMore(all, options.limit);
       answer(options.json, all, () => table(["ID", "NAME", "ACCOUNT", "CREATED", "STATE"], all.map(row)));
     }),
   );

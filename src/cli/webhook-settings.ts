@@ -63,7 +63,7 @@ export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): Sen
  * @throws SecretKeyError when the file cannot be used.
  */
 export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<Sealer> {
-  const sealed = await endpoints.list();
+  const sealed = await endpoints.list({ max: 1 });
   return fileSealer({ ...secretKey, make: secretKey.make && sealed.length === 0 });
 }
 
@@ -74,8 +74,12 @@ export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config,
  */
 export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<Sealer> {
   const sealer = await sealerOf(store, config);
-  for (const { id, secret } of await store.endpoints.list()) sealer.open(id, secret);
-  return sealer;
+  for (let after: string | undefined; ; ) {
+    const part = await store.endpoints.list({ after });
+    for (const { id, secret } of part) sealer.open(id, secret);
+    after = part.at(-1)?.id;
+    if (after === undefined) return sealer;
+  }
 }
 
 function trust(ca: string | null): SendOptions["trust"] {

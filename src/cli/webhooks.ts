@@ -12,6 +12,7 @@ import {
 import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import { answer, table } from "./answer.ts";
+import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { append } from "./option-values.ts";
 import { provenSealerOf, sealerOf, webhookSettings } from "./webhook-settings.ts";
 import { deliveriesVerb } from "./webhooks-log.ts";
@@ -38,11 +39,12 @@ export function webhooksCommand(): Command {
       }),
     );
 
-  commandOnStore(webhooks, "list", "all endpoints, oldest first")
+  listing(webhooks, "endpoints, newest first")
     .option("--project <project>", "only those of a project, by its name or id")
-    .action((options: StoreOptions & { project?: string }) =>
+    .action((options: ListOptions & { project?: string }) =>
       withStore(options, async (store) => {
-        const all = await listEndpoints(store, options.project);
+        const all = await listEndpoints(store, options);
+        noteMore(all, options.limit);
         answer(options.json, all, () => table(["ID", "PROJECT", "URL", "SIGNING", "STATE"], all.map(row)));
       }),
     );

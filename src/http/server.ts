@@ -86,7 +86,9 @@ export class HttpServer {
     });
     // Of the API, nothing but an id and an idempotency key reaches the database as text; their own checks stand in the contract.
     this.#server.addHook("preHandler", async (request) => {
-      if (request.routeOptions.config?.session) checkStorable(request);
+      const { session } = request.routeOptions.config ?? {};
+      // A page is a file, and its name reaches no database.
+      if (session !== undefined && session !== "page") checkStorable(request);
     });
     // Or a client that keeps its connection for the next request would hold up the end of the service.
     this.#server.addHook("onSend", async (_request, reply) => {

@@ -1,11 +1,20 @@
 import { randomUUID } from "node:crypto";
-import type { AccountStore } from "./admin-port.ts";
+import type { Selectable } from "kysely";
+import type { Account, AccountStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** @param now milliseconds since the epoch. */
 export function accountStore({ db }: Engine, transactions: Transactions, now: () => number): AccountStore {
+  const select = () =>
+    db
+      .selectFrom("accounts")
+      .innerJoin("tiers", "tiers.name", "accounts.tier")
+      .selectAll("accounts")
+      .select(["tiers.requests_per_minute", "tiers.concurrency"]);
+
   return {
     ensure(name, tier, actor) {
       return transactions.run(async (trx) => {
@@ -26,24 +35,19 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async list() {
-      const rows = await db
-        .selectFrom("accounts")
-        .innerJoin("tiers", "tiers.name", "accounts.tier")
-        .selectAll("accounts")
-        .select(["tiers.requests_per_minute", "tiers.concurrency"])
-        .orderBy("accounts.created_at")
-        .orderBy("accounts.id")
-        .execute();
-      return rows.map((row) => ({
-        id: row.id,
-        name: row.name,
-        tier: row.tier,
-        requestsPerMinute: row.requests_per_minute,
-        concurrency: row.concurrency,
-        createdAtMs: row.created_at,
-        suspendedAtMs: row.suspended_at,
-      }));
+    async list(ids = null) {
+      if (ids?.length === 0) return [];
+      let query = select().orderBy("accounts.created_at").orderBy("accounts.id");
+      if (ids) query = query.where("accounts.id", "in", ids);
+      return (await query.execute()).map(toAccount);
+    },
+
+    async find(nameOrId) {
+      const query = select().where((eb) =>
+        eb.or([eb("accounts.id", "=", nameOrId), eb("accounts.name", "=", nameOrId)]),
+      );
+      const found = (await query.execute()).map(toAccount);
+      return found.find(({ id }) => id === nameOrId) ?? found[0];
     },
 
     rename(id, name, actor) {
@@ -92,5 +96,19 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
         { words: () => (suspended ? [] : [{ kind: "work" }]) },
       );
     },
+  };
+}
+
+function toAccount(
+  row: Selectable<Schema["accounts"]> & { readonly requests_per_minute: number; readonly concurrency: number },
+): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    tier: row.tier,
+    requestsPerMinute: row.requests_per_minute,
+    concurrency: row.concurrency,
+    createdAtMs: row.created_at,
+    suspendedAtMs: row.suspended_at,
   };
 }

@@ -9,6 +9,24 @@ import type { Signing } from "../domain/webhook.ts";
  * by the transaction that makes it; `actor` is who it was.
  */
 
+/** Which part of a list is read; lists are newest first. */
+export interface Part {
+  /** Only what belongs to one of these accounts; null, and nothing said, is all. */
+  readonly accountIds?: readonly string[] | null | undefined;
+  /** Only what comes behind the one of this id. */
+  readonly after?: string | undefined;
+  /** Rows at most; 1,000 unless something else is said. */
+  readonly max?: number | undefined;
+}
+
+/** How many keys an account may have and make; the account's row is locked meanwhile, so it holds for all processes. */
+export interface KeyBounds {
+  /** Live keys afterwards. */
+  readonly live: number;
+  /** Keys made in any 24 hours, dead ones included: each has a quota of its own. */
+  readonly aDay: number;
+}
+
 /** A key as an operator sees it; the key itself is never stored. */
 export interface ApiKey {
   readonly id: string;
@@ -45,15 +63,26 @@ export type NewApiKey = KeyChanges & Pick<ApiKey, "id" | "accountId" | "projectI
 
 export interface KeyStore {
   /**
-   * Adds nothing when the project is archived or not of that account, or the account has `most` live keys already.
-   * @param most null: any number.
+   * Adds nothing when the project is archived or not of that account, or the account has as many live keys ("full") or
+   * has made as many today ("spent") as it may.
+   * @param bounds null: any number.
    */
-  add(key: NewApiKey, actor: string, most?: number | null): Promise<"added" | "full" | "no-project">;
+  add(key: NewApiKey, actor: string, bounds?: KeyBounds | null): Promise<"added" | KeysRefused | "no-project">;
 
-  /** All keys, oldest first, dead ones included. */
-  list(): Promise<ApiKey[]>;
+  /** @param which.projectId only those of a project; `live`: only live ones. */
+  list(
+    which?: Part & { readonly projectId?: string | undefined; readonly live?: boolean | undefined },
+  ): Promise<ApiKey[]>;
 
-  /** Keys, dead ones included, that have that id, that hash or that prefix. */
+  get(id: string): Promise<ApiKey | undefined>;
+
+  /** How many live keys these projects have; those that have none are absent. */
+  countLive(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+
+  /** The profiles that live keys of the account may use, but for the key of that id. */
+  profilesOf(accountId: string, exceptId: string): Promise<ReadonlySet<ProfileName>>;
+
+  /** The key, dead or not, that has that id or that hash; else those that have that prefix. */
   match(which: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]>;
 
   /** @returns false when there is no such live key. */
@@ -61,7 +90,7 @@ export interface KeyStore {
 
   /**
    * Adds a key with the same settings, and ends the old one after the overlap.
-   * @param most as in `add`: for the time of the overlap there is one key more.
+   * @param bounds as in `add`: for the time of the overlap there is one key more.
    * @returns when the old one ends, in milliseconds since the epoch; undefined when there is
    * no such live key, or its end is already set.
    */
@@ -70,8 +99,8 @@ export interface KeyStore {
     successor: Pick<ApiKey, "id" | "prefix" | "hash">,
     overlapMs: number,
     actor: string,
-    most?: number | null,
-  ): Promise<number | "full" | undefined>;
+    bounds?: KeyBounds | null,
+  ): Promise<number | KeysRefused | undefined>;
 
   /** Ends a key now. @returns false when there is no such live key. */
   revoke(id: string, actor: string): Promise<boolean>;
@@ -84,9 +113,12 @@ export interface KeyStore {
   /** Notes that the key was used now. Written at most once a minute per key. */
   touch(id: string): Promise<void>;
 
-  /** What the keys of these accounts, or all keys, use now, by id; those that use nothing are absent. */
-  usage(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, KeyUsage>>;
+  /** What these keys use now, by id; those that use nothing are absent. */
+  usage(ids: readonly string[]): Promise<ReadonlyMap<string, KeyUsage>>;
 }
+
+/** `full`: too many live keys; `spent`: too many made in 24 hours. */
+export type KeysRefused = "full" | "spent";
 
 export interface KeyUsage {
   /** Of the last minute, as the quota counts them. */
@@ -111,8 +143,11 @@ export interface AccountStore {
   /** The account of that name, made with the tier if there is none. @throws when there is no such tier. */
   ensure(name: string, tier: string, actor: string): Promise<{ readonly id: string; readonly made: boolean }>;
 
-  /** Oldest first. */
-  list(): Promise<Account[]>;
+  /** Oldest first; those of these ids, or all. */
+  list(ids?: readonly string[] | null): Promise<Account[]>;
+
+  /** The account of that id, or else of that name. */
+  find(nameOrId: string): Promise<Account | undefined>;
 
   /** @returns false when another account has that name, or there is no such account. */
   rename(id: string, name: string, actor: string): Promise<boolean>;
@@ -175,13 +210,18 @@ export interface Project {
 }
 
 export interface ProjectStore {
-  /** @returns its id; undefined when the account has a project of that name. */
-  create(accountId: string, name: string, actor: string): Promise<string | undefined>;
+  /**
+   * @param most projects that the account may have afterwards, archived ones included, in all processes; null: any number.
+   * @returns its id; undefined when the account has a project of that name, null when it has as many as it may.
+   */
+  create(accountId: string, name: string, actor: string, most?: number | null): Promise<string | undefined | null>;
 
-  /** Oldest first, archived ones included. */
-  list(): Promise<Project[]>;
+  /** Archived ones included, unless only open ones are asked for. */
+  list(which?: Part & { readonly open?: boolean | undefined }): Promise<Project[]>;
 
-  /** The project with that id, and those of that name, one per account at most. */
+  get(id: string): Promise<Project | undefined>;
+
+  /** The project of that id, or else those of that name, one per account at most. */
   find(nameOrId: string): Promise<Project[]>;
 
   /** @returns false when the account has another project of that name, or there is no such project. */
@@ -214,8 +254,10 @@ export interface EndpointStore {
     actor: string,
   ): Promise<"added" | "full" | "no-project">;
 
-  /** Those of a project, or all; oldest first. */
-  list(projectId?: string): Promise<Endpoint[]>;
+  list(which?: Part & { readonly projectId?: string | undefined }): Promise<Endpoint[]>;
+
+  /** How many endpoints these projects have; those that have none are absent. */
+  count(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 
   get(id: string): Promise<Endpoint | undefined>;
 
@@ -239,6 +281,8 @@ export interface AuditEntry {
   readonly accountId: string | null;
   readonly accountName: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
+  /** From where it was done; null for a command, and where it is not known. */
+  readonly address: string | null;
 }
 
 /** Entries are only ever added, by the transactions of the changes. */

@@ -14,6 +14,8 @@ interface Entry {
   readonly accountId: string | null;
   /** What it is now, or from what to what it changed; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
+  /** From where it was done. */
+  readonly address?: string | null;
 }
 
 /** Notes a change in the transaction that makes it: neither is there without the other. */
@@ -27,6 +29,7 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
       subject: entry.subject,
       account_id: entry.accountId,
       detail: JSON.stringify(entry.detail),
+      address: entry.address ?? null,
     })
     .execute();
 }
@@ -53,6 +56,7 @@ export function auditStore({ db }: Engine): AuditStore {
         accountId: row.account_id,
         accountName: row.account_name,
         detail: JSON.parse(row.detail) as Record<string, unknown>,
+        address: row.address,
       }));
     },
   };

@@ -65,7 +65,7 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
       return listDeliveries(db, which);
     },
 
-    recent: () => recentDeliveries(db),
+    recent: (endpointIds) => recentDeliveries(db, endpointIds),
 
     replay(id) {
       return transactions.run((trx) => replay(trx, id, now()), {

@@ -53,15 +53,19 @@ function upTo(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
 /** How many of an endpoint's deliveries count as its newest. */
 const RECENT = 20;
 
-/** How the newest deliveries stand: for each endpoint a look at the end of one index, however many there are. */
-export async function recentDeliveries(db: Kysely<Schema>): Promise<ReadonlyMap<string, RecentDeliveries>> {
+/** How the newest deliveries of these endpoints stand: for each a look at the end of one index, however many there are. */
+export async function recentDeliveries(
+  db: Kysely<Schema>,
+  endpointIds: readonly string[],
+): Promise<ReadonlyMap<string, RecentDeliveries>> {
+  if (endpointIds.length === 0) return new Map();
   const amount = (state: Delivery["state"]) => sql`(
     select count(*) from (
       select state from deliveries where endpoint_id = endpoints.id order by seq desc limit ${sql.lit(RECENT)}
     ) as newest where state = ${sql.lit(state)})`;
   const { rows } = await sql<{ id: string } & Record<Delivery["state"], number | string>>`
     select id, ${amount("delivered")} as delivered, ${amount("failed")} as failed, ${amount("pending")} as pending
-    from endpoints where removed_at is null`.execute(db);
+    from endpoints where removed_at is null and id in (${sql.join(endpointIds)})`.execute(db);
   return new Map(
     rows
       .map(({ id, delivered, failed, pending }) => {

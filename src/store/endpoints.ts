@@ -4,6 +4,7 @@ import type { Signing } from "../domain/webhook.ts";
 import type { Endpoint, EndpointStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { behindPlace, partOf } from "./parts.ts";
 import { lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
@@ -53,10 +54,32 @@ export function endpointStore({ db }: Engine, transactions: Transactions, now: (
       });
     },
 
-    async list(projectId) {
-      let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null);
-      if (projectId !== undefined) query = query.where("project_id", "=", projectId);
-      return (await query.orderBy("created_at").orderBy("id").execute()).map(toEndpoint);
+    async list({ projectId, ...part } = {}) {
+      const placeOf = (id: string) =>
+        db.selectFrom("endpoints").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null).limit(max);
+        if (accountId !== null) {
+          const own = db.selectFrom("projects").select("id").where("account_id", "=", accountId);
+          query = query.where("project_id", "in", own);
+        }
+        if (projectId !== undefined) query = query.where("project_id", "=", projectId);
+        if (place) query = query.where(behindPlace("endpoints", place));
+        return query.orderBy("created_at", "desc").orderBy("id", "desc").execute();
+      });
+      return rows.map(toEndpoint);
+    },
+
+    async count(projectIds) {
+      if (projectIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("endpoints")
+        .select((eb) => ["project_id", eb.fn.countAll<number | string>().as("amount")])
+        .where("project_id", "in", projectIds)
+        .where("removed_at", "is", null)
+        .groupBy("project_id")
+        .execute();
+      return new Map(rows.map(({ project_id, amount }) => [project_id, Number(amount)]));
     },
 
     async get(id) {

@@ -46,8 +46,11 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
     },
 
-    async list() {
-      return (await usable(db, now()).where("kind", "<>", "first").execute()).map(toInvitation);
+    async list(accountIds = null) {
+      if (accountIds?.length === 0) return [];
+      let query = usable(db, now()).where("kind", "<>", "first");
+      if (accountIds) query = query.where("account_id", "in", accountIds);
+      return (await query.execute()).map(toInvitation);
     },
 
     withdraw(id, actor) {

@@ -5,7 +5,7 @@ import type { Schema } from "./schema.ts";
 
 export type KeyRow = Selectable<Schema["api_keys"]>;
 
-/** Keys with the names of what they belong to, oldest first. */
+/** Keys with the names of what they belong to, newest first. */
 export function selectKeys(db: Kysely<Schema>) {
   return db
     .selectFrom("api_keys")
@@ -13,8 +13,8 @@ export function selectKeys(db: Kysely<Schema>) {
     .leftJoin("projects", "projects.id", "api_keys.project_id")
     .selectAll("api_keys")
     .select(["accounts.name as account_name", "projects.name as project_name"])
-    .orderBy("api_keys.created_at")
-    .orderBy("api_keys.id");
+    .orderBy("api_keys.created_at", "desc")
+    .orderBy("api_keys.id", "desc");
 }
 
 /** Whether the key opens anything: a rotated key stops at the very millisecond of its end. */

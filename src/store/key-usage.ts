@@ -3,18 +3,15 @@ import type { KeyUsage } from "./admin-port.ts";
 import { WINDOW_MS } from "./quota.ts";
 import type { Schema } from "./schema.ts";
 
-/** What keys use now. Statuses are literal, because a partial index is not found by a parameter. */
+/** What these keys use now. Statuses are literal, because a partial index is not found by a parameter. */
 export async function readUsage(
   db: Kysely<Schema>,
-  accountIds: readonly string[] | null,
+  ids: readonly string[],
   nowMs: number,
 ): Promise<ReadonlyMap<string, KeyUsage>> {
   const usage = new Map<string, KeyUsage>();
-  if (accountIds?.length === 0) return usage;
-  const chosen =
-    accountIds === null
-      ? sql``
-      : sql`and key_id in (select id from api_keys where account_id in (${sql.join(accountIds)}))`;
+  if (ids.length === 0) return usage;
+  const chosen = sql`and key_id in (${sql.join(ids)})`;
   const counted = {
     requests: sql<Counted>`
       select key_id, count(*) as amount from quota where at > ${nowMs - WINDOW_MS} ${chosen} group by key_id`,

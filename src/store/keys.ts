@@ -1,30 +1,34 @@
 import type { Kysely, Transaction } from "kysely";
-import type { KeyChanges, KeyStore } from "./admin-port.ts";
+import type { KeyBounds, KeyChanges, KeyStore, KeysRefused } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { Gathered } from "./gathered.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
-import { lockProject } from "./projects.ts";
+import { behindPlace, liveAt, partOf } from "./parts.ts";
+import { lockAccount, lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** Granularity of "last used": a write for every request would cost more than the request. */
 const TOUCH_MS = 60_000;
 
+const DAY_MS = 86_400_000;
+
 /** @param now milliseconds since the epoch. */
 export function keyStore({ db }: Engine, transactions: Transactions, now: () => number): KeyStore {
   const touched = new Map<string, number>();
   const callers = new Gathered((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
-    add(key, actor, most = null) {
+    add(key, actor, bounds = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         if (key.projectId !== null) {
           const project = await lockProject(trx, key.projectId);
           if (project?.account_id !== key.accountId || project.archived_at !== null) return "no-project";
         }
-        if (await isFull(trx, key.accountId, most, atMs)) return "full";
+        const refused = await refusedBy(trx, key.accountId, bounds, atMs);
+        if (refused) return refused;
         const row = {
           id: key.id,
           account_id: key.accountId,
@@ -44,17 +48,57 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       });
     },
 
-    async list() {
+    async list({ projectId, live = false, ...part } = {}) {
       const nowMs = now();
-      return (await selectKeys(db).execute()).map((row) => toApiKey(row, nowMs));
+      const placeOf = (id: string) =>
+        db.selectFrom("api_keys").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = selectKeys(db).limit(max);
+        if (accountId !== null) query = query.where("api_keys.account_id", "=", accountId);
+        if (projectId !== undefined) query = query.where("api_keys.project_id", "=", projectId);
+        if (live) query = query.where((eb) => liveAt(eb, nowMs));
+        if (place) query = query.where(behindPlace("api_keys", place));
+        return query.execute();
+      });
+      return rows.map((row) => toApiKey(row, nowMs));
+    },
+
+    async get(id) {
+      const row = await selectKeys(db).where("api_keys.id", "=", id).executeTakeFirst();
+      return row && toApiKey(row, now());
+    },
+
+    async countLive(projectIds) {
+      if (projectIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("api_keys")
+        .select((eb) => ["project_id", eb.fn.countAll<number | string>().as("amount")])
+        .where("project_id", "in", projectIds)
+        .where((eb) => liveAt(eb, now()))
+        .groupBy("project_id")
+        .execute();
+      return new Map(rows.map(({ project_id, amount }) => [project_id ?? "", Number(amount)]));
+    },
+
+    async profilesOf(accountId, exceptId) {
+      const rows = await db
+        .selectFrom("api_keys")
+        .select(["profiles", "default_profile"])
+        .distinct()
+        .where("account_id", "=", accountId)
+        .where("id", "<>", exceptId)
+        .where((eb) => liveAt(eb, now()))
+        .execute();
+      return new Set(rows.flatMap((row) => profilesOf(row).profiles));
     },
 
     async match({ id, hash, prefix }) {
-      const query = selectKeys(db).where((eb) =>
-        eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash), eb("api_keys.prefix", "=", prefix)]),
-      );
       const nowMs = now();
-      return (await query.execute()).map((row) => toApiKey(row, nowMs));
+      const exact = selectKeys(db).where((eb) => eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash)]));
+      const found = await exact.execute();
+      // A prefix has no index: only operators give one.
+      const rows = found.length > 0 ? found : await selectKeys(db).where("api_keys.prefix", "=", prefix).execute();
+      return rows.map((row) => toApiKey(row, nowMs));
     },
 
     update(id, changes, actor) {
@@ -70,12 +114,13 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       });
     },
 
-    rotate(id, successor, overlapMs, actor, most = null) {
+    rotate(id, successor, overlapMs, actor, bounds = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         const row = await lockKey(trx, id);
         if (!row || !isLive(row, atMs) || row.expires_at !== null) return undefined;
-        if (await isFull(trx, row.account_id, most, atMs)) return "full";
+        const refused = await refusedBy(trx, row.account_id, bounds, atMs);
+        if (refused) return refused;
         const expiresAtMs = atMs + overlapMs;
         await trx.updateTable("api_keys").set({ expires_at: expiresAtMs }).where("id", "=", id).execute();
         const fresh = { created_at: atMs, last_used_at: null, replaces: id };
@@ -113,7 +158,7 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
       );
     },
 
-    usage: (accountIds) => readUsage(db, accountIds, now()),
+    usage: (ids) => readUsage(db, ids, now()),
   };
 }
 
@@ -167,26 +212,32 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
     .executeTakeFirst();
 }
 
-/** Whether an account has so many live keys. Until the end of the transaction nobody else who asks adds one. */
-async function isFull(
+/**
+ * Why an account gets no further key. Its row stays locked until the end of the transaction, so two processes cannot both
+ * take the last place.
+ */
+async function refusedBy(
   trx: Transaction<Schema>,
   accountId: string,
-  most: number | null,
+  bounds: KeyBounds | null,
   nowMs: number,
-): Promise<boolean> {
-  if (most === null) return false;
-  await trx
-    .updateTable("accounts")
-    .set((eb) => ({ name: eb.ref("name") }))
-    .where("id", "=", accountId)
-    .execute();
-  const rows = await trx
+): Promise<KeysRefused | undefined> {
+  if (bounds === null) return undefined;
+  await lockAccount(trx, accountId);
+  const { made } = await trx
     .selectFrom("api_keys")
-    .select(["revoked_at", "expires_at"])
+    .select((eb) => eb.fn.countAll<number | string>().as("made"))
     .where("account_id", "=", accountId)
-    .where("revoked_at", "is", null)
-    .execute();
-  return rows.filter((row) => isLive(row, nowMs)).length >= most;
+    .where("created_at", ">", nowMs - DAY_MS)
+    .executeTakeFirstOrThrow();
+  if (Number(made) >= bounds.aDay) return "spent";
+  const { live } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll<number | string>().as("live"))
+    .where("account_id", "=", accountId)
+    .where((eb) => liveAt(eb, nowMs))
+    .executeTakeFirstOrThrow();
+  return Number(live) >= bounds.live ? "full" : undefined;
 }
 
 function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }: KeyChanges) {

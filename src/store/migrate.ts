@@ -7,6 +7,7 @@ import { retention } from "./migrations/0003-retention.ts";
 import { people } from "./migrations/0004-people.ts";
 import { history } from "./migrations/0005-history.ts";
 import { shares } from "./migrations/0006-shares.ts";
+import { lists } from "./migrations/0007-lists.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
@@ -19,6 +20,7 @@ const MIGRATIONS: readonly Migration[] = [
   people,
   history,
   shares,
+  lists,
 ];
 
 /** The version of the schema that this program works with. */

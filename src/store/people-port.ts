@@ -31,8 +31,8 @@ export interface PeopleStore {
   /** Whether there is anybody. */
   any(): Promise<boolean>;
 
-  /** Oldest first, disabled ones included. */
-  list(): Promise<Person[]>;
+  /** Oldest first, disabled ones included. @param accountIds only members of one of them; null is everyone. */
+  list(accountIds?: readonly string[] | null): Promise<Person[]>;
 
   get(id: string): Promise<Person | undefined>;
 
@@ -97,8 +97,8 @@ export interface InvitationStore {
   /** One that can be used now. */
   find(hash: string): Promise<Invitation | undefined>;
 
-  /** Those that can be used now, oldest first, except of the first administrator. */
-  list(): Promise<Invitation[]>;
+  /** Those that can be used now, oldest first, except of the first administrator. @param accountIds as for people. */
+  list(accountIds?: readonly string[] | null): Promise<Invitation[]>;
 
   /** @returns false when there is none. */
   withdraw(id: string, actor: string): Promise<boolean>;

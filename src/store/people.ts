@@ -14,9 +14,17 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
   return {
     any: () => anybody(db),
 
-    async list() {
-      const rows = await db.selectFrom("people").selectAll().orderBy("created_at").orderBy("id").execute();
-      return await withAccounts(db, rows);
+    async list(accountIds = null) {
+      if (accountIds?.length === 0) return [];
+      let query = db.selectFrom("people").selectAll().orderBy("created_at").orderBy("id");
+      if (accountIds) {
+        query = query.where(
+          "id",
+          "in",
+          db.selectFrom("members").select("person_id").where("account_id", "in", accountIds),
+        );
+      }
+      return await withAccounts(db, await query.execute());
     },
 
     async get(id) {

@@ -279,7 +279,7 @@ export interface DeliveryStore {
   }): Promise<Delivery[]>;
 
   /** How the newest of each endpoint that was not removed stand, by its id; those that have none are absent. */
-  recent(): Promise<ReadonlyMap<string, RecentDeliveries>>;
+  recent(endpointIds: readonly string[]): Promise<ReadonlyMap<string, RecentDeliveries>>;
 
   /** Sends the same message again. @returns the new delivery's id; undefined when there is no such one to an active endpoint. */
   replay(id: string): Promise<string | undefined>;

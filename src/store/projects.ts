@@ -3,6 +3,7 @@ import type { Selectable, Transaction } from "kysely";
 import type { Project, ProjectStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { behindPlace, liveAt, partOf } from "./parts.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -16,13 +17,17 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       .innerJoin("accounts", "accounts.id", "projects.account_id")
       .selectAll("projects")
       .select("accounts.name as account_name")
-      .orderBy("projects.created_at")
-      .orderBy("projects.id");
+      .orderBy("projects.created_at", "desc")
+      .orderBy("projects.id", "desc");
 
   return {
-    create(accountId, name, actor) {
+    create(accountId, name, actor, most = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
+        if (most !== null) {
+          await lockAccount(trx, accountId);
+          if ((await countProjects(trx, accountId)) >= most) return null;
+        }
         const made = await trx
           .insertInto("projects")
           .values({ id: randomUUID(), account_id: accountId, name, created_at: atMs })
@@ -35,15 +40,29 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async list() {
-      return (await select().execute()).map(toProject);
+    async list({ open = false, ...part } = {}) {
+      const placeOf = (id: string) =>
+        db.selectFrom("projects").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = select().limit(max);
+        if (accountId !== null) query = query.where("projects.account_id", "=", accountId);
+        if (open) query = query.where("projects.archived_at", "is", null);
+        if (place) query = query.where(behindPlace("projects", place));
+        return query.execute();
+      });
+      return rows.map(toProject);
+    },
+
+    async get(id) {
+      const row = await select().where("projects.id", "=", id).executeTakeFirst();
+      return row && toProject(row);
     },
 
     async find(nameOrId) {
-      const query = select().where((eb) =>
-        eb.or([eb("projects.id", "=", nameOrId), eb("projects.name", "=", nameOrId)]),
-      );
-      return (await query.execute()).map(toProject);
+      const byId = await select().where("projects.id", "=", nameOrId).execute();
+      // A name has no index of its own: only operators give one.
+      const rows = byId.length > 0 ? byId : await select().where("projects.name", "=", nameOrId).execute();
+      return rows.map(toProject);
     },
 
     rename(id, name, actor) {
@@ -109,13 +128,30 @@ export async function lockProject(trx: Transaction<Schema>, id: string): Promise
     .executeTakeFirst();
 }
 
+/** Until the end of the transaction, others who lock this account wait: what is counted of it stays so. */
+export async function lockAccount(trx: Transaction<Schema>, id: string): Promise<void> {
+  await trx
+    .updateTable("accounts")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .execute();
+}
+
+async function countProjects(trx: Transaction<Schema>, accountId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("projects")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    .where("account_id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
 async function countLiveKeys(trx: Transaction<Schema>, projectId: string, nowMs: number): Promise<number> {
   const { live } = await trx
     .selectFrom("api_keys")
     .select((eb) => eb.fn.countAll<number>().as("live"))
     .where("project_id", "=", projectId)
-    .where("revoked_at", "is", null)
-    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", nowMs)]))
+    .where((eb) => liveAt(eb, nowMs))
     .executeTakeFirstOrThrow();
   return Number(live);
 }

@@ -32,7 +32,11 @@ create table api_keys (
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_hash_key UNIQUE (hash)
 );
+CREATE INDEX api_keys_account ON api_keys USING btree (account_id, created_at, id);
+CREATE INDEX api_keys_newest ON api_keys USING btree (created_at, id);
+CREATE INDEX api_keys_project ON api_keys USING btree (project_id, created_at, id) WHERE (revoked_at IS NULL);
 CREATE INDEX api_keys_turn ON api_keys USING btree (turn);
+CREATE INDEX api_keys_unrevoked ON api_keys USING btree (account_id, created_at, id) WHERE (revoked_at IS NULL);
 create table attempts (
   delivery_seq bigint not null,
   number integer not null,
@@ -52,8 +56,11 @@ create table audit (
   subject text not null,
   account_id text,
   detail text not null,
+  address text,
   constraint audit_pkey PRIMARY KEY (seq)
 );
+CREATE INDEX audit_account ON audit USING btree (account_id, seq);
+CREATE INDEX audit_subject ON audit USING btree (subject, seq);
 create table deliveries (
   seq bigint not null generated always as identity,
   id text not null,
@@ -96,7 +103,9 @@ create table endpoints (
   constraint endpoints_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   constraint endpoints_pkey PRIMARY KEY (id)
 );
+CREATE INDEX endpoints_newest ON endpoints USING btree (created_at, id) WHERE (removed_at IS NULL);
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
+CREATE INDEX endpoints_unremoved ON endpoints USING btree (project_id) WHERE (removed_at IS NULL);
 create table history (
   at bigint not null,
   account_id text not null,
@@ -129,6 +138,13 @@ create table invitations (
   constraint invitations_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
   constraint invitations_pkey PRIMARY KEY (id),
   constraint invitations_hash_key UNIQUE (hash)
+);
+create table known_places (
+  person_id text not null,
+  place text not null,
+  at bigint not null,
+  constraint known_places_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint known_places_pk PRIMARY KEY (person_id, place)
 );
 create table live_output (
   submission_seq bigint not null,
@@ -188,6 +204,7 @@ create table projects (
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_name UNIQUE (account_id, name)
 );
+CREATE INDEX projects_newest ON projects USING btree (created_at, id);
 create table quota (
   key_id text not null,
   n bigint not null,
@@ -207,6 +224,16 @@ create table sessions (
   constraint sessions_pkey PRIMARY KEY (hash)
 );
 CREATE INDEX sessions_person ON sessions USING btree (person_id);
+create table sign_in_attempts (
+  seq bigint not null generated always as identity,
+  at bigint not null,
+  place text not null,
+  email_hash text not null,
+  constraint sign_in_attempts_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sign_in_attempts_at ON sign_in_attempts USING btree (at);
+CREATE INDEX sign_in_attempts_email ON sign_in_attempts USING btree (email_hash, at);
+CREATE INDEX sign_in_attempts_place ON sign_in_attempts USING btree (place, at);
 create table submissions (
   seq bigint not null generated always as identity,
   id text not null,

@@ -25,7 +25,11 @@ CREATE TABLE "api_keys" (
   "expires_at" bigint,
   "replaces" text references "api_keys" ("id")
 );
+CREATE INDEX "api_keys_account" on "api_keys" ("account_id", "created_at", "id");
+CREATE INDEX "api_keys_newest" on "api_keys" ("created_at", "id");
+CREATE INDEX api_keys_project on api_keys (project_id, created_at, id) where revoked_at is null;
 CREATE INDEX "api_keys_turn" on "api_keys" ("turn");
+CREATE INDEX api_keys_unrevoked on api_keys (account_id, created_at, id) where revoked_at is null;
 CREATE TABLE "attempts" (
   "delivery_seq" bigint not null references "deliveries" ("seq") on delete cascade,
   "number" integer not null,
@@ -43,8 +47,11 @@ CREATE TABLE "audit" (
   "action" text not null,
   "subject" text not null,
   "account_id" text,
-  "detail" text not null
+  "detail" text not null,
+  "address" text
 );
+CREATE INDEX "audit_account" on "audit" ("account_id", "seq");
+CREATE INDEX "audit_subject" on "audit" ("subject", "seq");
 CREATE TABLE "deliveries" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,
@@ -78,7 +85,9 @@ CREATE TABLE "endpoints" (
   "created_at" bigint not null,
   "removed_at" bigint
 );
+CREATE INDEX endpoints_newest on endpoints (created_at, id) where removed_at is null;
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
+CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;
 CREATE TABLE "history" (
   "at" bigint not null,
   "account_id" text not null,
@@ -105,6 +114,12 @@ CREATE TABLE "invitations" (
   "administrator" integer not null,
   "created_at" bigint not null,
   "expires_at" bigint not null
+);
+CREATE TABLE "known_places" (
+  "person_id" text not null references "people" ("id") on delete cascade,
+  "place" text not null,
+  "at" bigint not null,
+  constraint "known_places_pk" primary key ("person_id", "place")
 );
 CREATE TABLE "live_output" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
@@ -151,6 +166,7 @@ CREATE TABLE "projects" (
   "archived_at" bigint,
   constraint "projects_name" unique ("account_id", "name")
 );
+CREATE INDEX "projects_newest" on "projects" ("created_at", "id");
 CREATE TABLE "quota" (
   "key_id" text not null references "api_keys" ("id") on delete cascade,
   "n" bigint not null,
@@ -167,6 +183,15 @@ CREATE TABLE "sessions" (
   "seen_at" bigint not null
 );
 CREATE INDEX "sessions_person" on "sessions" ("person_id");
+CREATE TABLE "sign_in_attempts" (
+  "seq" integer primary key autoincrement,
+  "at" bigint not null,
+  "place" text not null,
+  "email_hash" text not null
+);
+CREATE INDEX "sign_in_attempts_at" on "sign_in_attempts" ("at");
+CREATE INDEX "sign_in_attempts_email" on "sign_in_attempts" ("email_hash", "at");
+CREATE INDEX "sign_in_attempts_place" on "sign_in_attempts" ("place", "at");
 CREATE TABLE "submissions" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,

@@ -26,6 +26,8 @@ export interface Schema {
   history: HistoryTable;
   history_times: HistoryTimesTable;
   live_output: LiveOutputTable;
+  sign_in_attempts: SignInAttemptTable;
+  known_places: KnownPlaceTable;
 }
 
 interface TierTable {
@@ -196,6 +198,8 @@ interface AuditTable {
   account_id: string | null;
   /** JSON, never a secret. */
   detail: string;
+  /** From where it was done; null for a command, and for what has no address. */
+  address: string | null;
 }
 
 /** Workers that live, as services in other processes see them. */
@@ -301,6 +305,24 @@ interface LiveOutputTable {
   /** Where in the stream it begins, in bytes. */
   at: number;
   bytes: Buffer;
+}
+
+/** The attempts of the last minute to sign in, of all processes. */
+interface SignInAttemptTable {
+  seq: Generated<number>;
+  at: number;
+  /** The network of the client (src/http/network.ts). */
+  place: string;
+  /** SHA-256 of the e-mail: a stranger may type anything there, a password too. */
+  email_hash: string;
+}
+
+/** From where people have signed in with a password. */
+interface KnownPlaceTable {
+  person_id: string;
+  place: string;
+  /** When last. */
+  at: number;
 }
 
 export type SubmissionRow = Selectable<SubmissionTable>;

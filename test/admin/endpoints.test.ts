@@ -90,11 +90,11 @@ onEachEngine((temporaryStore) => {
     assert.equal((await setEndpointActive(store, id, true, "alice")).active, true);
     assert.equal((await setEndpointSigning(store, id, "standard", "alice")).signing, "standard");
     assert.deepEqual(
-      (await listEndpoints(store, "shop")).map((endpoint) => endpoint.id),
+      (await listEndpoints(store, { project: "shop" })).map((endpoint) => endpoint.id),
       [id],
     );
     await removeEndpoint(store, id, "alice");
-    assert.deepEqual(await listEndpoints(store, "shop"), []);
+    assert.deepEqual(await listEndpoints(store, { project: "shop" }), []);
     assert.equal((await listEndpoints(store)).length, 1);
     const gone = [
       () => setEndpointActive(store, id, true, "alice"),
@@ -105,7 +105,7 @@ onEachEngine((temporaryStore) => {
     for (const change of gone) {
       await assert.rejects(change, new AdminError(`there is no webhook endpoint ${id}`));
     }
-    await assert.rejects(listEndpoints(store, "none"), /there is no project none/);
+    await assert.rejects(listEndpoints(store, { project: "none" }), /there is no project none/);
   });
 
   test("a new secret replaces the old one", async (t) => {

@@ -50,8 +50,8 @@ onEachEngine((temporaryStore) => {
     }
     await create(store, { name: "apart" });
     assert.deepEqual(
-      (await listKeys(store, "shop")).map(({ name }) => name),
-      ["by shop", `by ${project.id}`],
+      (await listKeys(store, { project: "shop" })).map(({ name }) => name),
+      [`by ${project.id}`, "by shop"],
     );
   });
 
@@ -153,7 +153,7 @@ onEachEngine((temporaryStore) => {
     assert.ok(await callerOf(store, made.key));
     assert.deepEqual(
       (await listKeys(store)).map(({ state }) => state),
-      ["expired", "live"],
+      ["live", "expired"],
     );
     const [entry] = await store.audit.list({ max: 1 });
     assert.deepEqual([entry?.actor, entry?.action, entry?.detail.successor], ["bob", "key.rotate", made.id]);

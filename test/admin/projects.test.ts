@@ -36,7 +36,7 @@ onEachEngine((temporaryStore) => {
     clock.nowMs += 1;
     await createProject(store, { name: "b", account: "acme" }, "alice");
     assert.deepEqual(
-      [(await renameProject(store, "a", "c", "alice")).id, (await listProjects(store))[0]?.name],
+      [(await renameProject(store, "a", "c", "alice")).id, (await listProjects(store))[1]?.name],
       [id, "c"],
     );
     await assert.rejects(renameProject(store, id, "b", "alice"), /the account acme has a project b already/);

@@ -8,7 +8,7 @@ const isRoot = process.getuid?.() === 0;
 
 test("keys create prints the key alone", async (t) => {
   const data = dataDirectory(t);
-  const { code, stdout, stderr } = await assay("keys", "create", "--name", "n", "--data", data);
+  const { code, stdout, stderr } = await assay("keys", "create", "--name", "n", "--account", "a", "--data", data);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^assay_live_[A-Za-z0-9_-]{32}\n$/);
   assert.equal(stderr, "");
@@ -63,16 +63,17 @@ test("a project's key is rotated with an overlap, updated and listed", async (t)
   assert.match(table, / expired \d{4}-/);
 });
 
-test("a key or project that joins an account which nobody named says so", async (t) => {
+test("a key or project says which account it belongs to when the command names none", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const note = /^note: joined the existing account shop, .*\n$/;
+  const made = (name: string) => new RegExp(`^note: made the account ${name} for it; .* --account names an account\n$`);
   const steps: [string[], RegExp][] = [
-    [["keys", "create", "--name", "shop"], /^$/],
+    [["keys", "create", "--name", "shop"], made("shop")],
     [["projects", "create", "--name", "shop"], note],
     [["keys", "create", "--name", "shop"], note],
     [["keys", "create", "--name", "shop", "--account", "shop"], /^$/],
     [["keys", "create", "--name", "shop", "--project", "shop"], /^$/],
-    [["projects", "create", "--name", "fresh"], /^$/],
+    [["projects", "create", "--name", "fresh"], made("fresh")],
   ];
   for (const [args, expected] of steps) {
     const { code, stdout, stderr } = await assay(...args, ...data);
@@ -82,12 +83,30 @@ test("a key or project that joins an account which nobody named says so", async 
   }
 });
 
+test("a list comes in parts, and says on stderr how to read on", async (t) => {
+  const data = ["--data", dataDirectory(t)];
+  for (const name of ["a", "b", "c"]) await assay("keys", "create", "--name", name, "--account", name, ...data);
+  const names = async (...args: string[]) => {
+    const { stdout, stderr } = await assay("keys", "list", "--json", ...args, ...data);
+    const rows: { id: string; name: string }[] = JSON.parse(stdout);
+    return { names: rows.map(({ name }) => name), last: rows.at(-1)?.id ?? "", stderr };
+  };
+  const first = await names("--limit", "2");
+  assert.deepEqual(first.names, ["c", "b"]);
+  assert.equal(first.stderr, `note: there may be more: --after ${first.last}\n`);
+  const second = await names("--limit", "2", "--after", first.last);
+  assert.deepEqual([second.names, second.stderr], [["a"], ""]);
+  assert.deepEqual((await names("--account", "b")).names, ["b"]);
+  const { code, stderr } = await assay("keys", "list", "--after", "none", ...data);
+  assert.deepEqual([code, stderr], [1, "assay: there is nothing of the id none\n"]);
+});
+
 test("several first commands at once make one database", async (t) => {
   const data = dataDirectory(t);
   const all = await Promise.all(["a", "b", "c"].map((name) => assay("keys", "create", "--name", name, "--data", data)));
   assert.deepEqual(
-    all.map(({ code, stderr }) => [code, stderr]),
-    all.map(() => [0, ""]),
+    all.map(({ code }) => code),
+    [0, 0, 0],
   );
   assert.equal(JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout).length, 3);
 });

@@ -10,6 +10,7 @@ import pino from "pino";
 import { createKey, type NewKey } from "../../src/admin/keys.ts";
 import { dashboardOf } from "../../src/cli/dashboard.ts";
 import { ourLanguages } from "../../src/cli/engine.ts";
+import type { Database } from "../../src/domain/database.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
@@ -57,6 +58,7 @@ export interface Running {
   /** The store's; it stands still unless a test moves it. */
   readonly clock: Clock;
   readonly another: Temporary["another"];
+  readonly database: Database;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -153,7 +155,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, another, server, port, caPath: certPath, logs, times, engine, key, ask, submit };
+  return { store, clock, another, database, server, port, caPath: certPath, logs, times, engine, key, ask, submit };
 }
 
 function send(

@@ -13,7 +13,16 @@ import { ACTOR, addEndpoint, addProject, endOne, submit } from "../webhooks/proj
 import { addKey, emptyDatabase, onEachEngine } from "./temporary.ts";
 
 /** About now alone, or good for getting in, and so in no backup. */
-const NOT_KEPT = ["quota", "workers", "schema_version", "live_output", "sessions", "invitations"];
+const NOT_KEPT = [
+  "known_places",
+  "sign_in_attempts",
+  "quota",
+  "workers",
+  "schema_version",
+  "live_output",
+  "sessions",
+  "invitations",
+];
 
 async function linesOf(store: Store): Promise<string[]> {
   const lines: string[] = [];

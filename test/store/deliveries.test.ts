@@ -374,12 +374,12 @@ onEachEngine((temporaryStore) => {
     const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
     assert.ok(claim);
     await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" });
-    assert.deepEqual([...(await store.deliveries.recent())], [[one, { delivered: 1, failed: 0, pending: 0 }]]);
+    assert.deepEqual([...(await store.deliveries.recent([one]))], [[one, { delivered: 1, failed: 0, pending: 0 }]]);
     for (let at = 0; at < 19; at++) await store.deliveries.replay(claim.id);
-    assert.deepEqual((await store.deliveries.recent()).get(one), { delivered: 1, failed: 0, pending: 19 });
+    assert.deepEqual((await store.deliveries.recent([one])).get(one), { delivered: 1, failed: 0, pending: 19 });
     await store.deliveries.replay(claim.id);
-    assert.deepEqual((await store.deliveries.recent()).get(one), { delivered: 0, failed: 0, pending: 20 });
+    assert.deepEqual((await store.deliveries.recent([one])).get(one), { delivered: 0, failed: 0, pending: 20 });
     await store.endpoints.remove(one, ACTOR);
-    assert.equal((await store.deliveries.recent()).size, 0);
+    assert.equal((await store.deliveries.recent([one])).size, 0);
   });
 });

@@ -31,8 +31,8 @@ onEachEngine((temporaryStore) => {
       createdAtMs: START_MS,
     };
     assert.deepEqual(await store.endpoints.get("e"), expected);
-    assert.deepEqual(await store.endpoints.list(projectId), [expected]);
-    assert.deepEqual(await store.endpoints.list("another"), []);
+    assert.deepEqual(await store.endpoints.list({ projectId }), [expected]);
+    assert.deepEqual(await store.endpoints.list({ projectId: "another" }), []);
     assert.equal(await store.endpoints.get("f"), undefined);
   });
 
@@ -41,7 +41,7 @@ onEachEngine((temporaryStore) => {
     const projectId = await projectOf(store);
     const results = await Promise.all(["a", "b", "c", "d", "e"].map((id) => add(store, projectId, id, 3)));
     assert.deepEqual(results.toSorted(), ["added", "added", "added", "full", "full"]);
-    const [first] = await store.endpoints.list(projectId);
+    const [first] = await store.endpoints.list({ projectId });
     await store.endpoints.remove(first?.id ?? "", "x");
     assert.equal(await add(store, projectId, "f", 3), "added", "a removed one does not count");
   });

@@ -86,7 +86,7 @@ onEachEngine((temporaryStore) => {
         }
       }
     }
-    const usage = await store.keys.usage(null);
+    const usage = await store.keys.usage([0, 1, 2, 3].flatMap((at) => [`${at} a`, `${at} b`]));
     const waiting = [0, 1, 2, 3].map(
       (at) => (usage.get(`${at} a`)?.pending ?? 0) + (usage.get(`${at} b`)?.pending ?? 0),
     );

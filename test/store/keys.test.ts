@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { KeyBounds } from "../../src/store/admin-port.ts";
 import type { Store } from "../../src/store/port.ts";
 import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
 
+const SETTINGS = {
+  requestsPerMinute: null,
+  concurrency: null,
+  profiles: ["judge"],
+  defaultProfile: "judge",
+} as const;
 const SUCCESSOR = { id: "new", prefix: "assay_live_111111", hash: "hash of new" };
 
 const live = async (store: Store, hash: string) => (await store.keys.findCaller(hash)) !== undefined;
 const actions = async (store: Store) => (await store.audit.list({ max: 100 })).map(({ action }) => action);
+
+const boundsOf = (live: number | null): KeyBounds | null => (live === null ? null : { live, aDay: 100 });
 
 onEachEngine((temporaryStore) => {
   test("a key's caller has the tier's limits, or its own where it has some", async (t) => {
@@ -88,7 +97,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await ids({}), []);
     assert.deepEqual(await ids({ id: "b" }), ["b false"]);
     assert.deepEqual(await ids({ hash: a.hash }), ["a true"]);
-    assert.deepEqual(await ids({ prefix: "assay_live_000000" }), ["a true", "b false"]);
+    assert.deepEqual(await ids({ prefix: "assay_live_000000" }), ["b false", "a true"]);
   });
 
   test("a rotated key and its successor are both alive until the very end of the overlap", async (t) => {
@@ -103,7 +112,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.keys.rotate("old", SUCCESSOR, 1000, "x"), START_MS + 1010);
     const after = (await store.keys.findCaller(SUCCESSOR.hash))?.caller;
     assert.deepEqual(after, { ...before, keyId: "new" }, "the same settings");
-    const [, made] = await store.keys.list();
+    const [made] = await store.keys.list();
     assert.deepEqual(
       [made?.name, made?.prefix, made?.replaces, made?.createdAtMs, made?.lastUsedAtMs, made?.expiresAtMs],
       ["old", SUCCESSOR.prefix, "old", START_MS + 10, null, null],
@@ -112,7 +121,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [true, true]);
     clock.nowMs = START_MS + 1010;
     assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [false, true]);
-    assert.equal((await store.keys.list())[0]?.live, false);
+    assert.equal((await store.keys.list())[1]?.live, false);
   });
 
   test("without an overlap the old key stops at once", async (t) => {
@@ -197,21 +206,78 @@ onEachEngine((temporaryStore) => {
       profiles: ["judge"],
       defaultProfile: "judge",
     } as const;
-    const add = (id: string, most: number | null = 3) =>
-      store.keys.add({ id, accountId, projectId: null, name: id, prefix: id, hash: id, ...settings }, "x", most);
+    const add = (id: string, live: number | null = 3) =>
+      store.keys.add(
+        { id, accountId, projectId: null, name: id, prefix: id, hash: id, ...settings },
+        "x",
+        boundsOf(live),
+      );
     const answers = await Promise.all(["a", "b", "c", "d"].map((id) => add(id)));
     assert.deepEqual(answers.sort(), ["added", "added", "full", "full"]);
-    assert.equal(await store.keys.rotate("first", SUCCESSOR, 1_000, "x", 3), "full");
+    assert.equal(await store.keys.rotate("first", SUCCESSOR, 1_000, "x", boundsOf(3)), "full");
     await store.keys.revoke("first", "x");
     assert.equal(await add("e"), "added");
-    assert.equal(await store.keys.rotate("e", SUCCESSOR, 1_000, "x", 4), clock.nowMs + 1_000);
+    assert.equal(await store.keys.rotate("e", SUCCESSOR, 1_000, "x", boundsOf(4)), clock.nowMs + 1_000);
     assert.equal(await add("f", 4), "full");
     clock.nowMs += 1_000;
     assert.equal(await add("f", 4), "added");
     assert.equal(await add("g", null), "added");
   });
 
-  test("what keys use is counted by key, of some accounts or all", async (t) => {
+  test("an account makes so many keys in any 24 hours, revoked and rotated ones included, in all processes together", async (t) => {
+    const { store, another, clock } = await temporaryStore(t);
+    const { accountId } = await addKey(store, "first", { account: "one" });
+    await addKey(store, "neighbour", { account: "two" });
+    const other = another ? await another() : store;
+    const bounds = { live: 3, aDay: 8 };
+    const mint = async (from: Store, name: string) => {
+      const made: string[] = [];
+      for (let at = 0; at < 6; at++) {
+        const id = `${name} ${at}`;
+        const key = { id, accountId, projectId: null, name, prefix: id, hash: id, ...SETTINGS };
+        made.push(await from.keys.add(key, "x", bounds));
+        await from.keys.revoke(id, "x");
+      }
+      return made;
+    };
+    const answers = (await Promise.all([mint(store, "a"), mint(other, "b")])).flat();
+    assert.equal(answers.filter((answer) => answer === "added").length, 7, "the first one is the eighth");
+    assert.equal(answers.filter((answer) => answer === "spent").length, 5);
+    assert.equal(await store.keys.rotate("first", SUCCESSOR, 0, "x", bounds), "spent");
+    clock.nowMs += 86_400_000;
+    assert.equal(await store.keys.rotate("first", SUCCESSOR, 0, "x", bounds), clock.nowMs);
+  });
+
+  test("a list goes by account in parts, newest first, and misses and repeats nothing", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    for (let at = 0; at < 12; at++) {
+      await addKey(store, `k${at}`, { account: ["one", "two", "three"][at % 3] ?? "" });
+      if (at % 2 === 0) clock.nowMs += 1; // pairs are of the same millisecond
+    }
+    const accounts = await store.accounts.list();
+    const idOf = (name: string) => accounts.find((account) => account.name === name)?.id ?? "";
+    const walk = async (accountIds: readonly string[] | null, max: number) => {
+      const ids: string[] = [];
+      for (let after: string | undefined; ; after = ids.at(-1)) {
+        const part = await store.keys.list({ accountIds, after, max });
+        assert.ok(part.length <= max);
+        if (part.length === 0) return ids;
+        ids.push(...part.map(({ id }) => id));
+      }
+    };
+    for (const accountIds of [null, [idOf("one")], [idOf("one"), idOf("three")], []]) {
+      const whole = (await store.keys.list({ accountIds })).map(({ id }) => id);
+      assert.equal(whole.length, accountIds === null ? 12 : 4 * accountIds.length);
+      for (const max of [1, 3, 5, 12]) assert.deepEqual(await walk(accountIds, max), whole);
+    }
+    const newest = await store.keys.list({ max: 3 });
+    assert.ok(newest.every((key, at) => at === 0 || key.createdAtMs <= (newest[at - 1]?.createdAtMs ?? 0)));
+    assert.deepEqual(await store.keys.list({ after: "none" }), []);
+    await store.keys.revoke("k0", "x");
+    assert.equal((await store.keys.list({ live: true })).length, 11);
+  });
+
+  test("what keys use is counted by key", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const [one, two] = [await addKey(store, "one"), await addKey(store, "two")];
     await addKey(store, "idle");
@@ -221,15 +287,15 @@ onEachEngine((temporaryStore) => {
     await store.submissions.claim("w", 60_000, 1);
     const first = { requests: 2, pending: 2, running: 1 };
     const second = { requests: 0, pending: 1, running: 0 };
-    assert.deepEqual([...(await store.keys.usage(null))].sort(), [
+    assert.deepEqual([...(await store.keys.usage(["one", "two", "idle"]))].sort(), [
       ["one", first],
       ["two", second],
     ]);
-    assert.deepEqual([...(await store.keys.usage([two.accountId]))], [["two", second]]);
+    assert.deepEqual([...(await store.keys.usage(["two"]))], [["two", second]]);
     assert.deepEqual([...(await store.keys.usage([]))], []);
     clock.nowMs += 59_999;
-    assert.equal((await store.keys.usage(null)).get("one")?.requests, 2);
+    assert.equal((await store.keys.usage(["one", "two", "idle"])).get("one")?.requests, 2);
     clock.nowMs += 1;
-    assert.equal((await store.keys.usage(null)).get("one")?.requests, 0);
+    assert.equal((await store.keys.usage(["one", "two", "idle"])).get("one")?.requests, 0);
   });
 });

@@ -74,6 +74,7 @@ onEachEngine((temporaryStore) => {
           subject: ada,
           accountId: null,
           accountName: null,
+          address: null,
           detail: {
             name: { from: "ada", to: "Ada" },
             administrator: { from: true, to: false },

@@ -81,9 +81,8 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   // Of none that are there: the few attempts of this test are read through, as any few rows are.
   await deliveries.list({ max: 51, endpointId: endpoint?.id, before: 1, accountIds: [accountId] });
   await deliveries.list({ max: 51, submissionId: "none", accountIds: [accountId] });
-  await deliveries.recent();
+  await deliveries.recent([endpoint?.id ?? ""]);
   for (const accountIds of [null, [accountId]]) {
-    await store.keys.usage(accountIds);
     await store.workers.running(accountIds);
   }
   await store.quota.forget();

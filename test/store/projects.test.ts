@@ -20,7 +20,7 @@ onEachEngine((temporaryStore) => {
     const other = await store.projects.create(two.id, "p", "x");
     assert.deepEqual(
       (await store.projects.find("p")).map(({ id }) => id),
-      [made[0], other],
+      [other, made[0]],
     );
     assert.deepEqual(await store.projects.find(made[0] ?? ""), [
       { id: made[0], accountId: one.id, accountName: "one", name: "p", createdAtMs: START_MS, archivedAtMs: null },

@@ -28,7 +28,7 @@ export interface NewEndpoint {
 export async function addProject(store: Store, name = "p"): Promise<Project> {
   const { id: accountId } = await store.accounts.ensure(name, "beta", ACTOR);
   const id = await store.projects.create(accountId, name, ACTOR);
-  if (id === undefined) throw new Error("there is such a project");
+  if (!id) throw new Error("there is such a project");
   return { id, key: await addKey(store, `key of ${name}`, { account: name, projectId: id }) };
 }
 

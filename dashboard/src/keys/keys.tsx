@@ -1,9 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Key } from "../../../src/http/dashboard/answers.ts";
-import { asking } from "../api.ts";
+import { part } from "../api.ts";
 import { Answered, Empty } from "../pieces/answered.tsx";
 import { Moment } from "../pieces/moment.tsx";
+import { More } from "../pieces/more.tsx";
+import { useParts } from "../pieces/parts.ts";
 import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
 import { State, type Tone } from "../pieces/state.tsx";
 import { count } from "../pieces/words.ts";
@@ -79,25 +80,29 @@ interface Props {
 }
 
 export function Keys({ project, ended }: Props) {
-  const keys = useQuery({ ...asking.keys(project), refetchInterval: USAGE_MS });
-  const shown = (all: readonly Key[]) => all.filter(({ state }) => ended || state === "live");
+  const state = ended ? "any" : "live";
+  const parts = useParts(["/keys", state, project], (before) => part.keys(state, project, before), USAGE_MS);
   return (
-    <Answered of={keys} waiting={<RowsWaiting />}>
-      {(all) =>
-        shown(all).length === 0 ? (
-          <Empty title={all.length === 0 ? "No key yet" : "No key is live"}>
-            Whoever wants to submit needs one. It is shown once, when it is made.
+    <Answered of={parts} waiting={<RowsWaiting />}>
+      {(pages) => {
+        const keys = pages.flatMap((page) => page.keys);
+        return keys.length === 0 ? (
+          <Empty title={ended ? "No key yet" : "No key is live"}>
+            A program needs a key to submit. The key is shown once, when it is made.
           </Empty>
         ) : (
-          <Rows
-            caption="API keys"
-            columns={COLUMNS}
-            rows={shown(all)}
-            of={({ id }) => id}
-            faded={({ state }) => state !== "live"}
-          />
-        )
-      }
+          <>
+            <Rows
+              caption="API keys"
+              columns={COLUMNS}
+              rows={keys}
+              of={({ id }) => id}
+              faded={({ state }) => state !== "live"}
+            />
+            <More of={parts} />
+          </>
+        );
+      }}
     </Answered>
   );
 }

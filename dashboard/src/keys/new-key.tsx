@@ -9,8 +9,9 @@ import { KeySecret } from "./key-secret.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function NewKey({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
-  const { data: projects = [] } = useQuery(asking.projects());
-  const open = projects.filter(({ id, archivedAt }) => (projectId ? id === projectId : archivedAt === null));
+  const { data } = useQuery(asking.openProjects());
+  const { data: only } = useQuery({ ...asking.project(projectId ?? ""), enabled: projectId !== undefined });
+  const open = projectId === undefined ? (data?.projects ?? []) : only ? [only] : [];
   const making = useDoing((form: FormData) =>
     change.makeKey({ name: text(form, "name"), projectId: text(form, "project"), ...limitsIn(form) }),
   );

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Project } from "../../../src/http/dashboard/answers.ts";
-import { asking, change } from "../api.ts";
+import { asking, change, isNotThere } from "../api.ts";
 import { Keys } from "../keys/keys.tsx";
 import { NewKey } from "../keys/new-key.tsx";
 import { Answered } from "../pieces/answered.tsx";
@@ -25,13 +25,11 @@ const route = getRouteApi("/inside/projects/$id");
 
 export function ProjectPage() {
   const { id } = route.useParams();
-  const projects = useQuery(asking.projects());
+  const project = useQuery(asking.project(id));
+  if (isNotThere(project.error)) return <Lost />;
   return (
-    <Answered of={projects} waiting={<RowsWaiting />}>
-      {(all) => {
-        const project = all.find((each) => each.id === id);
-        return project ? <One project={project} /> : <Lost />;
-      }}
+    <Answered of={project} waiting={<RowsWaiting />}>
+      {(found) => <One project={found} />}
     </Answered>
   );
 }

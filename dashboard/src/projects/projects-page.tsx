@@ -1,14 +1,15 @@
 import { Button, Switch } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Project } from "../../../src/http/dashboard/answers.ts";
-import { asking } from "../api.ts";
+import { part } from "../api.ts";
 import { Answered, Empty } from "../pieces/answered.tsx";
 import { Icon } from "../pieces/icon.tsx";
 import { Moment } from "../pieces/moment.tsx";
+import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";
+import { useParts } from "../pieces/parts.ts";
 import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
 import { State } from "../pieces/state.tsx";
 import { count } from "../pieces/words.ts";
@@ -34,10 +35,10 @@ const COLUMNS: readonly Column<Project>[] = [
 ];
 
 export function ProjectsPage() {
-  const projects = useQuery(asking.projects());
   const [making, { open, close }] = useDisclosure();
   const [archived, showArchived] = useState(false);
-  const shown = (all: readonly Project[]) => all.filter(({ archivedAt }) => archived || archivedAt === null);
+  const state = archived ? "any" : "open";
+  const parts = useParts(["/projects", state], (before) => part.projects(state, before));
   return (
     <Page
       title="Projects"
@@ -51,22 +52,26 @@ export function ProjectsPage() {
         </>
       }
     >
-      <Answered of={projects} waiting={<RowsWaiting />}>
-        {(all) =>
-          shown(all).length === 0 ? (
-            <Empty title={all.length === 0 ? "No project yet" : "All projects are archived"}>
+      <Answered of={parts} waiting={<RowsWaiting />}>
+        {(pages) => {
+          const projects = pages.flatMap((page) => page.projects);
+          return projects.length === 0 ? (
+            <Empty title={archived ? "No project yet" : "No open project"}>
               Keys work without one; webhooks need one.
             </Empty>
           ) : (
-            <Rows
-              caption="Projects"
-              columns={COLUMNS}
-              rows={shown(all)}
-              of={({ id }) => id}
-              faded={({ archivedAt }) => archivedAt !== null}
-            />
-          )
-        }
+            <>
+              <Rows
+                caption="Projects"
+                columns={COLUMNS}
+                rows={projects}
+                of={({ id }) => id}
+                faded={({ archivedAt }) => archivedAt !== null}
+              />
+              <More of={parts} />
+            </>
+          );
+        }}
       </Answered>
       {making && <NewProject onClose={close} />}
     </Page>

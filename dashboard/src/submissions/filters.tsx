@@ -63,8 +63,8 @@ export function Filters({ search, onChange }: Props) {
         )}
         {choice("language", "Language", "Any", languages?.map(({ name }) => ({ value: name, label: name })) ?? [])}
         {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
-        {choice("project", "Project", "Any", projects?.map(named) ?? [])}
-        {choice("key", "Key", "Any", keys?.map(named) ?? [])}
+        {choice("project", "Project", "Any", projects?.projects.map(named) ?? [])}
+        {choice("key", "Key", "Any", keys?.keys.map(named) ?? [])}
         {time("since", "From")}
         {time("until", "Until")}
         <form

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Endpoint, MadeEndpoint } from "../../../src/http/dashboard/answers.ts";
-import { asking, change } from "../api.ts";
+import { asking, change, isNotThere } from "../api.ts";
 import { Answered } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
@@ -23,13 +23,11 @@ const route = getRouteApi("/inside/webhooks/$id");
 
 export function EndpointPage() {
   const { id } = route.useParams();
-  const endpoints = useQuery(asking.endpoints());
+  const endpoint = useQuery(asking.endpoint(id));
+  if (isNotThere(endpoint.error)) return <Lost />;
   return (
-    <Answered of={endpoints} waiting={<RowsWaiting />}>
-      {(all) => {
-        const endpoint = all.find((each) => each.id === id);
-        return endpoint ? <One endpoint={endpoint} /> : <Lost />;
-      }}
+    <Answered of={endpoint} waiting={<RowsWaiting />}>
+      {(found) => <One endpoint={found} />}
     </Answered>
   );
 }

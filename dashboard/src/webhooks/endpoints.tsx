@@ -1,9 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
-import { asking } from "../api.ts";
+import { part } from "../api.ts";
 import { Answered, Empty } from "../pieces/answered.tsx";
 import { Moment } from "../pieces/moment.tsx";
+import { More } from "../pieces/more.tsx";
+import { useParts } from "../pieces/parts.ts";
 import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
 import { State } from "../pieces/state.tsx";
 import { Recent } from "./recent.tsx";
@@ -32,22 +33,26 @@ const COLUMNS: readonly Column<Endpoint>[] = [
 ];
 
 export function Endpoints({ project }: { project?: string }) {
-  const endpoints = useQuery({ ...asking.endpoints(project), refetchInterval: 10_000 });
+  const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), 10_000);
   return (
-    <Answered of={endpoints} waiting={<RowsWaiting />}>
-      {(rows) =>
-        rows.length === 0 ? (
+    <Answered of={parts} waiting={<RowsWaiting />}>
+      {(pages) => {
+        const rows = pages.flatMap((page) => page.endpoints);
+        return rows.length === 0 ? (
           <Empty title="No endpoint yet">Clients can poll for results, or wait. An endpoint is told by itself.</Empty>
         ) : (
-          <Rows
-            caption="Webhook endpoints"
-            columns={COLUMNS}
-            rows={rows}
-            of={({ id }) => id}
-            faded={({ active }) => !active}
-          />
-        )
-      }
+          <>
+            <Rows
+              caption="Webhook endpoints"
+              columns={COLUMNS}
+              rows={rows}
+              of={({ id }) => id}
+              faded={({ active }) => !active}
+            />
+            <More of={parts} />
+          </>
+        );
+      }}
     </Answered>
   );
 }

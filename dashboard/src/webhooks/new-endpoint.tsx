@@ -10,8 +10,9 @@ import { EndpointSecret } from "./endpoint-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 
 export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
-  const { data: projects = [] } = useQuery(asking.projects());
-  const open = projects.filter(({ id, archivedAt }) => (projectId ? id === projectId : archivedAt === null));
+  const { data } = useQuery(asking.openProjects());
+  const { data: only } = useQuery({ ...asking.project(projectId ?? ""), enabled: projectId !== undefined });
+  const open = projectId === undefined ? (data?.projects ?? []) : only ? [only] : [];
   const making = useDoing(change.makeEndpoint);
   if (making.data) return <EndpointSecret made={making.data} title="The endpoint is made" onClose={onClose} />;
   return (

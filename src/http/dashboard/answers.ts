@@ -191,7 +191,18 @@ export interface HealthCheck {
 
 // ---- projects, keys, webhooks
 
-/** GET /projects → Project[]; POST → Project; PATCH /projects/:id → Project. */
+/**
+ * Lists of projects, keys and endpoints come in parts, newest first: `before` is what the part before had as `next`, `limit` is
+ * from 1 to 500 and 100 otherwise, `account` chooses one account.
+ */
+
+/** GET /projects[?account=ID][&state=open][&before=NEXT&limit=100] → Projects. */
+export interface Projects {
+  readonly projects: readonly Project[];
+  readonly next: string | null;
+}
+
+/** POST /projects → Project; GET and PATCH /projects/:id → Project. */
 export interface Project {
   readonly id: string;
   readonly name: string;
@@ -213,7 +224,12 @@ export interface ProjectChanges {
   readonly archived?: boolean;
 }
 
-/** GET /keys[?project=ID] → Key[], newest first. */
+/** GET /keys[?account=ID][&project=ID][&state=live][&before=NEXT&limit=100] → Keys. */
+export interface Keys {
+  readonly keys: readonly Key[];
+  readonly next: string | null;
+}
+
 export interface Key {
   readonly id: string;
   readonly name: string;
@@ -265,7 +281,13 @@ export interface MadeKey {
   readonly secret: string;
 }
 
-/** GET /endpoints[?project=ID] → Endpoint[]; DELETE /endpoints/:id → 204. */
+/** GET /endpoints[?account=ID][&project=ID][&before=NEXT&limit=100] → Endpoints. */
+export interface Endpoints {
+  readonly endpoints: readonly Endpoint[];
+  readonly next: string | null;
+}
+
+/** GET /endpoints/:id → Endpoint; DELETE → 204. */
 export interface Endpoint {
   readonly id: string;
   readonly url: string;

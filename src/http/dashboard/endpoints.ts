@@ -11,14 +11,16 @@ import {
 import { AdminError } from "../../admin/error.ts";
 import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
+import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
 import { MinuteWindow } from "../window.ts";
-import type { Delivery, Endpoint, EndpointChanges, MadeEndpoint, NewEndpoint } from "./answers.ts";
+import type { Delivery, Endpoint, EndpointChanges, Endpoints, MadeEndpoint, NewEndpoint } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownEndpoint, ownProject } from "./own.ts";
-import { maySee, personOf, type SignedIn } from "./session.ts";
+import { accountsFor, listed, partOf } from "./pages.ts";
+import { personOf, type SignedIn } from "./session.ts";
 
 const ENDPOINTS = "/dashboard/api/endpoints";
 
@@ -40,7 +42,7 @@ const changes = z.strictObject({
   active: z.boolean().exactOptional(),
   signing: signing.exactOptional(),
 }) satisfies z.ZodType<EndpointChanges>;
-const which = z.strictObject({ project: anId.optional() });
+const which = listed.extend({ project: anId.optional() });
 
 interface ById {
   Params: { id: string };
@@ -52,12 +54,18 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   const config = { session: "member" } as const;
   const tests = new MinuteWindow();
 
-  server.get(ENDPOINTS, { config }, async (request): Promise<Endpoint[]> => {
+  server.get(ENDPOINTS, { config }, async (request): Promise<Endpoints> => {
     const person = personOf(request);
-    const { project } = queryOf(request, which);
+    const { account, project, before, limit } = queryOf(request, which);
+    const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
-    const endpoints = await endpointsOf(store, person);
-    return project === undefined ? endpoints : endpoints.filter((endpoint) => endpoint.project.id === project);
+    const asked = { accountIds, projectId: project, after: before, max: limit + 1 };
+    const { shown, next } = partOf(await store.endpoints.list(asked), limit);
+    return { endpoints: await answers(store, shown), next };
+  });
+
+  server.get<ById>(`${ENDPOINTS}/:id`, { config }, (request): Promise<Endpoint> => {
+    return endpointOf(store, personOf(request), request.params.id);
   });
 
   server.post(ENDPOINTS, { config }, async (request): Promise<MadeEndpoint> => {
@@ -103,23 +111,21 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
 }
 
 async function endpointOf(store: Store, person: SignedIn, id: string): Promise<Endpoint> {
-  const endpoint = (await endpointsOf(store, person)).find((one) => one.id === id);
+  const [endpoint] = await answers(store, [await ownEndpoint(store, person, id)]);
   if (!endpoint) throw clientError("notThere", []);
   return endpoint;
 }
 
-/** Oldest first. */
-async function endpointsOf(store: Store, person: SignedIn): Promise<Endpoint[]> {
-  const [endpoints, projects, recent] = await Promise.all([
-    store.endpoints.list(),
-    store.projects.list(),
-    store.deliveries.recent(),
+async function answers(store: Store, endpoints: readonly stored.Endpoint[]): Promise<Endpoint[]> {
+  const [projects, recent] = await Promise.all([
+    Promise.all([...new Set(endpoints.map(({ projectId }) => projectId))].map((id) => store.projects.get(id))),
+    store.deliveries.recent(endpoints.map(({ id }) => id)),
   ]);
-  const owners = new Map(projects.map((project) => [project.id, project]));
+  const owners = new Map(projects.map((project) => [project?.id, project]));
   return endpoints.flatMap((endpoint): Endpoint[] => {
     const { id, active, createdAtMs } = endpoint;
     const owner = owners.get(endpoint.projectId);
-    if (!owner || !maySee(person, owner.accountId)) return [];
+    if (!owner) return [];
     return [
       {
         id,

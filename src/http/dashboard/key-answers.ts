@@ -4,31 +4,27 @@ import { isPlaygroundKey } from "../../domain/key.ts";
 import type { Account, ApiKey, KeyUsage } from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
 import type { Key } from "./answers.ts";
-import { maySee, type SignedIn } from "./session.ts";
+import { ownKey } from "./own.ts";
+import type { SignedIn } from "./session.ts";
 
 const UNUSED: KeyUsage = { requests: 0, pending: 0, running: 0 };
 
-/** The keys that a person may see, newest first. */
-export async function keysOf(store: Store, person: SignedIn): Promise<Key[]> {
-  const [keys, accounts, usage] = await Promise.all([
-    store.keys.list(),
-    store.accounts.list(),
-    store.keys.usage(person.accountIds),
+/** Keys as the dashboard shows them, in the same order, with what they use now. */
+export async function keyAnswers(store: Store, keys: readonly ApiKey[]): Promise<Key[]> {
+  const [accounts, usage] = await Promise.all([
+    store.accounts.list([...new Set(keys.map(({ accountId }) => accountId))]),
+    store.keys.usage(keys.map(({ id }) => id)),
   ]);
   const owners = new Map(accounts.map((account) => [account.id, account]));
-  return keys
-    .filter(({ accountId }) => maySee(person, accountId))
-    .toReversed()
-    .flatMap((key) => {
-      const owner = owners.get(key.accountId);
-      // An account that was made since the keys were read has none of them.
-      return owner ? [answer(key, owner, usage.get(key.id) ?? UNUSED)] : [];
-    });
+  return keys.flatMap((key) => {
+    const owner = owners.get(key.accountId);
+    return owner ? [answer(key, owner, usage.get(key.id) ?? UNUSED)] : [];
+  });
 }
 
 /** @throws ClientError notThere. */
 export async function keyOf(store: Store, person: SignedIn, id: string): Promise<Key> {
-  const key = (await keysOf(store, person)).find((one) => one.id === id);
+  const [key] = await keyAnswers(store, [await ownKey(store, person, id)]);
   if (!key) throw clientError("notThere", []);
   return key;
 }

@@ -1,13 +1,14 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
-import { checkMembersKey, checkMembersRevoke, MEMBERS_LIVE_KEYS } from "../../admin/member-keys.ts";
+import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
-import type { Key, KeyLimits, MadeKey, NewKey, Rotation } from "./answers.ts";
+import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { keyOf, keysOf } from "./key-answers.ts";
+import { keyAnswers, keyOf } from "./key-answers.ts";
 import { anId, ownKey, ownProject } from "./own.ts";
+import { accountsFor, listed, partOf } from "./pages.ts";
 import { personOf, type SignedIn } from "./session.ts";
 
 const KEYS = "/dashboard/api/keys";
@@ -22,7 +23,10 @@ const limits = z.strictObject({
 }) satisfies z.ZodType<Partial<KeyLimits>>;
 const newKey = limits.extend({ name: z.string(), projectId: anId }) satisfies z.ZodType<NewKey>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
-const which = z.strictObject({ project: anId.optional() });
+const which = listed.extend({
+  project: anId.optional(),
+  state: z.enum(["live", "any"]).default("any"),
+});
 
 interface ById {
   Params: { id: string };
@@ -32,12 +36,14 @@ interface ById {
 export function keyRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
-  server.get(KEYS, { config }, async (request): Promise<Key[]> => {
+  server.get(KEYS, { config }, async (request): Promise<Keys> => {
     const person = personOf(request);
-    const { project } = queryOf(request, which);
+    const { account, project, state, before, limit } = queryOf(request, which);
+    const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
-    const keys = await keysOf(store, person);
-    return project === undefined ? keys : keys.filter((key) => key.project?.id === project);
+    const asked = { accountIds, projectId: project, live: state === "live", after: before, max: limit + 1 };
+    const { shown, next } = partOf(await store.keys.list(asked), limit);
+    return { keys: await keyAnswers(store, shown), next };
   });
 
   server.post(KEYS, { config }, async (request): Promise<MadeKey> => {
@@ -88,6 +94,6 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
   });
 }
 
-function bounds({ administrator }: SignedIn): { most: number | null } {
-  return { most: administrator ? null : MEMBERS_LIVE_KEYS };
+function bounds({ administrator }: SignedIn) {
+  return { bounds: administrator ? null : MEMBERS_KEYS };
 }

@@ -6,6 +6,7 @@ import type * as stored from "../../store/people-port.ts";
 import type { Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { ownAccount } from "./own.ts";
 import { maySee, personOf, type SignedIn } from "./session.ts";
 
 const MEMBERS = "/dashboard/api/members";
@@ -30,14 +31,9 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
   server.get(MEMBERS, { config: { session: "member" } }, async (request): Promise<Members> => {
     const person = personOf(request);
     const { account } = queryOf(request, which);
-    if (account !== undefined && !(await isThere(account, person))) throw clientError("notThere", []);
-    const isShown = ({ id }: { readonly id: string }) => (account === undefined ? maySee(person, id) : id === account);
-    const [people, links] = await Promise.all([store.people.list(), store.invitations.list()]);
-    const all = person.administrator && account === undefined;
-    return {
-      members: people.filter(({ accounts }) => all || accounts.some(isShown)).map((one) => memberFor(person, one)),
-      invited: links.filter((link) => all || (link.account !== null && isShown(link.account))).flatMap(invitedOf),
-    };
+    const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
+    const [people, links] = await Promise.all([store.people.list(accountIds), store.invitations.list(accountIds)]);
+    return { members: people.map((one) => memberFor(person, one)), invited: links.flatMap(invitedOf) };
   });
 
   server.post(INVITATIONS, administrator, async (request): Promise<Link> => {
@@ -60,10 +56,6 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
     const { id } = await known(idOf(request));
     return memberFor(person, await updatePerson(store, id, changes, person.email));
   });
-
-  async function isThere(account: string, person: SignedIn): Promise<boolean> {
-    return maySee(person, account) && (await store.accounts.list()).some(({ id }) => id === account);
-  }
 
   async function known(id: string): Promise<stored.Person> {
     const person = await store.people.get(id);

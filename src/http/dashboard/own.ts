@@ -13,19 +13,16 @@ import { maySee, type SignedIn } from "./session.ts";
 export const anId = z.string().regex(/^[\w-]{1,100}$/, "is no id");
 
 export async function ownAccount(store: Store, person: SignedIn, id: string): Promise<Account> {
-  return theOne(
-    (await store.accounts.list()).map((account) => ({ ...account, accountId: account.id })),
-    person,
-    id,
-  );
+  const [account] = await store.accounts.list([id]);
+  return visible(account && { ...account, accountId: account.id }, person);
 }
 
 export async function ownProject(store: Store, person: SignedIn, id: string): Promise<Project> {
-  return theOne(await store.projects.list(), person, id);
+  return visible(await store.projects.get(id), person);
 }
 
 export async function ownKey(store: Store, person: SignedIn, id: string): Promise<ApiKey> {
-  return theOne(await store.keys.list(), person, id);
+  return visible(await store.keys.get(id), person);
 }
 
 export async function ownEndpoint(
@@ -33,20 +30,13 @@ export async function ownEndpoint(
   person: SignedIn,
   id: string,
 ): Promise<Endpoint & { accountId: string }> {
-  const projects = new Map((await store.projects.list()).map((project) => [project.id, project.accountId]));
-  const endpoints = (await store.endpoints.list()).map((endpoint) => {
-    return { ...endpoint, accountId: projects.get(endpoint.projectId) ?? "" };
-  });
-  return theOne(endpoints, person, id);
+  const endpoint = await store.endpoints.get(id);
+  const project = endpoint && (await store.projects.get(endpoint.projectId));
+  return visible(endpoint && project && { ...endpoint, accountId: project.accountId }, person);
 }
 
 /** @throws ClientError notThere. */
-function theOne<Thing extends { readonly id: string; readonly accountId: string }>(
-  all: readonly Thing[],
-  person: SignedIn,
-  id: string,
-): Thing {
-  const thing = all.find((one) => one.id === id && maySee(person, one.accountId));
-  if (!thing) throw clientError("notThere", []);
+function visible<Thing extends { readonly accountId: string }>(thing: Thing | undefined, person: SignedIn): Thing {
+  if (!thing || !maySee(person, thing.accountId)) throw clientError("notThere", []);
   return thing;
 }

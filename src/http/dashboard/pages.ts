@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { anId } from "./own.ts";
+import { maySee, type SignedIn } from "./session.ts";
 
 /**
  * Lists that come in parts go by the number of a row, which only ever rises: a part begins where the one before ended, whatever
@@ -15,4 +18,24 @@ export const place = z
 export function nextOf(shown: readonly { readonly seq: number }[], found: readonly unknown[]): string | null {
   const last = shown.at(-1);
   return last && found.length > shown.length ? String(last.seq) : null;
+}
+
+/** What lists of keys, projects and endpoints are asked for; `before` is what the part before had as next. */
+export const listed = z.strictObject({
+  account: anId.optional(),
+  before: anId.optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+
+/** The accounts whose rows are listed. @throws ClientError notThere for one that is not the person's. */
+export function accountsFor(person: SignedIn, account: string | undefined): readonly string[] | null {
+  if (account === undefined) return person.accountIds;
+  if (!maySee(person, account)) throw clientError("notThere", []);
+  return [account];
+}
+
+/** Splits rows, of which one more was read than is shown. */
+export function partOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
+  const shown = found.slice(0, limit);
+  return { shown, next: found.length > limit ? (shown.at(-1)?.id ?? null) : null };
 }

@@ -7,7 +7,8 @@ import { toSubmitRequest } from "../request.ts";
 import type { Accepted } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { maySee, personOf } from "./session.ts";
+import { ownAccount } from "./own.ts";
+import { personOf } from "./session.ts";
 import { readOwn, SUBMISSIONS } from "./submissions.ts";
 
 /** Whose playground it is. What else is in the body is what any client may send, and is checked as that. */
@@ -19,8 +20,7 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
 
   server.post(SUBMISSIONS, { config }, async (request, reply): Promise<Accepted> => {
     const { accountId, ...program } = bodyOf(request, owned);
-    if (!maySee(personOf(request), accountId)) throw clientError("notThere", []);
-    if (!(await d.store.accounts.list()).some(({ id }) => id === accountId)) throw clientError("notThere", []);
+    await ownAccount(d.store, personOf(request), accountId);
     reply.code(202);
     return await run(d, request, accountId, program);
   });

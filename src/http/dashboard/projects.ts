@@ -1,13 +1,21 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { archiveProject, createProject, renameProject, restoreProject } from "../../admin/projects.ts";
+import {
+  archiveProject,
+  createProject,
+  MEMBERS_PROJECTS,
+  renameProject,
+  restoreProject,
+} from "../../admin/projects.ts";
 import { clientError } from "../../domain/error.ts";
+import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
-import type { NewProject, Project, ProjectChanges } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { NewProject, Project, ProjectChanges, Projects } from "./answers.ts";
+import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownAccount, ownProject } from "./own.ts";
-import { maySee, personOf, type SignedIn } from "./session.ts";
+import { accountsFor, listed, partOf } from "./pages.ts";
+import { personOf, type SignedIn } from "./session.ts";
 
 const PROJECTS = "/dashboard/api/projects";
 
@@ -20,21 +28,38 @@ const changes = z
     "name or archived, one at a time",
   ) satisfies z.ZodType<ProjectChanges>;
 
+const which = listed.extend({ state: z.enum(["open", "any"]).default("any") });
+
+interface ById {
+  Params: { id: string };
+}
+
 /** /dashboard/api/projects: what members have by themselves. */
 export function projectRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
-  server.get(PROJECTS, { config }, (request): Promise<Project[]> => projectsOf(store, personOf(request)));
+  server.get(PROJECTS, { config }, async (request): Promise<Projects> => {
+    const { account, state, before, limit } = queryOf(request, which);
+    const accountIds = accountsFor(personOf(request), account);
+    const asked = { accountIds, open: state === "open", after: before, max: limit + 1 };
+    const { shown, next } = partOf(await store.projects.list(asked), limit);
+    return { projects: await answers(store, shown), next };
+  });
+
+  server.get<ById>(`${PROJECTS}/:id`, { config }, (request): Promise<Project> => {
+    return projectOf(store, personOf(request), request.params.id);
+  });
 
   server.post(PROJECTS, { config }, async (request): Promise<Project> => {
     const { name, accountId } = bodyOf(request, newProject);
     const person = personOf(request);
     const account = await ownAccount(store, person, accountId);
-    const { id } = await createProject(store, { name, account: account.name }, person.email);
+    const most = person.administrator ? null : MEMBERS_PROJECTS;
+    const { id } = await createProject(store, { name, accountId: account.id }, person.email, { most });
     return await projectOf(store, person, id);
   });
 
-  server.patch<{ Params: { id: string } }>(`${PROJECTS}/:id`, { config }, async (request): Promise<Project> => {
+  server.patch<ById>(`${PROJECTS}/:id`, { config }, async (request): Promise<Project> => {
     const { name, archived } = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownProject(store, person, request.params.id);
@@ -46,34 +71,21 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
 }
 
 async function projectOf(store: Store, person: SignedIn, id: string): Promise<Project> {
-  const project = (await projectsOf(store, person)).find((one) => one.id === id);
+  const [project] = await answers(store, [await ownProject(store, person, id)]);
   if (!project) throw clientError("notThere", []);
   return project;
 }
 
-/** Oldest first. */
-async function projectsOf(store: Store, person: SignedIn): Promise<Project[]> {
-  const [projects, keys, endpoints] = await Promise.all([
-    store.projects.list(),
-    store.keys.list(),
-    store.endpoints.list(),
-  ]);
-  const liveKeys = countBy(keys.filter(({ live }) => live));
-  const endpointCounts = countBy(endpoints);
-  return projects
-    .filter(({ accountId }) => maySee(person, accountId))
-    .map(({ id, name, accountId, accountName, createdAtMs, archivedAtMs }) => ({
-      id,
-      name,
-      account: { id: accountId, name: accountName },
-      createdAt: new Date(createdAtMs).toISOString(),
-      archivedAt: archivedAtMs === null ? null : new Date(archivedAtMs).toISOString(),
-      liveKeys: liveKeys.get(id) ?? 0,
-      endpoints: endpointCounts.get(id) ?? 0,
-    }));
-}
-
-function countBy(things: readonly { readonly projectId: string | null }[]): ReadonlyMap<string | null, number> {
-  const groups = Map.groupBy(things, ({ projectId }) => projectId);
-  return new Map([...groups].map(([id, { length }]) => [id, length]));
+async function answers(store: Store, projects: readonly stored.Project[]): Promise<Project[]> {
+  const ids = projects.map(({ id }) => id);
+  const [liveKeys, endpoints] = await Promise.all([store.keys.countLive(ids), store.endpoints.count(ids)]);
+  return projects.map(({ id, name, accountId, accountName, createdAtMs, archivedAtMs }) => ({
+    id,
+    name,
+    account: { id: accountId, name: accountName },
+    createdAt: new Date(createdAtMs).toISOString(),
+    archivedAt: archivedAtMs === null ? null : new Date(archivedAtMs).toISOString(),
+    liveKeys: liveKeys.get(id) ?? 0,
+    endpoints: endpoints.get(id) ?? 0,
+  }));
 }

@@ -59,8 +59,7 @@ export async function sessionOf({ store, provider }: Door, { person }: FastifyRe
 
 export async function describe(store: Store, person: SignedIn): Promise<Person> {
   const { id, email, name, administrator, accountIds } = person;
-  const accounts = (await store.accounts.list())
-    .filter((account) => accountIds === null || accountIds.includes(account.id))
+  const accounts = (await store.accounts.list(accountIds))
     .map((account) => ({ id: account.id, name: account.name }))
     .sort((a, b) => a.name.localeCompare(b.name));
   return { id, email, name, administrator, accounts };

@@ -57,7 +57,7 @@ onEachEngine((open) => {
     assert.deepEqual(replayed.json, { ...first, id: replayed.json.id, kind: "replay" });
     assert.notEqual(replayed.json.id, first.id);
     assert.deepEqual((await throughAll(root, `submission=${submissionId}`)).ids, [replayed.json.id, first.id]);
-    for (const id of [first.id, "nobody", "a%00b"]) {
+    for (const id of [first.id, "nobody", "a%0ab"]) {
       const { status, json } = await eve("POST", `/deliveries/${id}/replay`);
       assert.deepEqual([status, json], [404, NOT_THERE]);
     }
@@ -80,7 +80,7 @@ test("a log is asked for by an endpoint or by a submission, and from where a par
     ["", /endpoint or submission/],
     ["?endpoint=a&submission=b", /endpoint or submission/],
     ["?endpoint=a&before=x", /^before: is nothing that an answer had as next$/],
-    ["?endpoint=a%00", /^endpoint: is no id$/],
+    ["?endpoint=a%01", /^endpoint: is no id$/],
     ["?endpoint=a&limit=7", /./],
   ] as const) {
     const { status, json } = await ada("GET", `/deliveries${query}`);

@@ -31,11 +31,11 @@ onEachEngine((open) => {
     const rotated = (await ada("POST", `/endpoints/${id}/rotate-secret`)).json;
     assert.deepEqual(rotated, { endpoint, secret: rotated.secret, caution: null });
     assert.equal(await stored(), rotated.secret);
-    assert.deepEqual((await ada("GET", `/endpoints?project=${projectId}`)).json, [endpoint]);
+    assert.deepEqual((await ada("GET", `/endpoints?project=${projectId}`)).json.endpoints, [endpoint]);
     const changed = (await ada("PATCH", `/endpoints/${id}`, { active: false, signing: "raw" })).json;
     assert.deepEqual(changed, { ...endpoint, active: false, signing: "raw" });
     assert.equal((await ada("DELETE", `/endpoints/${id}`, {})).status, 204);
-    assert.deepEqual((await ada("GET", "/endpoints")).json, []);
+    assert.deepEqual((await ada("GET", "/endpoints")).json.endpoints, []);
     assert.deepEqual(
       await entriesOf(club, ada),
       ["remove", "set-signing", "disable", "rotate-secret", "create"].map((action) => [`endpoint.${action}`, id]),
@@ -72,7 +72,7 @@ onEachEngine((open) => {
       });
       const { deliveries, next } = (await ada("GET", `/deliveries?endpoint=${made.endpoint.id}`)).json;
       assert.deepEqual([deliveries, next], [[json], null]);
-      const [{ recent }] = (await ada("GET", "/endpoints")).json;
+      const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
       assert.deepEqual(recent, { delivered: 1, failed: 0, pending: 0 });
     },
   );
@@ -93,8 +93,8 @@ onEachEngine((open) => {
       const { status, json } = await eve(method, to, body);
       assert.deepEqual([status, json], [404, NOT_THERE], `${method} ${to}`);
     }
-    assert.deepEqual((await eve("GET", "/endpoints")).json, []);
-    assert.deepEqual((await root("GET", "/endpoints")).json, [endpoint]);
+    assert.deepEqual((await eve("GET", "/endpoints")).json.endpoints, []);
+    assert.deepEqual((await root("GET", "/endpoints")).json.endpoints, [endpoint]);
     assert.equal((await running.store.endpoints.list()).length, 1);
   });
 });
@@ -106,13 +106,13 @@ test("a URL is judged by the guard of the command, and what it says is answered"
     [422, /^169\.254\.169\.254 .*not allowed$/, "https://169.254.169.254/latest"],
     [422, /https/, "http://8.8.8.8/"],
     [422, /./, "nothing"],
-    [400, /^url: has characters that cannot be printed$/, "https://8.8.8.8/\0"],
+    [400, /^url: has characters that cannot be printed$/, "https://8.8.8.8/\x01"],
   ] as const) {
     const answer = await ada("POST", "/endpoints", { projectId, url });
     assert.equal(answer.status, status, `${url}: ${answer.text}`);
     assert.match(answer.json.error, error, url);
   }
-  assert.deepEqual((await ada("GET", "/endpoints")).json, []);
+  assert.deepEqual((await ada("GET", "/endpoints")).json.endpoints, []);
 });
 
 test("a removed endpoint, an archived project and an eleventh endpoint are clear sentences", LIMIT, async (t) => {
@@ -161,7 +161,7 @@ test(
     );
     await ada("PATCH", path, { active: true });
     await endOne(running.store, { id: projectId, key: { keyId: "k", accountId } });
-    const [{ recent }] = (await ada("GET", "/endpoints")).json;
+    const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
     assert.deepEqual(recent, { delivered: 0, failed: 10, pending: 1 });
   },
 );

@@ -18,7 +18,7 @@ onEachEngine((open) => {
     const { key, secret } = await made(club);
     assert.match(secret, /^assay_live_[\w-]{32}$/);
     assert.equal((await running.ask({ path: "/api/languages", key: secret })).status, 200);
-    const [shown] = (await ada("GET", "/keys")).json;
+    const [shown] = (await ada("GET", "/keys")).json.keys;
     assert.deepEqual(shown, {
       ...key,
       usage: { requests: 1, pending: 0, running: 0 },
@@ -65,7 +65,7 @@ onEachEngine((open) => {
     const club = await startClub(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { key, secret } = await made(club);
-    const usage = async () => (await ada("GET", `/keys?project=${projectId}`)).json[0].usage;
+    const usage = async () => (await ada("GET", `/keys?project=${projectId}`)).json.keys[0].usage;
     for (let at = 0; at < 3; at++) await running.ask({ path: "/api/languages", key: secret });
     for (let at = 0; at < 3; at++) await enqueue(running.store, { keyId: key.id, accountId });
     await running.store.submissions.claim("w", 60_000, 1);
@@ -116,7 +116,7 @@ onEachEngine((open) => {
     await refused(eve, "POST", `/keys/${id}/rotate`, { overlapMs: 0 }, nobodys);
     const closed = "only an administrator may close the playground: it cannot be opened again";
     await refused(eve, "POST", `/keys/${id}/revoke`, {}, closed);
-    assert.equal((await eve("GET", "/keys")).json[0].ofPlayground, true);
+    assert.equal((await eve("GET", "/keys")).json.keys[0].ofPlayground, true);
     assert.equal((await root("POST", `/keys/${id}/revoke`)).json.state, "revoked");
   });
 
@@ -151,8 +151,8 @@ onEachEngine((open) => {
       const { status, json } = await eve(method, path, body);
       assert.deepEqual([status, json], [404, NOT_THERE], `${method} ${path}`);
     }
-    assert.deepEqual((await eve("GET", "/keys")).json, []);
-    const ids = async (who: typeof ada) => (await who("GET", "/keys")).json.map(({ id }: { id: string }) => id);
+    assert.deepEqual((await eve("GET", "/keys")).json.keys, []);
+    const ids = async (who: typeof ada) => (await who("GET", "/keys")).json.keys.map(({ id }: { id: string }) => id);
     assert.deepEqual(await ids(ada), [key.id]);
     assert.ok((await ids(root)).includes(key.id));
   });

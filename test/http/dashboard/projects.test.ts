@@ -18,12 +18,12 @@ onEachEngine((open) => {
     assert.equal((await ada("PATCH", path, { archived: false })).json.archivedAt, null);
     await ada("POST", "/keys", { name: "k", projectId });
     await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
-    const all = (await ada("GET", "/projects")).json as { id: string; liveKeys: number; endpoints: number }[];
+    const all = (await ada("GET", "/projects")).json.projects as { id: string; liveKeys: number; endpoints: number }[];
     assert.deepEqual(
       all.map(({ id, liveKeys, endpoints }) => [id, liveKeys, endpoints]),
       [
-        [projectId, 1, 1],
         [json.id, 0, 0],
+        [projectId, 1, 1],
       ],
     );
     assert.deepEqual(
@@ -40,14 +40,15 @@ onEachEngine((open) => {
       ["PATCH", `/projects/${other.projectId}`, { name: "mine" }],
       ["PATCH", `/projects/${other.projectId}`, { archived: true }],
       ["PATCH", "/projects/nobody", { name: "mine" }],
-      ["PATCH", "/projects/a%00b", { name: "mine" }],
+      ["PATCH", "/projects/a%01b", { name: "mine" }],
     ] as const) {
       const { status, json } = await ada(method, path, body);
       assert.deepEqual([status, json], [404, NOT_THERE], `${method} ${path}`);
     }
-    const ids = async (who: typeof ada) => (await who("GET", "/projects")).json.map(({ id }: { id: string }) => id);
+    const ids = async (who: typeof ada) =>
+      (await who("GET", "/projects")).json.projects.map(({ id }: { id: string }) => id);
     assert.deepEqual(await ids(ada), [projectId]);
-    assert.deepEqual(await ids(root), [projectId, other.projectId]);
+    assert.deepEqual(await ids(root), [other.projectId, projectId]);
     assert.equal((await root("PATCH", `/projects/${projectId}`, { name: "store" })).status, 200);
     assert.equal((await root("POST", "/projects", { name: "n", accountId })).status, 200);
   });
@@ -70,7 +71,7 @@ onEachEngine((open) => {
       [400, /name or archived, one at a time/, "PATCH", path, {}],
       [400, /one at a time/, "PATCH", path, { name: "n", archived: true }],
       [400, /^name: /, "POST", "/projects", { accountId }],
-      [400, /^accountId: /, "POST", "/projects", { name: "n", accountId: "a\0b" }],
+      [400, /^accountId: /, "POST", "/projects", { name: "n", accountId: "a\x01b" }],
       [400, /./, "POST", "/projects", { name: "n", accountId, tier: "large" }],
     ] as const) {
       const answer = await ada(method, to, body);

@@ -44,7 +44,7 @@ onEachEngine((open) => {
       [422, /^there is no tier huge; there are /, "PATCH", path, { name: "n", tier: "huge" }],
       [422, /^the name must have 1 to 100 visible/, "PATCH", path, { name: "a\u202eb" }],
       [422, /^concurrency must be a whole number/, "PUT", "/tiers/t", { requestsPerMinute: 1, concurrency: 0 }],
-      [422, /^the name must have 1 to 100 visible/, "PUT", "/tiers/%00", { requestsPerMinute: 1, concurrency: 1 }],
+      [422, /^the name must have 1 to 100 visible/, "PUT", "/tiers/%01", { requestsPerMinute: 1, concurrency: 1 }],
       [400, /^concurrency: /, "PUT", "/tiers/t", { requestsPerMinute: 1 }],
       [404, /^there is no such thing/, "PATCH", "/accounts/club", { name: "n" }],
     ] as const) {

@@ -111,7 +111,7 @@ onEachEngine((open) => {
       ["GET", id],
       ["GET", `${id}/record`],
       ["GET", "00000000-0000-4000-8000-000000000000"],
-      ["GET", "%00"],
+      ["GET", "%01"],
       ["POST", `${id}/again`],
     ] as const) {
       const { status, json } = await bob.ask({ method, path: `${SUBMISSIONS}/${path}` });

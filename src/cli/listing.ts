@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { wholeNumber } from "./option-values.ts";
+import { commandOnStore, type StoreOptions } from "./with-store.ts";
+
+export interface ListOptions extends StoreOptions {
+  readonly account?: string;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+/** A command `list` whose rows come in parts. */
+export function listing(parent: Command, about: string): Command {
+  return commandOnStore(parent, "list", about)
+    .option("--account <account>", "only those of an account, by its name or id")
+    .option("--limit <number>", "how many, up to 1000", wholeNumber, 100)
+    .option("--after <id>", "go on behind the one of this id");
+}
+
+/** A full part may not be the last: says how to read on, on stderr, so that what a script reads stays the same. */
+export function noteMore(rows: readonly { readonly id: string }[], limit: number): void {
+  const last = rows.at(-1);
+  if (last && rows.length === limit) process.stderr.write(`note: there may be more: --after ${last.id}\n`);
+}
