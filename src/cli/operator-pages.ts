@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Engine } from "../domain/readiness.ts";
-import type { Recent, SlotCounts, Status } from "../domain/status.ts";
+import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/operator.ts";
 import { setGauges } from "../metrics/gauges.ts";
 import { Look } from "../metrics/look.ts";
@@ -10,10 +10,13 @@ import { ourLanguages } from "./engine.ts";
 import { version } from "./version.ts";
 
 const RECENT_MS = 300_000;
+const ACCOUNTS = 10;
 
 /** What `/status` tells. */
 export interface StatusPage extends Status {
   readonly recent: Recent | null;
+  /** The accounts that use the most; null when the database did not answer. */
+  readonly shares: Shares | null;
 }
 
 /** What is served to the operator of this process. @param slots null where it runs nothing. */
@@ -45,7 +48,8 @@ export function operatorPages(
     async status(): Promise<StatusPage> {
       const status = await look.status();
       const verdicts = status.database && (await store.endedWithin(RECENT_MS).catch(() => null));
-      return { ...status, recent: verdicts && { withinMs: RECENT_MS, verdicts } };
+      const shares = status.database && (await store.queue.shares(ACCOUNTS).catch(() => null));
+      return { ...status, recent: verdicts && { withinMs: RECENT_MS, verdicts }, shares };
     },
   };
 }

@@ -9,6 +9,7 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ["workers", workers(page)],
     ["queue", queue(page)],
     ["running", running(page)],
+    ...accounts(page),
     ["ended", ended(page)],
     ["webhooks", webhooks(page)],
     ["database", page.database ? `answers in ${page.database.latencyMs.toFixed(1)} ms` : "DOES NOT ANSWER"],
@@ -37,12 +38,24 @@ function queue({ database }: StatusPage): string {
   if (!database) return "unknown";
   const { pending, oldestPendingMs, held } = database.backlog;
   if (pending === 0) return "empty";
-  return `${pending} pending, the first for ${span(oldestPendingMs)}; ${held} wait for their own key's concurrency`;
+  return `${pending} pending, the first for ${span(oldestPendingMs)}; ${held} wait for their own key's concurrency or a suspension`;
 }
 
 function running({ database }: StatusPage): string {
   if (!database) return "unknown";
   return counts(database.backlog.running) || "nothing";
+}
+
+/** One line for each; the names are what operators and members chose. */
+function accounts({ shares }: StatusPage): [string, string][] {
+  if (!shares || shares.accounts.length === 0) return [];
+  const lines = shares.accounts.map(
+    ({ name, pending, running, requests }) =>
+      `${escaped(name)}: ${pending} pending, ${running} running, ${requests} requests in the last minute`,
+  );
+  const more = shares.amount - shares.accounts.length;
+  if (more > 0) lines.push(`and ${more} more`);
+  return lines.map((line, at) => [at === 0 ? "accounts" : "", line]);
 }
 
 function ended({ recent }: StatusPage): string {

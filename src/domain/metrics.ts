@@ -128,11 +128,15 @@ export const METRICS = {
   pending: gauge("assay_submissions_pending", "Pending submissions in the database, of all services"),
   oldestPending: gauge(
     "assay_submissions_oldest_pending_age_seconds",
-    "Since the first pending one was accepted; 0: none",
+    "Since the first pending one was accepted, without those of suspended accounts; 0: none",
   ),
   held: gauge(
     "assay_submissions_held",
-    "Pending submissions that wait for their own key's concurrency, not for a worker",
+    "Pending submissions that wait for their own key's concurrency or the end of a suspension, not for a worker",
+  ),
+  largestShare: gauge(
+    "assay_submissions_pending_largest_share",
+    "Of the pending submissions, the part of the account that has the most: 0 to 1",
   ),
   running: gauge("assay_submissions_running", "Running submissions in the database, of all workers", {
     language: null,

@@ -32,10 +32,12 @@ export interface SlotCounts {
 /** What waits and what runs, in the whole database. */
 export interface Backlog {
   readonly pending: number;
-  /** 0: nothing is pending. */
+  /** Without those of suspended accounts. 0: nothing is pending. */
   readonly oldestPendingMs: number;
-  /** Of the pending: those that wait for the concurrency of their own key. */
+  /** Of the pending: those that wait for the concurrency of their own key, or for the end of a suspension. */
   readonly held: number;
+  /** Of the pending, the part of the account that has the most: 0 to 1. 0: nothing is pending. */
+  readonly largestShare: number;
   readonly running: Readonly<Record<string, number>>;
   readonly deliveries: number;
   /** How long the first delivery has been due; 0: none is. */
@@ -57,8 +59,6 @@ export interface Shares {
   readonly accounts: readonly AccountShare[];
   /** How many accounts use anything. */
   readonly amount: number;
-  /** Of all that is pending, the part of the account that has the most: 0 to 1; 0: nothing is pending. */
-  readonly largestShare: number;
 }
 
 /** What has ended lately, in the whole database. */

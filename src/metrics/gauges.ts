@@ -2,7 +2,7 @@ import type { Status } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** Gauges of what only the database knows. */
-const OF_DATABASE = ["pending", "oldestPending", "held", "running", "deliveries", "oldestDue"] as const;
+const OF_DATABASE = ["pending", "oldestPending", "held", "largestShare", "running", "deliveries", "oldestDue"] as const;
 
 /** Writes down how the service stands; what is not known is absent, because a 0 would be a lie. @param languages all. */
 export function setGauges(prometheus: Prometheus, status: Status, languages: readonly string[]): void {
@@ -27,6 +27,7 @@ export function setGauges(prometheus: Prometheus, status: Status, languages: rea
   prometheus.set("pending", {}, backlog.pending);
   prometheus.set("oldestPending", {}, backlog.oldestPendingMs / 1000);
   prometheus.set("held", {}, backlog.held);
+  prometheus.set("largestShare", {}, backlog.largestShare);
   for (const language of languages) prometheus.set("running", { language }, 0);
   for (const [language, amount] of Object.entries(backlog.running)) prometheus.set("running", { language }, amount);
   prometheus.set("deliveries", {}, backlog.deliveries);

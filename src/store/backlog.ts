@@ -10,10 +10,14 @@ export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: re
   const { rows: keys } = await waiting(accountIds).execute(db);
   const { rows: running } = await runningNow(accountIds).execute(db);
   const { rows: due } = await dueNow(accountIds).execute(db);
-  const pending = keys.map((key) => Number(key.pending));
-  const oldest = keys.length === 0 ? nowMs : Math.min(...keys.map(({ oldest_at }) => oldest_at));
+  const pending = sum(keys.map((key) => Number(key.pending)));
+  const oldest = keys.reduce(
+    (least, key) => (key.suspended_at === null ? Math.min(least, key.oldest_at) : least),
+    nowMs,
+  );
   return {
-    pending: sum(pending),
+    pending,
+    largestShare: pending === 0 ? 0 : Math.max(...byAccount(keys)) / pending,
     oldestPendingMs: Math.max(nowMs - oldest, 0),
     held: sum(keys.map(heldOf)),
     running: Object.fromEntries(running.map(({ language, amount }) => [language, Number(amount)])),
@@ -28,15 +32,24 @@ export async function endedSince(db: Kysely<Schema>, sinceMs: number): Promise<R
   return Object.fromEntries(rows.map(({ verdict, amount }) => [verdict, Number(amount)]));
 }
 
+/** How many submissions of each account are pending. */
+function byAccount(keys: readonly WaitingKey[]): number[] {
+  const accounts = Map.groupBy(keys, ({ account_id }) => account_id);
+  return [...accounts.values()].map((ofOne) => sum(ofOne.map((key) => Number(key.pending))));
+}
+
 interface WaitingKey {
+  readonly account_id: string;
+  readonly suspended_at: number | null;
   readonly pending: number | string;
   readonly oldest_at: number;
   readonly running: number | string;
   readonly concurrency: number;
 }
 
-/** Of those that wait, as many as would be over the key's concurrency if there were no end of workers. */
-function heldOf({ pending, running, concurrency }: WaitingKey): number {
+/** Of those that wait, all of a suspended account; else as many as would be over the key's concurrency on any number of workers. */
+function heldOf({ pending, running, concurrency, suspended_at }: WaitingKey): number {
+  if (suspended_at !== null) return Number(pending);
   return Math.min(Number(pending), Math.max(Number(running) + Number(pending) - concurrency, 0));
 }
 
@@ -49,7 +62,7 @@ function among(column: RawBuilder<unknown>, accountIds: readonly string[] | unde
 
 export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   select waiting.pending, oldest.created_at as oldest_at, coalesce(running.amount, 0) as running,
-    coalesce(api_keys.concurrency, tiers.concurrency) as concurrency
+    coalesce(api_keys.concurrency, tiers.concurrency) as concurrency, accounts.id as account_id, accounts.suspended_at
   from (
     select key_id, count(*) as pending, min(seq) as first from submissions where status = 'pending' group by key_id
   ) as waiting

@@ -19,7 +19,7 @@ export const SHARES = {
     byAccount(sql`select key_id, count(*) as amount from quota where at > ${nowMs - WINDOW_MS} group by key_id`),
 };
 
-/** @returns the accounts that use the most, and the largest part of the queue that one account has: 0 to 1. */
+/** @returns the accounts that use the most. */
 export async function readShares(db: Kysely<Schema>, max: number, nowMs: number): Promise<Shares> {
   const accounts = new Map<string, AccountShare>();
   for (const what of ["pending", "running", "requests"] as const) {
@@ -31,12 +31,7 @@ export async function readShares(db: Kysely<Schema>, max: number, nowMs: number)
   const sorted = [...accounts.values()].sort(
     (a, b) => b.pending - a.pending || b.running - a.running || b.requests - a.requests || a.name.localeCompare(b.name),
   );
-  const pending = sorted.reduce((sum, one) => sum + one.pending, 0);
-  return {
-    accounts: sorted.slice(0, max),
-    amount: sorted.length,
-    largestShare: pending === 0 ? 0 : (sorted[0]?.pending ?? 0) / pending,
-  };
+  return { accounts: sorted.slice(0, max), amount: sorted.length };
 }
 
 function byAccount(counted: ReturnType<typeof sql>) {

@@ -9,7 +9,15 @@ import { statusText } from "../../src/cli/status-text.ts";
 import { assay, MAIN } from "./processes.ts";
 
 const NOW = Date.UTC(2031, 0, 2);
-const BACKLOG = { pending: 0, oldestPendingMs: 0, held: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
+const BACKLOG = {
+  pending: 0,
+  oldestPendingMs: 0,
+  held: 0,
+  largestShare: 0,
+  running: {},
+  deliveries: 0,
+  oldestDueMs: 0,
+};
 const WELL: StatusPage = {
   version: "1.2.3",
   engine: { ready: true, readyAtMs: NOW, failures: [], workers: 4, languages: ["c", "go"] },
@@ -18,6 +26,7 @@ const WELL: StatusPage = {
   disk: { freeBytes: 21.4e9, sizeBytes: 40e9 },
   certificateEndsAtMs: NOW + 10.5 * 86_400_000,
   recent: { withinMs: 300_000, verdicts: { RE: 14, AC: 97 } },
+  shares: { accounts: [], amount: 0 },
 };
 
 /** The text of one line. */
@@ -47,14 +56,33 @@ test("what waits and what runs is told with its age", () => {
     pending: 12,
     oldestPendingMs: 93_000,
     held: 4,
+    largestShare: 0.75,
     running: { c: 1, go: 3 },
     deliveries: 2,
     oldestDueMs: 700,
   };
   const busy = { ...WELL, database: { latencyMs: 1, backlog } };
-  assert.equal(line(busy, "queue"), "12 pending, the first for 2 min; 4 wait for their own key's concurrency");
+  assert.equal(
+    line(busy, "queue"),
+    "12 pending, the first for 2 min; 4 wait for their own key's concurrency or a suspension",
+  );
   assert.equal(line(busy, "running"), "go 3, c 1");
   assert.equal(line(busy, "webhooks"), "2 to deliver, due for 0.7 s");
+});
+
+test("the accounts that use the most are told, and how many more there are", () => {
+  const accounts = [
+    { id: "1", name: "acme", pending: 12, running: 2, requests: 60 },
+    { id: "2", name: "a\u001b[2Jb", pending: 0, running: 1, requests: 0 },
+  ];
+  const text = statusText({ ...WELL, shares: { accounts, amount: 5 } }, NOW);
+  assert.ok(
+    text.includes(`  accounts     acme: 12 pending, 2 running, 60 requests in the last minute
+               a\\u{1b}[2Jb: 0 pending, 1 running, 0 requests in the last minute
+               and 3 more
+`),
+    text,
+  );
 });
 
 test("what is wrong is in capitals", () => {
@@ -67,6 +95,7 @@ test("what is wrong is in capitals", () => {
     disk: null,
     certificateEndsAtMs: NOW - 1,
     recent: null,
+    shares: null,
   };
   assert.match(statusText(broken, NOW), /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its hello was IE\n/);
   assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SOME ARE LOST), 0 busy");

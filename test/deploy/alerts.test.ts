@@ -172,6 +172,16 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
     { [`assay_http_refusals_total{${JOB},reason="queueFull"}`]: rising(5) },
     { [`assay_http_refusals_total{${JOB},reason="quotaExceeded"}`]: rising(5) },
   ],
+  AssayQueueOneAccount: [
+    {
+      [`assay_submissions_pending_largest_share{${JOB}}`]: steady(0.8),
+      [`assay_submissions_oldest_pending_age_seconds{${JOB}}`]: steady(400),
+    },
+    {
+      [`assay_submissions_pending_largest_share{${JOB}}`]: steady(0.8),
+      [`assay_submissions_oldest_pending_age_seconds{${JOB}}`]: steady(200),
+    },
+  ],
   AssayInternalErrors: [
     { [`${ENDED}{${JOB},verdict="IE"}`]: rising(2), [`${ENDED}{${JOB},verdict="AC"}`]: rising(98) },
     { [`${ENDED}{${JOB},verdict="IE"}`]: rising(1), [`${ENDED}{${JOB},verdict="AC"}`]: rising(300) },

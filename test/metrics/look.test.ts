@@ -13,7 +13,7 @@ import { READY } from "../http/running.ts";
 import { PostgresServer } from "../store/postgres-server.ts";
 import { samplesOf } from "./scrape.ts";
 
-const EMPTY = { pending: 0, oldestPendingMs: 0, held: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
+const EMPTY = { pending: 0, oldestPendingMs: 0, held: 0, largestShare: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
 const ENGINE = { workers: () => 2, languages: () => ["c"], readiness: async () => READY };
 
 function lookWith(options: Partial<LookOptions>): Look {

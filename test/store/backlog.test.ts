@@ -4,6 +4,7 @@ import { type RawBuilder, sql } from "kysely";
 import { dueNow, ended, runningNow, waiting } from "../../src/store/backlog.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { openEngine } from "../../src/store/open.ts";
+import { SHARES } from "../../src/store/shares.ts";
 import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
 import {
   addKey,
@@ -18,7 +19,15 @@ import {
 onEachEngine((temporary) => {
   test("the backlog is what waits and what runs, by key and by language", async (t) => {
     const { store, clock } = await temporary(t);
-    const none = { pending: 0, oldestPendingMs: 0, held: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
+    const none = {
+      pending: 0,
+      oldestPendingMs: 0,
+      held: 0,
+      largestShare: 0,
+      running: {},
+      deliveries: 0,
+      oldestDueMs: 0,
+    };
     assert.deepEqual(await store.backlog(), none);
     const narrow = await addKey(store, "narrow", { concurrency: 1 });
     const wide = await addKey(store, "wide", { concurrency: 10 });
@@ -26,10 +35,52 @@ onEachEngine((temporary) => {
     clock.nowMs += 500;
     await enqueue(store, wide, { language: "rust", nowMs: clock.nowMs });
     clock.nowMs += 1_000;
-    assert.deepEqual(await store.backlog(), { ...none, pending: 4, oldestPendingMs: 1_500, held: 2 });
+    assert.deepEqual(await store.backlog(), {
+      ...none,
+      pending: 4,
+      oldestPendingMs: 1_500,
+      held: 2,
+      largestShare: 0.75,
+    });
     assert.equal((await store.submissions.claim("w", 60_000, 10)).length, 2);
     const running = { c: 1, rust: 1 };
-    assert.deepEqual(await store.backlog(), { ...none, pending: 2, oldestPendingMs: 1_500, held: 2, running });
+    assert.deepEqual(await store.backlog(), {
+      ...none,
+      pending: 2,
+      oldestPendingMs: 1_500,
+      held: 2,
+      largestShare: 1,
+      running,
+    });
+  });
+
+  test("what a suspended account has waiting waits for no worker, and makes the queue no older", async (t) => {
+    const { store, clock } = await temporary(t);
+    const { accountId } = await addKey(store, "one");
+    await enqueue(store, { keyId: "one", accountId });
+    clock.nowMs += 1_000;
+    await enqueue(store, await addKey(store, "other"), { nowMs: clock.nowMs });
+    clock.nowMs += 500;
+    await store.accounts.setSuspended(accountId, true, "x");
+    const { pending, held, oldestPendingMs } = await store.backlog();
+    assert.deepEqual([pending, held, oldestPendingMs], [2, 1, 500]);
+  });
+
+  test("shares are those of accounts, all keys of one together, the most pending first", async (t) => {
+    const { store } = await temporary(t);
+    const keys = [await addKey(store, "a", { account: "two" }), await addKey(store, "b", { account: "two" })];
+    const one = await addKey(store, "one");
+    for (const key of [...keys, ...keys, one]) await enqueue(store, key);
+    await store.submissions.claim("w", 60_000, 3);
+    for (const { keyId } of [...keys, one]) assert.equal(await store.quota.take(keyId, 60), 0);
+    const shown = (await store.queue.shares(10)).accounts.map(({ id: _, ...share }) => share);
+    assert.deepEqual(shown, [
+      { name: "two", pending: 2, running: 2, requests: 2 },
+      { name: "one", pending: 0, running: 1, requests: 1 },
+    ]);
+    const { accounts, amount } = await store.queue.shares(1);
+    assert.deepEqual([accounts.length, amount], [1, 2]);
+    assert.equal((await store.backlog()).largestShare, 1);
   });
 
   test("deliveries count from when the first of them was due; one that is due later is not late", async (t) => {
@@ -116,6 +167,8 @@ async function fill(engine: Engine, open: string): Promise<void> {
 }
 
 const STATEMENTS: Readonly<Record<string, RawBuilder<unknown>>> = {
+  "pending of each account": SHARES.pending(),
+  "running of each account": SHARES.running(),
   waiting: waiting(),
   running: runningNow(),
   due: dueNow(),
