@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
+import type { Store } from "../../src/store/port.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { type Reply, type Running, startHttp } from "../http/running.ts";
+import { onEachEngine } from "../store/temporary.ts";
+import { report } from "../verdict/reports.ts";
+import { percentile, TIMES_ALONE } from "./measured.ts";
+
+const SLOTS = 4;
+/** The longest run of the busy account: what a newcomer may have to wait for. */
+const LONG_MS = 400;
+const SHORT_MS = 40;
+/** What one answer may be late because the clients of this test share the process and the cores with the service. */
+const MACHINE_MS = 100;
+const KEYS = 20;
+const MAX_PENDING = 200;
+const RUNS = 25;
+const BURST = 16;
+
+/**
+ * Slots as a worker has them, without boxes: woken by the store, it claims as many as are free. A program is the
+ * number of milliseconds that it runs for.
+ */
+function startSlots(t: TestContext, store: Store): void {
+  const stopped = new AbortController();
+  let free = SLOTS;
+  let claiming = false;
+  let again = false;
+  const wake = async (): Promise<void> => {
+    again = true;
+    if (claiming) return;
+    claiming = true;
+    while (again && free > 0 && !stopped.signal.aborted) {
+      again = false;
+      const claims = await store.submissions.claim("w", 60_000, free);
+      free -= claims.length;
+      for (const { program, lease } of claims) {
+        void (async () => {
+          await sleep(Number(program.code.toString()), undefined, { signal: stopped.signal });
+          await store.submissions.finish(lease, conclude({ execute: report({ stdout: Buffer.from("1\n") }) }));
+          free++;
+          await wake();
+        })().catch(() => {});
+      }
+    }
+    claiming = false;
+  };
+  const end = store.onWork(() => void wake());
+  t.after(() => {
+    stopped.abort();
+    end();
+  });
+}
+
+/** @returns how long each of the answers took, in milliseconds; all of them are 200. */
+async function timed(asked: readonly Promise<Reply>[]): Promise<number[]> {
+  const started = performance.now();
+  return await Promise.all(
+    asked.map(async (one) => {
+      const { status, text } = await one;
+      assert.equal(status, 200, text);
+      return performance.now() - started;
+    }),
+  );
+}
+
+const WAIT = { path: "/api/submit?wait=true" };
+const program = (ms: number) => ({ language: "python", code: String(ms) });
+
+async function oneByOne({ submit }: Running, key: string): Promise<number[]> {
+  const took: number[] = [];
+  for (let i = 0; i < RUNS; i++) took.push(...(await timed([submit(program(SHORT_MS), { ...WAIT, key })])));
+  return took;
+}
+
+/** @returns when the last of a burst is answered. */
+async function burst({ submit }: Running, key: string): Promise<number> {
+  return Math.max(...(await timed(Array.from({ length: BURST }, () => submit(program(SHORT_MS), { ...WAIT, key })))));
+}
+
+onEachEngine((open) => {
+  test("an honest account beside one that fills the queue from 20 keys: its own time twice, and one run", {
+    timeout: 120_000,
+  }, async (t) => {
+    const there = await startHttp(t, { open, maxPending: MAX_PENDING, transport: { kind: "loopback" } });
+    const { key, submit, store } = there;
+    startSlots(t, store);
+    const honest = await key({ account: "honest" });
+    const alone = await oneByOne(there, honest);
+    const burstAlone = await burst(there, honest);
+
+    const keys = await Promise.all(
+      Array.from({ length: KEYS }, () => key({ account: "busy", requestsPerMinute: undefined })),
+    );
+    const attack = { over: false, accepted: 0, refused: 0 };
+    const attackers = keys.map(async (one) => {
+      while (!attack.over) {
+        const { status } = await submit(program(LONG_MS), { key: one });
+        if (status === 202) attack.accepted++;
+        else attack.refused++;
+        // As often as the tier lets it: 60 requests a minute of each key.
+        if (status !== 202) await sleep(1_000);
+      }
+    });
+    while (attack.refused < KEYS) await sleep(10);
+    const beside = await oneByOne(there, honest);
+    const burstBeside = await burst(there, honest);
+    const depth = await store.submissions.depth();
+    attack.over = true;
+    await Promise.all(attackers);
+
+    for (const [name, of] of [
+      ["p50", 0.5],
+      ["p99", 0.99],
+    ] as const) {
+      const [was, is] = [percentile(alone, of), percentile(beside, of)];
+      t.diagnostic(`${name}: ${was.toFixed(0)} ms alone, ${is.toFixed(0)} ms beside`);
+      assert.ok(is <= TIMES_ALONE * was + LONG_MS + MACHINE_MS, `${name}: ${was} ms alone, ${is} ms beside`);
+    }
+    t.diagnostic(`a burst of ${BURST}: ${burstAlone.toFixed(0)} ms alone, ${burstBeside.toFixed(0)} ms beside`);
+    assert.ok(
+      burstBeside <= TIMES_ALONE * burstAlone + LONG_MS + MACHINE_MS,
+      `${burstAlone} ms alone, ${burstBeside} ms beside`,
+    );
+    assert.ok(depth <= MAX_PENDING / 2, `${depth} pending, all of one account`);
+    t.diagnostic(`the busy account: ${attack.accepted} accepted, ${attack.refused} refused`);
+
+    const [first = ""] = keys;
+    const { dropped } = await suspendAccount(store, "busy", { drop: true }, "test");
+    assert.ok(dropped > MAX_PENDING / 4, `${dropped} dropped`);
+    assert.equal(await store.submissions.depth(), 0);
+    assert.equal((await submit(program(1), { key: first })).status, 403);
+    await resumeAccount(store, "busy", "test");
+    assert.equal((await submit(program(1), { key: first })).status, 202);
+  });
+
+  test("an account that fills the queue first leaves places to each that comes after it", async (t) => {
+    const { key, submit, store } = await startHttp(t, {
+      open,
+      maxPending: 60,
+      transport: { kind: "loopback" },
+    });
+    const accepted: number[] = [];
+    for (const account of ["first", "second", "third", "fourth"]) {
+      const own = await key({ account });
+      const replies = await Promise.all(Array.from({ length: 40 }, () => submit(program(1), { key: own })));
+      for (const { status, json, headers } of replies.filter(({ status }) => status !== 202)) {
+        assert.equal(status, 503);
+        assert.deepEqual(json, { error: "queue full, try again later" });
+        assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
+      }
+      accepted.push(replies.filter(({ status }) => status === 202).length);
+    }
+    assert.deepEqual(accepted, [30, 15, 8, 4]);
+    assert.equal(await store.submissions.depth(), 57);
+  });
+});
