@@ -33,6 +33,9 @@ enum { NONE = -1 }; /* this architecture never had it */
 #ifndef __NR_cachestat
 #define __NR_cachestat 451
 #endif
+#ifndef __NR_fchmodat2
+#define __NR_fchmodat2 452
+#endif
 #ifndef __NR_statmount
 #define __NR_statmount 457
 #endif
@@ -65,6 +68,38 @@ enum { NONE = -1 }; /* this architecture never had it */
 #define __NR_sysfs NONE
 #define __NR_uselib NONE
 #define __NR_open NONE
+#define __NR_creat NONE
+#define __NR_stat NONE
+#define __NR_lstat NONE
+#define __NR_access NONE
+#define __NR_readlink NONE
+#define __NR_mkdir NONE
+#define __NR_rmdir NONE
+#define __NR_unlink NONE
+#define __NR_rename NONE
+#define __NR_link NONE
+#define __NR_symlink NONE
+#define __NR_mknod NONE
+#define __NR_chmod NONE
+#define __NR_chown NONE
+#define __NR_lchown NONE
+#define __NR_utime NONE
+#define __NR_utimes NONE
+#define __NR_futimesat NONE
+#define __NR_dup2 NONE
+#define __NR_inotify_init NONE
+#define __NR_fork NONE
+#define __NR_vfork NONE
+#define __NR_getpgrp NONE
+#define __NR_arch_prctl NONE
+#define __NR_pause NONE
+#define __NR_time NONE
+#define __NR_alarm NONE
+#define __NR_pipe NONE
+#define __NR_poll NONE
+#define __NR_select NONE
+#define __NR_epoll_create NONE
+#define __NR_epoll_wait NONE
 #endif
 /* Of 32-bit x86 alone, whose entry is refused. */
 #define __NR_vm86 NONE

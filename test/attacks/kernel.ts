@@ -26,11 +26,12 @@ attack(
       ...(x64 ? all("ENOSYS", "how full another file system is", "list of file systems") : []),
     ],
     "there is no memory or object that no limit counts": [
-      ...all("EPERM", "huge pages", "huge pages in a file", "message queue", "names of mappings"),
+      ...all("EPERM", "huge pages", "huge pages in a file", "message queue"),
       ...all("ENOSYS", "secret memory", "requests of asynchronous input and output", "huge pages in a segment"),
       ...all("ENOSYS", "semaphores of System V", "memory of System V", "messages of System V"),
       ...all("EINVAL", "lock of an open file", "lock of an open file, waiting", "lease on a file of its own"),
       ...all("EINVAL", "notices of a directory", "queue of the kernel's notices", "pipe of packets"),
+      ["names of mappings", "EINVAL"],
       ["lock of a process", "allowed"],
       ["record of that lock", "none"],
       ...all("EOPNOTSUPP", "access list for new files", "access list by a descriptor", "access list of a link"),

@@ -1,62 +1,44 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { useEngine } from "./engine.ts";
+import { answerOfRules, filterOf } from "../launcher/filter.ts";
+import { source, useEngine } from "./engine.ts";
 import { checked } from "./record.ts";
 
 const engine = useEngine({ workers: 1 });
+/** uretprobe and uprobe on x86-64: newer kernels ask no filter, and end a process that calls them outside of a probe. */
+const PAST_FILTERS = new Set(process.arch === "x64" ? [335, 336] : []);
+const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
 
-interface Denied {
-  readonly name: string;
-  readonly error: string;
-}
+test("in a box, every number is answered as the list says, through each entry", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "assay-filter-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const filter = filterOf({ compiler: "gcc", run: [] }, directory);
+  const allowed = new Set(filter.allowed.map(([, number]) => number));
+  const refused = new Map(filter.refused.map(([, number, errno]) => [number, errno]));
+  const args = [-1, 0, 0, 0, 0, 0];
 
-/** The rows of the deny list, read from the file that the filter is made from. */
-function denyList(): Denied[] {
-  const text = readFileSync(new URL("../../launcher/seccomp.def", import.meta.url), "utf8");
-  return [...text.matchAll(/^REFUSE\((\w+), (\w+), /gm)].map(([, name = "", error = ""]) => ({ name, error }));
-}
-
-/** A program that tries each call and prints what came of it; arguments that would be harmless if it were allowed. */
-function program(calls: readonly Denied[]): string {
-  const tries = calls.map(({ name }) => `#ifdef __NR_${name}\n\ttry("${name}", __NR_${name});\n#endif`);
-  return `#define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static void try(const char *name, long number)
-{
-\terrno = 0;
-\tlong result = syscall(number, -1L, 0L, 0L, 0L, 0L, 0L);
-\tprintf("%s %s\\n", name, result < 0 ? strerrorname_np(errno) : "allowed");
-}
-
-int main(void)
-{
-${tries.join("\n")}
-\treturn 0;
-}
-`;
-}
-
-test("every call of the deny list is refused with the error that the list names", async () => {
-  const calls = denyList();
-  assert.ok(calls.length > 60);
-  const { result, output } = checked(await engine().run("c", program(calls)));
+  const { result, output } = checked(await engine().run("c", source("c", "every-call"), { profile: "agent" }));
   assert.equal(result.verdict, "AC", output.stderr);
-  const seen = new Map(
-    output.stdout
-      .trim()
-      .split("\n")
-      .map((line) => line.split(" ") as [string, string]),
-  );
-  const wrong = calls.filter(({ name, error }) => seen.has(name) && seen.get(name) !== error);
-  assert.deepEqual(wrong, [], "refused otherwise, or allowed");
-  // The image's headers are younger than most kernels: nearly all of the list has a number there.
-  assert.ok(seen.size > calls.length * 0.85, `only ${seen.size} of ${calls.length} were tried`);
+  const lines = output.stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "));
+  const native = lines.filter(([entry]) => entry === "native");
+  assert.ok(native.length > 500 && native.length === new Set(native.map(([, number]) => number)).size);
+  for (const [entry, text, said] of lines) {
+    const number = Number(text);
+    if (PAST_FILTERS.has(number) && said !== "allowed") continue;
+    const broken = allowed.has(number)
+      ? answerOfRules(filter, { number, args })
+      : (refused.get(number) ?? constants.errno.ENOSYS);
+    const expected = entry === "native" ? broken : constants.errno.ENOSYS;
+    // What the kernel itself answers to an allowed call is its affair, but it is no ENOSYS.
+    if (expected === 0) assert.notEqual(said, "ENOSYS", `${entry} ${number}`);
+    else assert.equal(said, expected < 0 ? "allowed" : NAMES.get(expected), `${entry} ${number}`);
+  }
 });
 
 test("sockets other than AF_UNIX, namespaces by clone and the 32-bit and x32 entries are refused", async () => {

@@ -17,7 +17,6 @@ const WAYS: Readonly<Record<string, string>> = {
   pidfd: "by a pidfd",
   timer: "by a timer",
   "cpu-timer": "by a timer on its own CPU clock",
-  readiness: "by a pipe that became readable (F_SETSIG)",
   "child-death": "as the signal of its child's death",
 };
 
@@ -28,6 +27,10 @@ for (const [name, signal] of Object.entries(SIGNALS)) {
         assertSaid(await boxes().judged("c", "signals-itself", { stdin: `${way} ${signal}` }), signalled(signal));
       });
     }
+
+    test("by a pipe that became readable (F_SETSIG): refused", async () => {
+      assertSaid(await boxes().judged("c", "signals-itself", { stdin: `readiness ${signal}` }), exited(9));
+    });
 
     test("queued with the kernel's own sender code", async () => {
       assertSaid(await boxes().judged("c", "as-if-from-the-kernel", { stdin: String(signal) }), signalled(signal));

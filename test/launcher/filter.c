@@ -5,19 +5,26 @@
 
 #include <stdio.h>
 
+#define GROUP(...)
 static const char *const refused_names[] = {
-#define REFUSE(name, err, reason) #name,
+#define ALLOW(...)
 #define RULE(...)
+#define REFUSE(name, err, reason) #name,
 #include "../../launcher/seccomp.def"
+#undef ALLOW
 #undef REFUSE
+};
+static const char *const allowed_names[] = {
+#define ALLOW(group, name) #name,
+#define REFUSE(...)
+#include "../../launcher/seccomp.def"
+#undef ALLOW
 #undef RULE
 };
 static const char *const rule_names[] = {
-#define REFUSE(...)
+#define ALLOW(...)
 #define RULE(name, ...) #name,
 #include "../../launcher/seccomp.def"
-#undef REFUSE
-#undef RULE
 };
 static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF"};
 
@@ -26,8 +33,10 @@ int main(void)
 	struct failure f = {0};
 	if (seccomp_prepare(&f) < 0)
 		return 1;
-	printf("{\"arch\":%u,\"known\":%d,\"key\":\"%llu\",\"prlimit64\":%d,\"refused\":[", NATIVE, CALLS_KNOWN,
-	       (unsigned long long)limits_key, __NR_prlimit64);
+	printf("{\"arch\":%u,\"key\":\"%llu\",\"allowed\":[", NATIVE, (unsigned long long)limits_key);
+	for (int i = 0; i < ALLOWED_CALLS; i++)
+		printf("%s[\"%s\",%ld]", i ? "," : "", allowed_names[i], allowed[i]);
+	printf("],\"refused\":[");
 	for (int i = 0; i < REFUSED; i++)
 		printf("%s[\"%s\",%ld,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err);
 	printf("],\"rules\":[");

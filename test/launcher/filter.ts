@@ -5,11 +5,9 @@ import { join } from "node:path";
 export interface Filter {
   /** AUDIT_ARCH_* of the architecture. */
   readonly arch: number;
-  /** The first number that no row was written for. */
-  readonly known: number;
   /** What the launcher's own process gives with a limit that no program may set. */
   readonly key: string;
-  readonly prlimit64: number;
+  readonly allowed: readonly (readonly [name: string, number: number])[];
   readonly refused: readonly (readonly [name: string, number: number, errno: number])[];
   readonly rules: readonly Rule[];
   readonly program: readonly (readonly [code: number, jt: number, jf: number, k: number])[];
@@ -101,13 +99,18 @@ function holds({ kind, values }: Rule, value: number): boolean {
   return (value & (kind === "NO_BIT_OF" ? bits : ~bits)) === 0;
 }
 
-/** What the rows RULE of a call say of its arguments: read from the list, not from the program. */
-export function answerOfRules({ rules }: Filter, { number, args = [] }: Omit<Call, "arch">): number {
-  const broken = rules.find(
+/** The row RULE that decides against a call: read from the list, not from the program. */
+export function brokenRule({ rules }: Filter, { number, args = [] }: Omit<Call, "arch">): Rule | undefined {
+  return rules.find(
     (rule) =>
       rule.number === number &&
       (rule.when < 0 || lower(args[rule.when]) === rule.whenValue) &&
       !holds(rule, lower(args[rule.argument])),
   );
+}
+
+/** What the rows RULE of a call say of its arguments. */
+export function answerOfRules(filter: Filter, call: Omit<Call, "arch">): number {
+  const broken = brokenRule(filter, call);
   return broken ? broken.errno || DONE : 0;
 }
