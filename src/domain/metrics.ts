@@ -63,9 +63,13 @@ export const METRICS = {
       reason: REASONS,
     },
   ),
-  connectionsRefused: counter("assay_http_connections_refused_total", "Connections closed unheard, by the limit met", {
-    limit: ["address", "all"],
-  }),
+  connectionsRefused: counter(
+    "assay_http_connections_refused_total",
+    "Connections closed by a limit; reading: of a client that read a long answer too slowly",
+    {
+      limit: ["address", "all", "reading"],
+    },
+  ),
 
   accepted: counter("assay_submissions_accepted_total", "Submissions accepted here; repeated requests do not count", {
     language: null,

@@ -1,3 +1,4 @@
+import { LongText } from "./json-pieces.ts";
 import type { Evidence, Metrics, Outcome } from "./outcome.ts";
 import type { Rlimit } from "./report.ts";
 import type { Status, Submission } from "./submission.ts";
@@ -73,8 +74,31 @@ export interface EvidenceRecord {
   };
 }
 
-/** @returns the record of the submission as it stands. */
+/** @returns the record of the submission as it stands, with the output decoded: up to 70 ms for each MiB. */
 export function toRecord(submission: Submission): SubmissionRecord {
+  const record = toLongRecord(submission);
+  const { stdout, stderr, integrity } = record.output;
+  return { ...record, output: { stdout: text(stdout), stderr: text(stderr), integrity } };
+}
+
+function text(long: LongText | null): string | null {
+  return long === null ? null : long.toString();
+}
+
+/** A record whose output is decoded while it is written; `jsonPieces` writes it. */
+export interface LongRecord extends RecordWithoutOutput {
+  readonly output: {
+    readonly stdout: LongText | null;
+    readonly stderr: LongText | null;
+    readonly integrity: string | null;
+  };
+}
+
+/** What is read of a record to explain it. */
+export type RecordWithoutOutput = Omit<SubmissionRecord, "output">;
+
+/** @returns the record of the submission as it stands. */
+export function toLongRecord(submission: Submission): LongRecord {
   const { outcome } = submission;
   return {
     id: submission.id,
@@ -106,20 +130,12 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function outputRecord(outcome: Outcome | null): SubmissionRecord["output"] {
+function outputRecord(outcome: Outcome | null): LongRecord["output"] {
   if (!outcome?.output) return { stdout: null, stderr: null, integrity: null };
   const { stdout, stderr, integrity } = outcome.output;
+  // Where our own limit cut the stream, a character that was cut in half is left out: it is not the program's mistake.
   const cut = integrity === "truncated_by_judge_limit";
-  return { stdout: decode(stdout, cut), stderr: decode(stderr, cut), integrity };
-}
-
-/**
- * UTF-8, with U+FFFD for what is not; a byte order mark is the program's and stays. Where our
- * own limit cut the stream, a character that was cut in half is left out: it is not the
- * program's mistake.
- */
-function decode(bytes: Buffer, cut: boolean): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
+  return { stdout: new LongText(stdout, cut), stderr: new LongText(stderr, cut), integrity };
 }
 
 function metricsRecord(metrics: Metrics | null): SubmissionRecord["metrics"] {

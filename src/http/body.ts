@@ -1,62 +1,87 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
+import { disconnected } from "./gone.ts";
+import { checkShape } from "./json-shape.ts";
+import { noRoom } from "./long-answers.ts";
+import { ownerOf } from "./owner.ts";
+import type { Pace } from "./pace.ts";
+import { Room } from "./room.ts";
 
 /** JSON may write one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
 /** Room for names, short fields and white space around the two long texts. */
 const AROUND_BYTES = 131_072;
 
-/** No valid body is larger: 2 MiB. */
+/** No valid submission is larger: 2 MiB. */
 export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES;
 
-/** JSON is the only body that the service reads; anything else is 415. */
-export function readJsonOnly(server: FastifyInstance): void {
+/** Of the dashboard's routes that take no program. */
+const MAX_FORM_BYTES = 65_536;
+
+/** Bodies that are being received or used, all accounts together. */
+const BODIES_BYTES = 64 * 1_048_576;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Gives back the room of the body, once the route has no more use for it. It is given back at the latest with the answer. */
+    forgetBody: (() => void) | null;
+  }
+}
+
+/**
+ * JSON is the only body that the service reads; anything else is 415. Before a body is received there must be room for it, and bodies
+ * are parsed in different turns of the event loop.
+ */
+export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
+  server.decorateRequest("forgetBody", null);
+  server.addHook("onRoute", (route) => {
+    if (route.config?.session && !route.config.bytes) route.bodyLimit ??= MAX_FORM_BYTES;
+  });
+  server.addHook("preParsing", async (request, reply, payload) => {
+    const bytes = announced(request);
+    const { bodyLimit } = request.routeOptions;
+    if (bytes === 0) return payload;
+    const give = await room.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
+    if (!give) throw noRoom(request);
+    request.forgetBody = () => {
+      give();
+      request.body = null;
+    };
+    if (reply.raw.closed) give();
+    else reply.raw.once("close", give);
+    return payload;
+  });
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, bytes: Buffer) =>
-    parseJson(bytes),
+  server.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      await pace.turn(ownerOf(request));
+      return parseJson(bytes);
+    },
   );
+}
+
+/** @returns bytes of the body that will come; infinite where the request does not say. */
+function announced({ headers }: FastifyRequest): number {
+  if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers["content-length"] ?? 0) || 0;
 }
 
 /** UTF-8 is checked, because a replacement character would change the program silently. */
 function parseJson(bytes: Buffer): unknown {
-  let text: string;
+  const members = checkShape(bytes);
   let value: unknown;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    value = JSON.parse(text);
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw clientError("malformedJson", []);
   }
-  if (isObject(value) && countMembers(text) !== Object.keys(value).length) throw clientError("duplicateField", []);
+  if (isObject(value) && members !== Object.keys(value).length) throw clientError("duplicateField", []);
   return value;
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Members of the outermost object, those of the same name counted each. JSON.parse keeps the last of
- * them, another reader on the way the first: what one has checked, the other would run.
- * @param json valid JSON of an object.
- */
-function countMembers(json: string): number {
-  let members = 0;
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const character = json[at];
-    if (character === '"') at = endOfString(json, at);
-    else if (character === "{" || character === "[") depth++;
-    else if (character === "}" || character === "]") depth--;
-    else if (character === ":" && depth === 1) members++;
-  }
-  return members;
-}
-
-/** @returns where the string that begins at `start` has its closing quote. */
-function endOfString(json: string, start: number): number {
-  let at = start + 1;
-  while (json[at] !== '"') at += json[at] === "\\" ? 2 : 1;
-  return at;
 }

@@ -1,5 +1,6 @@
 import { type ClientError, clientError, type ErrorCode } from "../domain/error.ts";
 import { MAX_BODY_BYTES } from "./body.ts";
+import { MAX_DEPTH, MAX_VALUES } from "./json-shape.ts";
 
 const LATER = { headers: { "retry-after": "1" } };
 
@@ -8,6 +9,8 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   malformedJson: clientError("malformedJson", []),
   bodyNotObject: clientError("bodyNotObject", []),
   duplicateField: clientError("duplicateField", []),
+  tooNested: clientError("tooNested", [MAX_DEPTH]),
+  tooManyValues: clientError("tooManyValues", [MAX_VALUES]),
   fieldMissing: clientError("fieldMissing", ["code"]),
   fieldNotString: clientError("fieldNotString", ["code"]),
   notUnicode: clientError("notUnicode", ["code"]),
@@ -58,6 +61,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   headersTooLarge: clientError("headersTooLarge", []),
   internal: clientError("internal", []),
   queueFull: clientError("queueFull", [], LATER),
+  noRoom: clientError("noRoom", [], LATER),
   shuttingDown: clientError("shuttingDown", [], LATER),
   databaseAway: clientError("databaseAway", [], LATER),
   languagesUnproven: clientError("languagesUnproven", [], LATER),

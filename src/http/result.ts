@@ -1,16 +1,20 @@
 import type { FastifyInstance } from "fastify";
 import { clientError } from "../domain/error.ts";
-import { toRecord } from "../domain/record.ts";
+import { toLongRecord } from "../domain/record.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { LongAnswers } from "./long-answers.ts";
+import { ownerOf } from "./owner.ts";
 
 /** GET /api/result/{id}: the record as it stands; another account's id is as unknown as any. */
-export function resultRoute(server: FastifyInstance, { store }: Dependencies): void {
-  server.get<{ Params: { id: string } }>("/api/result/:id", async (request) => {
+export function resultRoute(server: FastifyInstance, { store }: Dependencies, answers: LongAnswers): void {
+  server.get<{ Params: { id: string } }>("/api/result/:id", async (request, reply) => {
     const id = request.params.id.toLowerCase();
-    const submission = await store.submissions.get(id, callerOf(request).accountId);
+    const owner = ownerOf(request);
+    const admit = answers.admitFor(owner, request, reply);
+    const submission = await store.submissions.get(id, callerOf(request).accountId, admit);
     if (!submission) throw clientError("submissionNotFound", []);
     request.submissionId = submission.id;
-    return toRecord(submission);
+    return answers.send(owner, reply, toLongRecord(submission));
   });
 }

@@ -10,13 +10,16 @@ import { dashboardRoutes } from "./dashboard/routes.ts";
 import { Guard } from "./dashboard/session.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { documentationRoutes } from "./documentation.ts";
+import type { DrainLimits } from "./drain.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
+import { LongAnswers } from "./long-answers.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
+import { Pace } from "./pace.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
@@ -45,8 +48,13 @@ export class HttpServer {
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
-  /** @param limits of the listener, where they are not the usual ones. */
-  constructor(dependencies: DashboardDependencies, transport: Transport, limits?: Partial<ListenerLimits>) {
+  /** @param limits of the listener, and `drain` of long answers, where they are not the usual ones. */
+  constructor(
+    dependencies: DashboardDependencies,
+    transport: Transport,
+    limits?: Partial<ListenerLimits>,
+    drain?: DrainLimits,
+  ) {
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
     this.#server = create(dependencies, meter, transport, trusts, limits);
@@ -57,7 +65,9 @@ export class HttpServer {
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     guard.decorate(this.#server);
-    readJsonOnly(this.#server);
+    const pace = new Pace();
+    const answers = new LongAnswers(pace, meter, drain);
+    readJsonOnly(this.#server, pace);
     sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
@@ -112,12 +122,12 @@ export class HttpServer {
         "request",
       );
     });
-    submitRoute(this.#server, dependencies, this.#waits.signal);
-    resultRoute(this.#server, dependencies);
+    submitRoute(this.#server, dependencies, answers, this.#waits.signal);
+    resultRoute(this.#server, dependencies, answers);
     languagesRoute(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
-    dashboardRoutes(this.#server, dependencies, guard, this.#waits.signal);
+    dashboardRoutes(this.#server, dependencies, guard, answers, this.#waits.signal);
   }
 
   /** @returns the port that it listens on. @throws when the address cannot be taken. */

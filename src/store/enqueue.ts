@@ -1,8 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "./engine.ts";
 import type { Enqueue, Enqueued } from "./port.ts";
-import { readSubmissions } from "./read.ts";
-import { SUBMISSION_COLUMNS } from "./rows.ts";
+import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -77,9 +76,7 @@ async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<En
     .executeTakeFirst();
   if (!row) return undefined;
   if (row.request_hash !== idempotency.requestHash) return { kind: "conflict" };
-  const [existing] = await readSubmissions(trx, [{ id: row.id, accountId: submission.accountId }]);
-  if (!existing) return undefined;
-  return { kind: "duplicate", submission: existing, queueDepth: await countPending(trx) };
+  return { kind: "duplicate", submission: toSubmission(row, null), queueDepth: await countPending(trx) };
 }
 
 /** @returns the place in the order of arrival by id, without those whose idempotency key was there. */

@@ -1,5 +1,5 @@
 import type { Program, Status, Submission } from "../domain/submission.ts";
-import type { Lease } from "./port.ts";
+import type { Admit, Lease } from "./port.ts";
 
 /** The part of the port (port.ts) that people look through. */
 
@@ -111,9 +111,14 @@ export interface RecordStore {
    */
   search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }>;
 
-  /** Whoever's it is. */
+  /**
+   * @param accountIds null: of any account. @param admit asked before a large output is read.
+   * @returns undefined for an unknown id and for another account's submission alike.
+   */
   read(
     id: string,
+    accountIds: readonly string[] | null,
+    admit?: Admit,
   ): Promise<
     { readonly found: FoundSubmission; readonly submission: Submission; readonly program: Program } | undefined
   >;

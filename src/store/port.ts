@@ -116,7 +116,7 @@ export interface Enqueue {
 export type Enqueued =
   /** `queueDepth`: pending submissions, this one included. */
   | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
-  /** The idempotency key is known with the same request: the submission as it stands now. */
+  /** The idempotency key is known with the same request: the submission as it stands now, without its outcome. */
   | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
   /** The idempotency key is known with another request. */
   | { readonly kind: "conflict" }
@@ -131,6 +131,9 @@ export interface Swept {
   /** Ended as `error`: out of attempts, or not repeatable. */
   readonly failed: readonly string[];
 }
+
+/** Resolves when the reader may hold that many bytes of output; its error is the reader's answer. */
+export type Admit = (bytes: number) => Promise<void>;
 
 export interface SubmissionStore {
   enqueue(request: Enqueue): Promise<Enqueued>;
@@ -183,14 +186,18 @@ export interface SubmissionStore {
   /** The same with all that runs, for who knows that no holder lives. */
   sweepAll(): Promise<Swept>;
 
-  /** @returns undefined for an unknown id and for another account's submission alike. */
-  get(id: string, accountId: string): Promise<Submission | undefined>;
+  /**
+   * @param admit asked before a large output is read.
+   * @returns undefined for an unknown id and for another account's submission alike.
+   */
+  get(id: string, accountId: string, admit?: Admit): Promise<Submission | undefined>;
 
   /**
    * Resolves with the submission once it is terminal, woken by `finish`, without polling;
    * or with it as it stands when `signal` aborts or the store closes.
+   * @param admit asked before a large output is read.
    */
-  whenTerminal(id: string, accountId: string, signal: AbortSignal): Promise<Submission | undefined>;
+  whenTerminal(id: string, accountId: string, signal: AbortSignal, admit?: Admit): Promise<Submission | undefined>;
 
   /** @returns pending submissions of all keys. */
   depth(): Promise<number>;

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Engine } from "./engine.ts";
 import type { FoundSubmission, RecordStore, Search } from "./observe-port.ts";
-import { readSubmissions } from "./read.ts";
+import { complete, readHeads } from "./read.ts";
 import type { Schema, SubmissionRow } from "./schema.ts";
 
 /** Submissions of an account that one search looks at: bounds how long SQLite keeps everybody waiting. */
@@ -18,10 +18,11 @@ export function recordStore({ db }: Engine): RecordStore {
       return { found: await named(db, rows), next };
     },
 
-    async read(id) {
+    async read(id, accountIds, admit) {
       const row = await db.selectFrom("submissions").select(COLUMNS).where("id", "=", id).executeTakeFirst();
-      if (!row) return undefined;
-      const [submission] = await readSubmissions(db, [{ id, accountId: row.account_id }]);
+      if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
+      const [head] = await readHeads(db, [{ id, accountId: row.account_id }]);
+      const submission = head && (await complete(head, admit));
       const [found] = await named(db, [row]);
       const program = await db
         .selectFrom("programs")

@@ -5,7 +5,7 @@ import { countPending, enqueue } from "./enqueue.ts";
 import { Gathered } from "./gathered.ts";
 import { type Finish, finish, readRunning, release, renew, repeat, sweep } from "./lease.ts";
 import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
-import { readSubmissions, type Wanted } from "./read.ts";
+import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
 import { Waits } from "./waits.ts";
 import type { Wakeups, Word } from "./wakeups.ts";
@@ -40,7 +40,7 @@ export function submissionStore(
     });
     return swept;
   };
-  const reads = new Gathered((wanted: readonly Wanted[]) => readSubmissions(db, wanted));
+  const reads = new Gathered((wanted: readonly Wanted[]) => readHeads(db, wanted));
   const enqueues = new Gathered((requests: readonly Enqueue[]) =>
     transactions.run((trx) => enqueue(trx, engine.abilities, requests), {
       // Whoever asks again may do so because the answer was lost, and the word with it.
@@ -106,10 +106,14 @@ export function submissionStore(
       return await take(await readRunning(db));
     },
 
-    get: (id, accountId) => reads.add({ id, accountId }),
+    async get(id, accountId, admit) {
+      const head = await reads.add({ id, accountId });
+      return head && (await complete(head, admit));
+    },
 
-    whenTerminal(id, accountId, signal) {
-      return waits.until(id, () => reads.add({ id, accountId }), signal);
+    async whenTerminal(id, accountId, signal, admit) {
+      const head = await waits.until(id, () => reads.add({ id, accountId }), signal);
+      return head && (await complete(head, admit));
     },
 
     depth() {

@@ -1,8 +1,9 @@
-import { isTerminal, type Submission } from "../domain/submission.ts";
+import { isTerminal } from "../domain/submission.ts";
 import { StoreUnavailable } from "./errors.ts";
+import type { Head } from "./read.ts";
 import type { Wakeups } from "./wakeups.ts";
 
-type Seen = Submission | undefined;
+type Seen = Head | undefined;
 
 /** Those who wait for the end of a submission. They look when they are woken, and never by the clock. */
 export class Waits {
@@ -40,7 +41,7 @@ export class Waits {
     try {
       for (;;) {
         const seen = await lookThrough(read, signal);
-        if (seen !== AWAY && (signal.aborted || !seen || isTerminal(seen.status))) return seen;
+        if (seen !== AWAY && (signal.aborted || !seen || isTerminal(seen.submission.status))) return seen;
         await woken.promise;
         woken = Promise.withResolvers<void>();
       }

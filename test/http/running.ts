@@ -15,6 +15,7 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
 import type { ProviderSettings } from "../../src/http/dashboard/provider.ts";
+import type { DrainLimits } from "../../src/http/drain.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
@@ -78,6 +79,8 @@ export interface Options {
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits>;
+  /** How slowly a long answer may be read. */
+  readonly drain?: DrainLimits;
   /** The engine of the database; SQLite unless told otherwise. */
   readonly open?: OpenTemporary;
   /** Receivers of webhooks that may be sent to, and whose authority is trusted. */
@@ -132,6 +135,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     },
     options.transport ?? { kind: "https", certPath, keyPath },
     options.limits,
+    options.drain,
   );
   const { socketPath } = options;
   const port = await server.listen(socketPath ? { path: socketPath } : { host: "127.0.0.1", port: 0 });

@@ -110,7 +110,7 @@ async function look(
   await store.history.shrink({ hoursBeforeMs: clock.nowMs - 60_000, forgetBeforeMs: 0 });
   await store.history.read({ fromMs: clock.nowMs - 60_000, bucketMs: 60_000, accountIds: [accountId] });
   await store.backlog([accountId]);
-  assert.ok(await store.records.read(id));
+  assert.ok(await store.records.read(id, null));
   for (const accountIds of [null, [accountId]]) {
     const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };
     const filters = [{ keyId, verdict: "AC" }, times, { id }];

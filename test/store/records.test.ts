@@ -133,11 +133,11 @@ onEachEngine((temporaryStore) => {
     const enqueued = await enqueue(store, key, { code: "é", stdin: "in" });
     assert.ok(enqueued.kind === "enqueued");
     const { id } = enqueued.submission;
-    const read = await store.records.read(id);
+    const read = await store.records.read(id, null);
     assert.deepEqual(
       [read?.submission, read?.program.code.toString(), read?.program.stdin.toString(), read?.found.key],
       [enqueued.submission, "é", "in", { id: "key", name: "key" }],
     );
-    assert.equal(await store.records.read("nobody's"), undefined);
+    assert.equal(await store.records.read("nobody's", null), undefined);
   });
 });

@@ -1,5 +1,5 @@
 import { type Cause, type Course, LIMIT_CAUSES, type LimitCause } from "../outcome.ts";
-import type { SubmissionRecord } from "../record.ts";
+import type { RecordWithoutOutput } from "../record.ts";
 import { meaningOf, signalText } from "./signals.ts";
 import { bytesText, countText, secondsText } from "./units.ts";
 
@@ -13,14 +13,14 @@ export interface Explanation {
 
 /** What the words are made of. */
 interface Facts {
-  readonly record: SubmissionRecord;
+  readonly record: RecordWithoutOutput;
   readonly course: Course | undefined;
   /** Of the step that ended it; undefined where no evidence came back. */
-  readonly group: NonNullable<SubmissionRecord["evidence"]>["limits"]["cgroup"] | undefined;
+  readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
 /** @returns null until it has ended. */
-export function explain(record: SubmissionRecord, course?: Course): Explanation | null {
+export function explain(record: RecordWithoutOutput, course?: Course): Explanation | null {
   const cause = record.result.cause as Cause | null;
   if (cause === null) return null;
   const facts: Facts = { record, course, group: record.evidence?.limits.cgroup };

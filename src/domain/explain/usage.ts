@@ -1,5 +1,5 @@
 import type { Course } from "../outcome.ts";
-import type { SubmissionRecord } from "../record.ts";
+import type { RecordWithoutOutput } from "../record.ts";
 
 /** What the program used of what it may. */
 export interface Usage {
@@ -20,7 +20,7 @@ const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
 };
 
 /** Of the execute step; empty where there was none. What is not known of an old record is absent. */
-export function usage({ result, metrics, evidence }: SubmissionRecord, course?: Course): Usage[] {
+export function usage({ result, metrics, evidence }: RecordWithoutOutput, course?: Course): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;
   const execute = course?.execute;

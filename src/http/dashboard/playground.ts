@@ -3,6 +3,7 @@ import { z } from "zod";
 import { playgroundCaller } from "../../admin/playground.ts";
 import { clientError } from "../../domain/error.ts";
 import { accept } from "../accept.ts";
+import type { LongAnswers } from "../long-answers.ts";
 import { toSubmitRequest } from "../request.ts";
 import type { Accepted } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
@@ -15,7 +16,7 @@ import { readOwn, SUBMISSIONS } from "./submissions.ts";
 const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
 /** Running something by hand: a program of the editor, or one that ran before. */
-export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies): void {
+export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   const config = { session: "member", bytes: ["code", "stdin"] } as const;
 
   server.post(SUBMISSIONS, { config }, async (request, reply): Promise<Accepted> => {
@@ -26,7 +27,7 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
   });
 
   server.post(`${SUBMISSIONS}/:id/again`, { config }, async (request, reply): Promise<Accepted> => {
-    const { found, program } = await readOwn(d.store, request);
+    const { found, program } = await readOwn(d.store, answers, request, reply);
     const { language, profile, account } = found;
     const [code, stdin] = [program.code.toString("utf8"), program.stdin.toString("utf8")];
     reply.code(202);

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import type { LongAnswers } from "../long-answers.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
 import { deliveryRoutes } from "./deliveries.ts";
@@ -30,6 +31,7 @@ export function dashboardRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
   guard: Guard,
+  answers: LongAnswers,
   ended: AbortSignal,
 ): void {
   const { store, log } = d;
@@ -42,9 +44,9 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
-  submissionRoutes(server, d);
-  playgroundRoutes(server, d);
-  liveRoute(server, d, ended);
+  submissionRoutes(server, d, answers);
+  playgroundRoutes(server, d, answers);
+  liveRoute(server, d, answers, ended);
   healthRoutes(server, d);
   projectRoutes(server, d);
   keyRoutes(server, d);

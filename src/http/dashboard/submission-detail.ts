@@ -3,7 +3,8 @@ import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { timeline } from "../../domain/explain/timeline.ts";
 import { usage } from "../../domain/explain/usage.ts";
-import { toRecord } from "../../domain/record.ts";
+import { LongText } from "../../domain/json-pieces.ts";
+import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import type { FoundSubmission, RecordStore } from "../../store/observe-port.ts";
 import type { Store } from "../../store/port.ts";
 import type { SubmissionDetail, SubmissionRow } from "./answers.ts";
@@ -14,16 +15,23 @@ type Read = NonNullable<Awaited<ReturnType<RecordStore["read"]>>>;
 /** A project has few endpoints; more than this are replays. */
 const MAX_DELIVERIES = 50;
 
+/** A SubmissionDetail whose long texts are decoded while they are written. */
+export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "stdin"> {
+  readonly record: LongRecord;
+  readonly code: LongText;
+  readonly stdin: LongText;
+}
+
 /** Everything that there is to see of a submission. */
-export async function detailOf(store: Store, { found, submission, program }: Read): Promise<SubmissionDetail> {
-  const record = toRecord(submission);
+export async function detailOf(store: Store, { found, submission, program }: Read): Promise<LongDetail> {
+  const record = toLongRecord(submission);
   const course = submission.outcome?.course;
   const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
   return {
     row: toRow(found),
     record,
-    code: program.code.toString("utf8"),
-    stdin: program.stdin.toString("utf8"),
+    code: new LongText(program.code),
+    stdin: new LongText(program.stdin),
     attempts: submission.attempts,
     explanation: explain(record, course),
     timeline: timeline(submission, Date.now()),

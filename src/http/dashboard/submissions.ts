@@ -1,10 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
-import { type SubmissionRecord, toRecord } from "../../domain/record.ts";
+import { toLongRecord } from "../../domain/record.ts";
+import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { Store } from "../../store/port.ts";
-import type { SubmissionDetail, Submissions } from "./answers.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import type { Submissions } from "./answers.ts";
 import { queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
@@ -31,7 +34,11 @@ const search = z.strictObject({
 });
 
 /** Looking for submissions, and at one of them. */
-export function submissionRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+export function submissionRoutes(
+  server: FastifyInstance,
+  { store }: DashboardDependencies,
+  answers: LongAnswers,
+): void {
   const config = { session: "member" } as const;
 
   server.get(SUBMISSIONS, { config }, async (request): Promise<Submissions> => {
@@ -48,14 +55,15 @@ export function submissionRoutes(server: FastifyInstance, { store }: DashboardDe
     return { submissions: found.map(toRow), next: next === null ? null : String(next) };
   });
 
-  server.get(`${SUBMISSIONS}/:id`, { config }, async (request): Promise<SubmissionDetail> => {
-    return await detailOf(store, await readOwn(store, request));
+  server.get(`${SUBMISSIONS}/:id`, { config }, async (request, reply) => {
+    const detail = await detailOf(store, await readOwn(store, answers, request, reply));
+    return answers.send(ownerOf(request), reply, detail);
   });
 
-  server.get(`${SUBMISSIONS}/:id/record`, { config }, async (request, reply): Promise<SubmissionRecord> => {
-    const { submission } = await readOwn(store, request);
+  server.get(`${SUBMISSIONS}/:id/record`, { config }, async (request, reply) => {
+    const { submission } = await readOwn(store, answers, request, reply);
     reply.header("content-disposition", `attachment; filename="${submission.id}.json"`);
-    return toRecord(submission);
+    return answers.send(ownerOf(request), reply, toLongRecord(submission));
   });
 }
 
@@ -71,10 +79,12 @@ export function accountsOf(request: FastifyRequest, account: string | undefined)
 }
 
 /** The submission that the path names. @throws ClientError notThere, also when it is another account's. */
-export async function readOwn(store: Store, request: FastifyRequest) {
+export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
   const { id } = request.params as { id: string };
-  const read = await store.records.read(id.toLowerCase());
-  if (!read || !maySee(personOf(request), read.found.account.id)) throw clientError("notThere", []);
+  const admit = answers.admitFor(ownerOf(request), request, reply);
+  await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
+  const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
+  if (!read) throw clientError("notThere", []);
   request.submissionId = read.submission.id;
   return read;
 }

@@ -27,7 +27,7 @@ onEachEngine((open) => {
       replies.map(({ status }) => status),
       [202, 202, 202],
     );
-    const { submission, program, found } = (await store.records.read(replies[0]?.json.id)) ?? assert.fail();
+    const { submission, program, found } = (await store.records.read(replies[0]?.json.id, null)) ?? assert.fail();
     assert.deepEqual(
       [
         submission.language,
@@ -64,7 +64,7 @@ onEachEngine((open) => {
     const { status, json } = await bob.ask({ method: "POST", path: `${SUBMISSIONS}/${mine}/again` });
     assert.equal(status, 202);
     assert.notEqual(json.id, mine);
-    const again = (await store.records.read(json.id)) ?? assert.fail();
+    const again = (await store.records.read(json.id, null)) ?? assert.fail();
     assert.deepEqual(
       [
         again.submission.language,

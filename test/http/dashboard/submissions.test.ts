@@ -48,7 +48,7 @@ onEachEngine((open) => {
     const rest = { account: row.account, project: row.project.name, verdict: row.verdict, language: row.language };
     assert.deepEqual(rest, { account: { id: club, name: "club" }, project: "shop", verdict: "AC", language: "python" });
     assert.deepEqual(await find(ada, `?key=${row.key.id}&project=${row.project.id}`), [young, mine]);
-    const other = (await store.records.read(theirs))?.found.account.id;
+    const other = (await store.records.read(theirs, null))?.found.account.id;
     const refused = await bob.ask({ path: `${SUBMISSIONS}?account=${other}` });
     assert.deepEqual([refused.status, refused.json], [404, NOT_THERE]);
     for (const query of ["verdict=WA", "limit=0", "limit=201", "before=x", "since=today", "wath=1", "verdict="]) {

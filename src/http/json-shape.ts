@@ -1,0 +1,54 @@
+import { clientError } from "../domain/error.ts";
+
+/** No valid body is nested deeper or has more values; JSON.parse takes 0.5 s for 2 MiB of `[`, and 0.3 s for 100,000 members. */
+export const MAX_DEPTH = 8;
+export const MAX_VALUES = 256;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Looks through JSON before it is parsed: 1.5 ms for 2 MiB.
+ * @param bytes UTF-8, JSON or not.
+ * @returns the members of the outermost object, equal names counted each: JSON.parse keeps the last of them, another reader
+ * the first, so that one would check what the other does not run.
+ * @throws ClientError malformedJson, tooNested or tooManyValues.
+ */
+export function checkShape(bytes: Buffer): number {
+  let members = 0;
+  let values = 1;
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        break;
+      case 0x5b: // [
+      case 0x7b: // {
+        values++;
+        if (++depth > MAX_DEPTH) throw clientError("tooNested", [MAX_DEPTH]);
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+      case 0x2c: // ,
+        if (++values > MAX_VALUES) throw clientError("tooManyValues", [MAX_VALUES]);
+        break;
+      case 0x3a: // :
+        if (depth === 1) members++;
+        break;
+      default:
+    }
+  }
+  return members;
+}
+
+/** @returns where the string that begins at `start` has its closing quote. */
+function endOfString(bytes: Buffer, start: number): number {
+  for (let at = start + 1; at < bytes.length; at++) {
+    if (bytes[at] === BACKSLASH) at++;
+    else if (bytes[at] === QUOTE) return at;
+  }
+  throw clientError("malformedJson", []);
+}

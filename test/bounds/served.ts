@@ -1,0 +1,100 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { TestContext } from "node:test";
+import { newToken } from "../../src/domain/session.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { runPending, startHttp } from "../http/running.ts";
+import { addPerson } from "../store/members.ts";
+import { temporaryPostgres, temporaryStore } from "../store/temporary.ts";
+import { report } from "../verdict/reports.ts";
+
+/** The process of service.ts: ends when its parent lets go of it. */
+const over: (() => unknown)[] = [];
+const t = { after: (work: () => unknown) => void over.push(work) } as unknown as TestContext;
+
+const MIB = 1_048_576;
+
+/** The output that is the longest as JSON, and the one that is the slowest to decode. */
+const OUTPUTS = [Buffer.alloc(MIB, 1), randomBytes(MIB)];
+
+const running = await startHttp(t, {
+  open: process.argv[2] === "postgres" ? temporaryPostgres : temporaryStore,
+  holdMs: 5_000,
+});
+const { store, ask, key, port, caPath } = running;
+
+const attackerKey = await key({ account: "attacker" });
+const ids: string[] = [];
+for (const output of OUTPUTS) {
+  ids.push(await ended(attackerKey, output));
+}
+const honestKey = await key({ account: "honest" });
+const id = await ended(honestKey, Buffer.from("1\n"));
+const accounts = await store.accounts.list();
+const attackerId = accounts.find(({ name }) => name === "attacker")?.id ?? "";
+const person = await addPerson(store, "member@example.com", [attackerId]);
+const { token, hash } = newToken();
+await store.sessions.begin(hash, person);
+
+process.send?.({
+  port,
+  ca: readFileSync(caPath, "utf8"),
+  attacker: { key: attackerKey, ids, cookie: `__Host-assay=${token}` },
+  honest: { key: honestKey, id },
+});
+
+async function ended(by: string, output: Buffer): Promise<string> {
+  const body = { language: "python", code: "x" };
+  // A replay of it is asked for under this key.
+  const headers = output.length < MIB ? {} : { "idempotency-key": `00000000-0000-4000-8000-00000000000${ids.length}` };
+  const { json } = await ask({ method: "POST", path: "/api/submit", key: by, body, headers });
+  await runPending(store, () => conclude({ execute: report({ stdout: output, stderr: output }) }));
+  return json.id;
+}
+
+/** A turn of the loop that only looks takes a few microseconds. */
+const IDLE_US = 20;
+
+/** CPU time of the thread, so that a busy machine, on which the process has to wait, is not taken for a busy loop. */
+let spent: number[] | null = null;
+let last = process.threadCpuUsage();
+const look = () => {
+  if (!spent) return;
+  const now = process.threadCpuUsage(last);
+  const us = now.user + now.system;
+  if (us >= IDLE_US) {
+    spent.push(us);
+    last = process.threadCpuUsage();
+  }
+  setImmediate(look);
+};
+
+process.on("message", () => {
+  if (!spent) {
+    spent = [];
+    last = process.threadCpuUsage();
+    look();
+    return;
+  }
+  const sorted = spent.sort((a, b) => a - b);
+  spent = null;
+  process.send?.({
+    turns: sorted.length,
+    p999Ms: (sorted[Math.floor(sorted.length * 0.999)] ?? 0) / 1000,
+    mostMs: (sorted.at(-1) ?? 0) / 1000,
+  });
+});
+
+// Runs that are asked for with wait=true end with the longest output.
+const [longest] = OUTPUTS as [Buffer, Buffer];
+let work: Promise<unknown> = Promise.resolve();
+const working = setInterval(() => {
+  work = runPending(store, () => conclude({ execute: report({ stdout: longest, stderr: longest }) }));
+}, 200);
+
+process.on("disconnect", async () => {
+  clearInterval(working);
+  await work;
+  for (const work of over.reverse()) await work();
+  process.exit(0);
+});

@@ -1,0 +1,63 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { TestContext } from "node:test";
+
+/** Turns of a process's event loop, by the CPU time that its thread spent in each. */
+export interface Turns {
+  readonly turns: number;
+  readonly p999Ms: number;
+  readonly mostMs: number;
+}
+
+/** The real server in a process of its own, over HTTPS on loopback, with records of two accounts. */
+export interface BoundedService {
+  readonly port: number;
+  readonly ca: string;
+  /** Of the account that attacks: a key, ids of records with 2 MiB of output, and the cookie of one of its members. */
+  readonly attacker: { readonly key: string; readonly ids: readonly string[]; readonly cookie: string };
+  /** Of another account: a key and the id of a small record. */
+  readonly honest: { readonly key: string; readonly id: string };
+  /** Watches the event loop while the work is done. */
+  readonly during: (work: () => Promise<unknown>) => Promise<Turns>;
+  /** The most memory that the process has had, in bytes. */
+  readonly peakMemoryBytes: () => number;
+}
+
+/** @param engine of the database. */
+export async function boundedService(t: TestContext, engine: "sqlite" | "postgres"): Promise<BoundedService> {
+  const child = fork(new URL("served.ts", import.meta.url), [engine], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  t.after(async () => {
+    if (child.connected) child.disconnect();
+    if (child.exitCode === null) await once(child, "exit");
+  });
+  const begun = await message<Pick<BoundedService, "port" | "ca" | "attacker" | "honest">>(child);
+  return {
+    ...begun,
+    during: async (work) => {
+      child.send("begin");
+      await work();
+      child.send("end");
+      return await message<Turns>(child);
+    },
+    peakMemoryBytes: () => {
+      const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+      return Number(kib) * 1024;
+    },
+  };
+}
+
+async function message<T>(child: ChildProcess): Promise<T> {
+  const over = new AbortController();
+  try {
+    const [said] = await Promise.race([
+      once(child, "message", { signal: over.signal }),
+      once(child, "exit", { signal: over.signal }).then(() => Promise.reject(new Error("the service ended"))),
+    ]);
+    return said as T;
+  } finally {
+    over.abort();
+  }
+}

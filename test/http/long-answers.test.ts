@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { jsonPieces, LongText } from "../../src/domain/json-pieces.ts";
+import { toRecord } from "../../src/domain/record.ts";
+import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../src/http/json-shape.ts";
+import { Pace } from "../../src/http/pace.ts";
+import { Room } from "../../src/http/room.ts";
+import { conclude } from "../../src/verdict/conclude.ts";
+import { report } from "../verdict/reports.ts";
+import { Raw } from "./raw.ts";
+import { runPending, startHttp } from "./running.ts";
+
+const LIMIT = { timeout: 60_000 };
+const never = new AbortController().signal;
+
+test("JSON in pieces is the JSON of the whole, whatever a program wrote", () => {
+  const outputs = ["", "plain", "é€𝄞".repeat(9_000), '\u0001\u2028"\\', `${"x".repeat(8_191)}𝄞`].map((s) =>
+    Buffer.from(s),
+  );
+  for (const bytes of [...outputs, randomBytes(50_000), Buffer.from([0xef, 0xbb, 0xbf, 0x41, 0xf0, 0x9d])]) {
+    for (const cut of [false, true]) {
+      const whole = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
+      const value = { a: [1, new LongText(bytes, cut), null], b: undefined, c: { d: new LongText(bytes, cut) } };
+      const pieces = [...jsonPieces(value)];
+      assert.equal(pieces.join(""), JSON.stringify({ a: [1, whole, null], c: { d: whole } }));
+      assert.ok(pieces.every((piece) => piece.length <= 7 * 8_192));
+    }
+  }
+});
+
+test("a long record is sent as the record that it is", LIMIT, async (t) => {
+  const { submit, store, ask } = await startHttp(t);
+  const { id } = (await submit()).json;
+  const [stdout, stderr] = [randomBytes(300_000), Buffer.alloc(300_000, 1)];
+  await runPending(store, () => conclude({ execute: report({ stdout, stderr }) }));
+  const { status, text, headers } = await ask({ path: `/api/result/${id}` });
+  assert.equal(status, 200);
+  assert.equal(headers["content-type"], "application/json; charset=utf-8");
+  const accountId = (await store.accounts.list())[0]?.id ?? "";
+  const submission = (await store.submissions.get(id, accountId)) ?? assert.fail();
+  assert.equal(text, JSON.stringify(toRecord(submission)));
+});
+
+test("a client that reads a long answer too slowly is ended, and what it held is free again", LIMIT, async (t) => {
+  const drain = { windowMs: 500, leastBytes: 500_000 };
+  const { submit, store, key, port, caPath, times } = await startHttp(t, { drain });
+  const { id } = (await submit()).json;
+  const output = Buffer.alloc(1_048_576, 1);
+  await runPending(store, () => conclude({ execute: report({ stdout: output, stderr: output }) }));
+  const raw = Raw.secure(port, caPath);
+  raw.write(
+    `GET /api/result/${id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${await key({ account: "key 0" })}\r\n\r\n`,
+  );
+  await once(raw.socket, "data");
+  raw.socket.pause();
+  while (times("connectionsRefused reading") === 0) await sleep(50);
+  raw.socket.resume();
+  assert.ok((await raw.ended).length < 12_000_000);
+});
+
+test("an owner of room leaves as much as it has, and who waits gets it as soon as it fits", async () => {
+  const room = new Room(100, 50);
+  const first = (await room.take("a", 50, never)) ?? assert.fail();
+  assert.equal(await room.take("a", 1, never), undefined);
+  const other = (await room.take("b", 25, never)) ?? assert.fail();
+  assert.equal(await room.take("b", 1, never), undefined);
+  const waiting = room.take("c", 40, never);
+  first();
+  first();
+  const last = (await waiting) ?? assert.fail();
+  assert.equal(room.takenBytes, 65);
+  const gone = new AbortController();
+  const forgotten = room.take("c", 100, gone.signal);
+  gone.abort();
+  assert.equal(await forgotten, undefined);
+  for (const give of [other, last]) give();
+  assert.equal(room.takenBytes, 0);
+});
+
+test("owners take turns, each with one piece of work in one turn of the event loop", async () => {
+  const pace = new Pace();
+  const order: string[] = [];
+  let turn = 0;
+  const count = () => {
+    turn++;
+    if (order.length < 6) setImmediate(count);
+  };
+  setImmediate(count);
+  const work = ["a", "a", "a", "a", "b", "b"].map((owner) =>
+    pace.turn(owner).then(() => order.push(`${owner}${turn}`)),
+  );
+  await Promise.all(work);
+  assert.deepEqual(order.map((one) => one[0]).join(""), "ababaa");
+  assert.equal(new Set(order.map((one) => one.slice(1))).size, 6);
+});
+
+test("JSON is measured before it is parsed", () => {
+  const refused = (text: string, error: RegExp) => assert.throws(() => checkShape(Buffer.from(text)), error);
+  assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 2);
+  assert.equal(checkShape(Buffer.from(`${"[".repeat(MAX_DEPTH)}${"]".repeat(MAX_DEPTH)}`)), 0);
+  refused("[".repeat(MAX_DEPTH + 1), /nested more than 8 levels/);
+  refused(`[${"0,".repeat(MAX_VALUES)}0]`, /more than 256 values/);
+  refused('{"a":"', /not valid JSON/);
+  refused('{"a":"\\', /not valid JSON/);
+});
