@@ -1,4 +1,5 @@
 import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
+import type { Call } from "./operations.ts";
 import type { Schema } from "./schema.ts";
 import type { Word } from "./wakeups.ts";
 
@@ -22,6 +23,11 @@ export interface Abilities {
    * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
    */
   readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
+  /**
+   * Performs operations in one transaction where the connection is, each all or nothing; null: they are run as any other work.
+   * @returns how each ended, in order, once the transaction is committed.
+   */
+  readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;
   /** Reads everything as it is at one moment, for as long as that takes, and keeps nobody from writing. */
   readonly snapshot: <T>(work: (db: Kysely<Schema>) => Promise<T>) => Promise<T>;
   /** Lets the statements of this transaction take as long as they need. */

@@ -64,6 +64,7 @@ export async function openPostgres(url: string): Promise<Engine> {
     db,
     abilities: {
       oneWriter: false,
+      performAll: null,
       unflushed: (work) =>
         db
           .transaction()

@@ -43,7 +43,7 @@ export function quotaStore(transactions: Transactions, now: () => number): Quota
   };
 }
 
-interface Take {
+export interface Take {
   readonly keyId: string;
   readonly limit: number;
 }
@@ -59,13 +59,25 @@ interface Newest {
 async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<number[]> {
   const answers = new Map<Take, number>();
   for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
-    const some = await transactions.runUnflushed((trx) => takeSome(trx, left, now()));
-    for (const [one, answer] of some) answers.set(one, answer);
+    const some = await transactions.callUnflushed("takeQuota", { takes: left, nowMs: now() });
+    for (const [at, one] of left.entries()) {
+      const answer = some[at];
+      if (answer !== undefined) answers.set(one, answer);
+    }
   }
   return all.map((one) => answers.get(one) ?? 0);
 }
 
-/** @returns the answers that there are. Who has none looks again: the clock stepped back, or another process was first. */
+/** @returns in order, the answers that there are. The others are to be asked for again: the clock stepped back, or another process was first. */
+export async function takeQuota(
+  trx: Transaction<Schema>,
+  all: readonly Take[],
+  nowMs: number,
+): Promise<(number | undefined)[]> {
+  const answers = await takeSome(trx, all, nowMs);
+  return all.map((one) => answers.get(one));
+}
+
 async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: number): Promise<Map<Take, number>> {
   const byKey = Map.groupBy(all, ({ keyId }) => keyId);
   const newest: Newest[] = [];

@@ -1,9 +1,8 @@
 import { Silence } from "../domain/silence.ts";
-import { claim } from "./claim.ts";
 import type { Engine } from "./engine.ts";
-import { countPending, enqueue } from "./enqueue.ts";
+import { countPending } from "./enqueue.ts";
 import { Gathered } from "./gathered.ts";
-import { type Finish, finish, readRunning, release, renew, repeat, sweep } from "./lease.ts";
+import { type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
 import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
@@ -42,31 +41,34 @@ export function submissionStore(
   };
   const reads = new Gathered((wanted: readonly Wanted[]) => readHeads(db, wanted));
   const enqueues = new Gathered((requests: readonly Enqueue[]) =>
-    transactions.run((trx) => enqueue(trx, engine.abilities, requests), {
+    transactions.call("enqueue", requests, {
       // Whoever asks again may do so because the answer was lost, and the word with it.
       words: (results) =>
         results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
     }),
   );
   const finishes = new Gathered(async (group: readonly Finish[]) => {
-    const results = await transactions.run((trx) => finish(trx, group, now()), {
-      words: (finished) => {
-        const over = group.filter((_, at) => finished[at]).map(({ lease }) => ended(lease.submissionId));
-        if (over.length === 0) return [];
-        return [...over, WORK, ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : [])];
+    const results = await transactions.call(
+      "finish",
+      { group, nowMs: now() },
+      {
+        words: (finished) => {
+          const over = group.filter((_, at) => finished[at]).map(({ lease }) => ended(lease.submissionId));
+          if (over.length === 0) return [];
+          return [...over, WORK, ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : [])];
+        },
       },
-    });
+    );
     return results.map((finished) => finished !== undefined);
   });
   const store: SubmissionStore = {
     enqueue: (request) => enqueues.add(request),
 
     claim(workerId, leaseMs, max = 1) {
-      return transactions.run(
-        (trx) => {
-          const nowMs = now();
-          return claim(trx, engine.abilities, { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max });
-        },
+      const nowMs = now();
+      return transactions.call(
+        "claim",
+        { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max },
         {
           words: (claims) =>
             claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),
@@ -75,7 +77,7 @@ export function submissionStore(
     },
 
     renew(lease, leaseMs) {
-      return transactions.run((trx) => renew(trx, lease, now() + leaseMs));
+      return transactions.call("renew", { lease, leaseUntilMs: now() + leaseMs });
     },
 
     finish: (lease, outcome) => finishes.add({ lease, outcome }),

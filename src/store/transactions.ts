@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import type { Engine } from "./engine.ts";
+import { type Asked, type Call, type Operation, perform, type Result } from "./operations.ts";
+import { runPieces } from "./pieces.ts";
 import type { Schema } from "./schema.ts";
 import type { Wakeups, Word } from "./wakeups.ts";
 
@@ -13,7 +15,10 @@ interface Options<T> {
 
 interface Waiting {
   readonly flushed: boolean;
-  readonly run: (trx: Transaction<Schema>) => Promise<() => void>;
+  readonly run: Work<unknown>;
+  /** The same as `run`, where it can be done in the engine's own thread. */
+  readonly call: Call | null;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -42,17 +47,38 @@ export class Transactions {
 
   /** @param work may be run more than once, so it changes nothing but the database. */
   run<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
-    return this.#run(work, true, words);
+    return this.#run(work, null, true, words);
+  }
+
+  /** @param asked is sent to another thread where the engine has one: plain data, which does not change meanwhile. */
+  call<O extends Operation>(operation: O, asked: Asked<O>, options: Options<Result<O>> = {}): Promise<Result<O>> {
+    return this.#call(operation, asked, true, options);
+  }
+
+  /** As `call`, for what a power cut may forget. */
+  callUnflushed<O extends Operation>(operation: O, asked: Asked<O>): Promise<Result<O>> {
+    return this.#call(operation, asked, false, {});
   }
 
   /** For what a power cut may forget: it survives the end of the process, and nobody waits for the disk. */
   runUnflushed<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
-    return this.#run(work, false, words);
+    return this.#run(work, null, false, words);
   }
 
-  async #run<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly Word[]): Promise<T> {
+  #call<O extends Operation>(
+    operation: O,
+    asked: Asked<O>,
+    flushed: boolean,
+    { words = () => [] }: Options<Result<O>>,
+  ): Promise<Result<O>> {
+    const call = { operation, asked };
+    const work = (trx: Transaction<Schema>) => perform(trx, this.#engine.abilities, call) as Promise<Result<O>>;
+    return this.#run(work, call, flushed, words);
+  }
+
+  async #run<T>(work: Work<T>, call: Call | null, flushed: boolean, words: (value: T) => readonly Word[]): Promise<T> {
     const value = this.#engine.abilities.oneWriter
-      ? await this.#inGroup(work, flushed)
+      ? await this.#inGroup(work, call, flushed)
       : await this.#alone(work, flushed, words);
     for (const word of words(value)) this.#wakeups.say(word);
     return value;
@@ -74,16 +100,9 @@ export class Transactions {
     }
   }
 
-  #inGroup<T>(work: Work<T>, flushed: boolean): Promise<T> {
+  #inGroup<T>(run: Work<T>, call: Call | null, flushed: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({
-        flushed,
-        run: async (trx) => {
-          const value = await work(trx);
-          return () => resolve(value);
-        },
-        reject,
-      });
+      this.#waiting.push({ flushed, run, call, resolve: (value) => resolve(value as T), reject });
       if (this.#draining) return;
       this.#draining = true;
       // In the next turn, so that everything that this turn brings is in the group.
@@ -100,9 +119,13 @@ export class Transactions {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, MAX_GROUP);
+      const group = this.#waiting.splice(0, this.#groupSize());
       try {
-        await this.#commit(group);
+        const ended = await this.#commit(group);
+        for (const [at, one] of ended.entries()) {
+          if (one.status === "fulfilled") group[at]?.resolve(one.value);
+          else group[at]?.reject(one.reason);
+        }
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
@@ -110,25 +133,26 @@ export class Transactions {
     this.#draining = false;
   }
 
-  async #commit(group: readonly Waiting[]): Promise<void> {
-    const settle: (() => void)[] = [];
+  /** The pieces at the front that can be committed together: all by their name, or all from here. */
+  #groupSize(): number {
+    const most = Math.min(this.#waiting.length, MAX_GROUP);
+    if (!this.#engine.abilities.performAll) return most;
+    const byName = this.#waiting[0]?.call !== null;
+    const other = this.#waiting.findIndex(({ call }) => (call !== null) !== byName);
+    return other < 0 ? most : Math.min(other, most);
+  }
+
+  #commit(group: readonly Waiting[]): Promise<PromiseSettledResult<unknown>[]> {
     // One that must be on the disk takes the others along.
     const flushed = group.some((piece) => piece.flushed);
-    await this.#transaction(flushed, async (trx) => {
-      for (const { run, reject } of group) {
-        await sql`savepoint piece`.execute(trx);
-        try {
-          settle.push(await run(trx));
-        } catch (error) {
-          // Where the database has ended the whole transaction (a full disk), there is no piece any more.
-          await sql`rollback to piece`.execute(trx).catch(() => {
-            throw error;
-          });
-          settle.push(() => reject(error));
-        }
-        await sql`release piece`.execute(trx);
-      }
-    });
-    for (const done of settle) done();
+    const calls = group.flatMap(({ call }) => call ?? []);
+    const { performAll } = this.#engine.abilities;
+    if (performAll && calls.length === group.length) return performAll(calls, flushed);
+    return this.#transaction(flushed, (trx) =>
+      runPieces(
+        trx,
+        group.map(({ run }) => run),
+      ),
+    );
   }
 }

@@ -166,7 +166,7 @@ onEachEngine((temporaryStore) => {
 test("a backup of an older release comes in with its own schema, and is brought up to date", async (t) => {
   const old = await emptyDatabase(t, "sqlite");
   assert.ok(old.kind === "sqlite");
-  const engine = openSqlite(old.path);
+  const engine = await openSqlite(old.path);
   await engine.db.transaction().execute(async (trx) => {
     await migrateTo(trx, engine.abilities, 1);
     await sql`insert into accounts (id, name, tier, created_at) values ('a', 'old', 'beta', 1)`.execute(trx);

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import BetterSqlite from "better-sqlite3";
-import { sql } from "kysely";
+import { Kysely, sql, type Transaction } from "kysely";
 import pg from "pg";
 import { within } from "../../bench/load/database.ts";
 import { seed } from "../../bench/load/seed.ts";
 import type { Database } from "../../src/domain/database.ts";
+import { type Call, perform } from "../../src/store/operations.ts";
+import { runPieces } from "../../src/store/pieces.ts";
 import { BY_INDEX } from "../../src/store/postgres.ts";
+import type { Schema } from "../../src/store/schema.ts";
+import { SqliteLinks, sqliteDialect } from "../../src/store/sqlite-driver.ts";
+import { SqliteLink } from "../../src/store/sqlite-link.ts";
+import type { Request } from "../../src/store/sqlite-thread.ts";
 import { addEndpoint, addProject, DONE } from "../webhooks/project.ts";
 import { enqueue, onEachEngine, type Temporary } from "./temporary.ts";
 
@@ -162,25 +168,22 @@ async function heard(t: TestContext, { kind }: Database, work: () => Promise<voi
       return Reflect.apply(query, this, args);
     });
   } else {
-    const { prototype } = statementOf();
-    for (const method of ["all", "run"] as const) {
-      const real = prototype[method];
-      t.mock.method(prototype, method, function (this: BetterSqlite.Statement, ...args: unknown[]) {
-        asked.push({ text: this.source, values: args.flat() });
-        return Reflect.apply(real, this, args);
-      });
-    }
+    const { ask } = SqliteLink.prototype;
+    t.mock.method(SqliteLink.prototype, "ask", function (this: SqliteLink, request: Request) {
+      if (request.kind === "statement") asked.push({ text: request.text, values: request.parameters });
+      return Reflect.apply(ask, this, [request]);
+    });
+    // Statement by statement from here, because what its own thread does is not heard.
+    t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly Call[]) {
+      const db = new Kysely<Schema>({ dialect: sqliteDialect(this, true) });
+      const locks = { lock: async () => {} };
+      const pieces = calls.map((call) => (trx: Transaction<Schema>) => perform(trx, locks, call));
+      return db.transaction().execute((trx) => runPieces(trx, pieces));
+    });
   }
   await work();
   t.mock.restoreAll();
   return asked.filter(({ text }) => /^\s*(select|insert|update|delete|with)\b/i.test(text));
-}
-
-function statementOf(): { prototype: BetterSqlite.Statement } {
-  const database = new BetterSqlite(":memory:");
-  const prototype = Object.getPrototypeOf(database.prepare("select 1")) as BetterSqlite.Statement;
-  database.close();
-  return { prototype };
 }
 
 /** By which index each statement finds the rows of big tables. @throws when one reads through such a table. */

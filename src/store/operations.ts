@@ -1,0 +1,41 @@
+import type { Transaction } from "kysely";
+import { type ClaimRequest, claim } from "./claim.ts";
+import type { Abilities } from "./engine.ts";
+import { enqueue } from "./enqueue.ts";
+import { type Finish, finish, renew } from "./lease.ts";
+import type { Enqueue, Lease } from "./port.ts";
+import { type Take, takeQuota } from "./quota.ts";
+import type { Schema } from "./schema.ts";
+
+type Trx = Transaction<Schema>;
+type Locks = Pick<Abilities, "lock">;
+
+/**
+ * What every submission needs, by name: so an engine whose connection is in another thread can run the whole of it there,
+ * with one message instead of one for each statement. Arguments and results are plain data.
+ */
+export const OPERATIONS = {
+  takeQuota: (trx: Trx, _: Locks, { takes, nowMs }: { takes: readonly Take[]; nowMs: number }) =>
+    takeQuota(trx, takes, nowMs),
+  enqueue: (trx: Trx, locks: Locks, requests: readonly Enqueue[]) => enqueue(trx, locks, requests),
+  claim: (trx: Trx, locks: Locks, request: ClaimRequest) => claim(trx, locks, request),
+  renew: (trx: Trx, _: Locks, { lease, leaseUntilMs }: { lease: Lease; leaseUntilMs: number }) =>
+    renew(trx, lease, leaseUntilMs),
+  finish: (trx: Trx, _: Locks, { group, nowMs }: { group: readonly Finish[]; nowMs: number }) =>
+    finish(trx, group, nowMs),
+};
+
+export type Operation = keyof typeof OPERATIONS;
+export type Asked<O extends Operation> = Parameters<(typeof OPERATIONS)[O]>[2];
+export type Result<O extends Operation> = Awaited<ReturnType<(typeof OPERATIONS)[O]>>;
+
+export interface Call {
+  readonly operation: Operation;
+  readonly asked: unknown;
+}
+
+/** @param asked of this operation's type. */
+export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Promise<unknown> {
+  const run = OPERATIONS[operation] as (trx: Trx, locks: Locks, asked: unknown) => Promise<unknown>;
+  return run(trx, locks, asked);
+}

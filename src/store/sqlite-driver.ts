@@ -1,0 +1,184 @@
+import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from "kysely";
+import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
+import { asBuffers } from "./bytes.ts";
+import { StoreUnavailable } from "./errors.ts";
+import type { Call } from "./operations.ts";
+import { isOutage } from "./outage.ts";
+import type { SqliteLink } from "./sqlite-link.ts";
+import type { Answer, Failure, Statement } from "./sqlite-thread.ts";
+
+/** One connection that writes, used by one transaction at a time, and one that only reads. */
+export class SqliteLinks {
+  readonly reader: SqliteLink;
+  readonly writer: SqliteLink;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(reader: SqliteLink, writer: SqliteLink) {
+    this.reader = reader;
+    this.writer = writer;
+  }
+
+  /** Waits for the turn to write. @returns a function that ends it. */
+  async takeTurn(): Promise<() => void> {
+    const before = this.#turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#turn = promise;
+    await before;
+    return resolve;
+  }
+
+  async performAll(calls: readonly Call[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
+    const endTurn = await this.takeTurn();
+    try {
+      const answer = await this.writer.ask({ kind: "calls", calls, flushed });
+      if (answer.kind === "failed") throw errorOf(answer);
+      if (answer.kind !== "performed") throw new Error("the answer is to something else");
+      return answer.ended.map((one) =>
+        one.status === "fulfilled"
+          ? { ...one, value: asBuffers(one.value) }
+          : { ...one, reason: errorOf(one.reason as Failure) },
+      );
+    } finally {
+      endTurn();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.reader.close();
+    await this.writer.close(); // the last one to close removes the -wal file
+  }
+}
+
+/** @param flushed whether commits wait for the disk. */
+export function sqliteDialect(links: SqliteLinks, flushed: boolean): Dialect {
+  return {
+    createDriver: () => new LinkedDriver(links, flushed),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+class LinkedDriver implements Driver {
+  readonly #links: SqliteLinks;
+  readonly #flushed: boolean;
+
+  constructor(links: SqliteLinks, flushed: boolean) {
+    this.#links = links;
+    this.#flushed = flushed;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<LinkedConnection> {
+    return new LinkedConnection(this.#links);
+  }
+
+  beginTransaction(connection: LinkedConnection): Promise<void> {
+    return connection.begin(this.#flushed);
+  }
+
+  commitTransaction(connection: LinkedConnection): Promise<void> {
+    return connection.end("commit");
+  }
+
+  rollbackTransaction(connection: LinkedConnection): Promise<void> {
+    return connection.end("rollback");
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  destroy(): Promise<void> {
+    return this.#links.close();
+  }
+}
+
+/** Statements that give nothing back travel with the next one: each message between threads costs some 10 µs. */
+const WITH_THE_NEXT = /^(savepoint|release) \w+$/;
+
+/** Outside of a transaction, statements that read go to the thread that reads and wait for no transaction. */
+class LinkedConnection implements DatabaseConnection {
+  readonly #links: SqliteLinks;
+  #endTurn: (() => void) | null = null;
+  #begin: Statement["begin"] = null;
+  #first: string[] = [];
+  #inTransaction = false;
+
+  constructor(links: SqliteLinks) {
+    this.#links = links;
+  }
+
+  async begin(flushed: boolean): Promise<void> {
+    this.#endTurn = await this.#links.takeTurn();
+    this.#begin = flushed ? "flushed" : "unflushed";
+  }
+
+  /** A transaction stays open after a failed commit; Kysely then asks for the rollback. */
+  async end(how: "commit" | "rollback"): Promise<void> {
+    if (how === "rollback") this.#first = [];
+    try {
+      // SQLite itself ends a transaction when the disk is full or broken. A second rollback would fail, and
+      // its message would stand in the place of the reason.
+      if (how === "commit" || this.#inTransaction) await this.#write(how, []);
+    } finally {
+      if (how === "rollback" || !this.#inTransaction) {
+        this.#endTurn?.();
+        this.#endTurn = null;
+      }
+    }
+  }
+
+  async executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#endTurn) {
+      if (!WITH_THE_NEXT.test(text)) return result(await this.#write(text, parameters));
+      this.#first.push(text);
+      return { rows: [] };
+    }
+    const answer = await this.#links.reader.ask({ kind: "statement", begin: null, first: [], text, parameters });
+    return result(answer.kind === "writes" ? await this.#writeAlone(text, parameters) : answer);
+  }
+
+  // biome-ignore lint/correctness/useYield: nothing is streamed
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error("rows are not streamed");
+  }
+
+  async #write(text: string, parameters: readonly unknown[]): Promise<Answer> {
+    const request = { kind: "statement", begin: this.#begin, first: this.#first, text, parameters } as const;
+    this.#begin = null;
+    this.#first = [];
+    const answer = await this.#links.writer.ask(request);
+    if ("inTransaction" in answer) this.#inTransaction = answer.inTransaction;
+    if (answer.kind === "failed") throw errorOf(answer);
+    return answer;
+  }
+
+  async #writeAlone(text: string, parameters: readonly unknown[]): Promise<Answer> {
+    const endTurn = await this.#links.takeTurn();
+    try {
+      return await this.#links.writer.ask({ kind: "statement", begin: null, first: [], text, parameters });
+    } finally {
+      endTurn();
+    }
+  }
+}
+
+function result<R>(answer: Answer): QueryResult<R> {
+  switch (answer.kind) {
+    case "rows":
+      for (const column of answer.bytes) for (const row of answer.rows) row[column] = asBuffers(row[column]);
+      return { rows: answer.rows as R[] };
+    case "changed":
+      return { rows: [], insertId: BigInt(answer.lastInsertRowid), numAffectedRows: BigInt(answer.changes) };
+    case "failed":
+      throw errorOf(answer);
+    default:
+      throw new Error("the answer is to something else");
+  }
+}
+
+/** A full disk, or one that cannot be written to, is the database's absence and not the request's fault. */
+function errorOf({ message, code }: Failure): Error {
+  const error = Object.assign(new Error(message), { code });
+  return isOutage(error) ? new StoreUnavailable(message) : error;
+}

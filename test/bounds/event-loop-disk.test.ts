@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import Database from "better-sqlite3";
+import { startHttp } from "../http/running.ts";
+import { diskLab } from "../store/slow-disk.ts";
+import { temporaryStore } from "../store/temporary.ts";
+
+/** Of the event loop, or of an answer that needs no write; flushes and locks of these tests last several times as long. */
+const MOST_MS = 100;
+
+test("while another process writes, what reads is answered at once, and what writes waits for it", async (t) => {
+  const temporary = await temporaryStore();
+  t.after(temporary.dispose);
+  const { database, store } = temporary;
+  assert.ok(database.kind === "sqlite");
+  const { ask, submit, key } = await startHttp(t, { open: async () => temporary });
+  await key();
+  const { json } = await submit();
+  const paths = ["/docs", "/api/health", "/api/health/ready", "/api/languages"];
+  for (const path of paths) await ask({ path, key: null });
+  const other = new Database(database.path);
+  t.after(() => other.close());
+  other.exec("begin immediate");
+  const [{ account_id: accountId }] = other.prepare("select account_id from submissions").all() as [
+    { account_id: string },
+  ];
+  let done = false;
+  const waiting = submit().finally(() => {
+    done = true;
+  });
+  await sleep(50);
+  for (let round = 0; round < 5; round++) {
+    for (const path of paths) assert.ok((await timed(() => ask({ path, key: null }))) < MOST_MS, path);
+    assert.ok((await timed(() => store.submissions.get(json.id, accountId))) < MOST_MS, "the record");
+    await sleep(100);
+  }
+  assert.equal(done, false);
+  other.exec("commit");
+  assert.equal((await waiting).status, 202);
+  other.exec("begin immediate");
+  assert.equal((await submit()).status, 503, "after the patience of a statement");
+  other.exec("commit");
+  assert.equal((await submit()).status, 202);
+});
+
+test("flushes of 200 ms do not hold up the event loop", async (t) => {
+  const { writer } = diskLab(t);
+  const { lines, ended } = writer({ delayMs: 200 }, 60);
+  let delays: number[] = [];
+  let confirmed = 0;
+  for await (const line of lines) {
+    if (line.startsWith("delays")) delays = line.split(" ").slice(1).map(Number);
+    else confirmed++;
+  }
+  assert.equal((await ended).code, 0);
+  const [p999 = Number.NaN, most = Number.NaN] = delays;
+  t.diagnostic(`${confirmed} confirmations; p99.9 ${p999.toFixed(1)} ms, most ${most.toFixed(1)} ms`);
+  assert.ok(most < MOST_MS);
+});
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
