@@ -14,10 +14,12 @@ export interface AuditView {
   /** Null for what belongs to no account. */
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
+  /** From where it was done; null for a command, and where it is not known. */
+  readonly address: string | null;
 }
 
 /**
- * The newest changes of operators, newest first.
+ * The newest entries, newest first.
  * @param account name or id: only what belongs to it.
  * @throws AdminError when there is no such account, or `max` is not from 1 to 10,000.
  */
@@ -31,6 +33,6 @@ export async function listAudit(
   return entries.map(auditView);
 }
 
-export function auditView({ atMs, actor, action, subject, accountName, detail }: AuditEntry): AuditView {
-  return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail };
+export function auditView({ atMs, actor, action, subject, accountName, detail, address }: AuditEntry): AuditView {
+  return { at: new Date(atMs).toISOString(), actor, action, subject, account: accountName, detail, address };
 }

@@ -11,21 +11,21 @@ interface Options extends StoreOptions {
 
 /** `assay audit`: who changed what. */
 export function auditCommand(): Command {
-  const audit = new Command("audit").description("show who changed accounts, projects, keys, endpoints and people");
-  commandOnStore(audit, "list", "the newest changes, newest first")
+  const audit = new Command("audit").description("show who changed what, signed in, or read a program");
+  commandOnStore(audit, "list", "the newest entries, newest first")
     .option("--limit <number>", "how many", wholeNumber, 50)
     .option("--account <account>", "only those of an account, by its name or id")
     .action((options: Options) =>
       withStore(options, async (store) => {
         const entries = await listAudit(store, { max: options.limit, account: options.account });
         answer(options.json, entries, () =>
-          table(["AT", "ACTOR", "ACTION", "SUBJECT", "ACCOUNT", "DETAIL"], entries.map(row)),
+          table(["AT", "ACTOR", "ACTION", "SUBJECT", "ACCOUNT", "ADDRESS", "DETAIL"], entries.map(row)),
         );
       }),
     );
   return audit;
 }
 
-function row({ at, actor, action, subject, account, detail }: AuditView): string[] {
-  return [at, actor, action, subject, account ?? "-", JSON.stringify(detail)];
+function row({ at, actor, action, subject, account, address, detail }: AuditView): string[] {
+  return [at, actor, action, subject, account ?? "-", address ?? "-", JSON.stringify(detail)];
 }

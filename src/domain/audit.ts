@@ -1,4 +1,4 @@
-/** Every change of an operator that leaves an entry in the audit trail. */
+/** Everything that leaves an entry in the audit trail: changes of operators, signing in, and administrators who read a program. */
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.rename",
@@ -29,6 +29,13 @@ export const AUDIT_ACTIONS = [
   "person.update",
   "person.reset",
   "person.set-password",
+  "person.sign-in",
+  "person.sign-out",
+  "person.refuse",
+  "submission.read",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** Entries about signing in. Strangers can cause them, so they are bounded and not kept for ever. */
+export const DOOR_ACTIONS = ["person.sign-in", "person.sign-out", "person.refuse"] as const satisfies AuditAction[];

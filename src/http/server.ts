@@ -20,6 +20,7 @@ import { LongAnswers } from "./long-answers.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { Pace } from "./pace.ts";
+import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
@@ -61,6 +62,7 @@ export class HttpServer {
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
+    const refusals = new Refusals();
     const guard = new Guard(dependencies, transport.kind !== "loopback");
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
@@ -110,6 +112,8 @@ export class HttpServer {
       const { method, url } = request.routeOptions;
       const { caller, person, submissionId: submission } = request;
       const ms = Math.round(reply.elapsedTime);
+      const refusal = refusals.noted(request, reply);
+      if (refusal === null) return;
       request.log.info(
         {
           method,
@@ -118,6 +122,7 @@ export class HttpServer {
           ms,
           ...(person ? { person: person.id } : { key: caller?.keyId }),
           ...(submission && { submission }),
+          ...refusal,
         },
         "request",
       );
@@ -169,6 +174,7 @@ async function forget({ store, log }: Dependencies): Promise<void> {
   try {
     await store.quota.forget();
     await store.sessions.forget();
+    await store.signIns.forget();
     await store.invitations.forget();
   } catch (error) {
     log.error({ err: error }, "what is over could not be forgotten");

@@ -285,8 +285,16 @@ export interface AuditEntry {
   readonly address: string | null;
 }
 
-/** Entries are only ever added, by the transactions of the changes. */
+/** Entries of changes are only ever added, by the transactions of the changes. */
 export interface AuditStore {
+  /** Notes that an administrator is shown the program and the output of a submission; once an hour for each of the two. */
+  noteReading(reading: {
+    readonly actor: string;
+    readonly address: string;
+    readonly submissionId: string;
+    readonly accountId: string;
+  }): Promise<void>;
+
   /**
    * Newest first.
    * @param which.before only those with a lower `seq`; `accountIds`: only what belongs to one of them, null is all.

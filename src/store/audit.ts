@@ -3,6 +3,7 @@ import type { AuditAction } from "../domain/audit.ts";
 import type { AuditStore } from "./admin-port.ts";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
+import type { Transactions } from "./transactions.ts";
 
 interface Entry {
   readonly atMs: number;
@@ -34,8 +35,27 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
     .execute();
 }
 
-export function auditStore({ db }: Engine): AuditStore {
+/** How long further readings of one submission by one administrator have no entry of their own: a page asks again by itself. */
+const READING_MS = 3_600_000;
+
+/** @param now milliseconds since the epoch. */
+export function auditStore({ db }: Engine, transactions: Transactions, now: () => number): AuditStore {
   return {
+    async noteReading({ actor, address, submissionId, accountId }) {
+      const atMs = now();
+      const noted = await db
+        .selectFrom("audit")
+        .select("seq")
+        .where("subject", "=", submissionId)
+        .where("action", "=", "submission.read")
+        .where("actor", "=", actor)
+        .where("at", ">", atMs - READING_MS)
+        .executeTakeFirst();
+      if (noted) return;
+      const entry = { subject: submissionId, accountId, address, detail: {} };
+      await transactions.run((trx) => note(trx, { atMs, actor, action: "submission.read", ...entry }));
+    },
+
     async list({ max, before, accountIds }) {
       if (accountIds?.length === 0) return [];
       let query = db.selectFrom("audit").leftJoin("accounts", "accounts.id", "audit.account_id");

@@ -24,6 +24,7 @@ import { quotaStore } from "./quota.ts";
 import { recordStore } from "./records.ts";
 import { restore } from "./restore.ts";
 import { sessionStore } from "./sessions.ts";
+import { signInStore } from "./sign-ins.ts";
 import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
@@ -101,10 +102,11 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     projects: projectStore(engine, transactions, now),
     keys: keyStore(engine, transactions, now),
     endpoints: endpointStore(engine, transactions, now),
-    audit: auditStore(engine),
+    audit: auditStore(engine, transactions, now),
     people: peopleStore(engine, transactions, now),
     invitations: invitationStore(engine, transactions, now),
     sessions: sessionStore(engine, transactions, now),
+    signIns: signInStore(engine, transactions, now),
     quota: quotaStore(transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),

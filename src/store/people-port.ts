@@ -125,14 +125,49 @@ export interface SessionPerson {
 }
 
 export interface SessionStore {
-  /** @param hash of the token in the cookie. */
-  begin(hash: string, personId: string): Promise<void>;
+  /**
+   * Notes the sign-in, and that the person has signed in from that place.
+   * @param hash of the token in the cookie. @param from where the person is; null where that is not known.
+   */
+  begin(hash: string, personId: string, from?: From | null): Promise<void>;
 
   /** Whose session it is, unless it has expired or the person is disabled. Notes that it is used, once a minute. */
   find(hash: string): Promise<SessionPerson | undefined>;
 
-  end(hash: string): Promise<void>;
+  /** Notes the sign-out. @param address of the person. */
+  end(hash: string, address?: string | null): Promise<void>;
 
   /** Removes those that have expired. To be called now and then. */
+  forget(): Promise<void>;
+}
+
+/** From where somebody comes. */
+export interface From {
+  /** As the log names it: behind a trusted proxy the client's. */
+  readonly address: string;
+  /** The network of that address, by which attempts are counted. */
+  readonly place: string;
+}
+
+/** Attempts to sign in, as all processes of the database count them. */
+export interface SignInStore {
+  /**
+   * Counts an attempt, unless there were too many in the last minute. The limit of the e-mail does not count for a place from
+   * which its person has signed in before: strangers can use it up.
+   * @param limits attempts in any minute: of one place at one e-mail, of one place, and at one e-mail from wherever.
+   * @returns 0, or the seconds after which there is room.
+   */
+  take(
+    attempt: { readonly place: string; readonly email: string },
+    limits: { readonly both: number; readonly place: number; readonly email: number },
+  ): Promise<number>;
+
+  /**
+   * Notes that an attempt was wrong, in the entry of the hour: one for each place at each person, ten at most, and one for
+   * all other places. E-mails that belong to nobody share one person, "unknown".
+   */
+  refused(attempt: { readonly place: string; readonly email: string }): Promise<void>;
+
+  /** Removes what no longer counts, and old entries about signing in. To be called now and then. */
   forget(): Promise<void>;
 }

@@ -14,7 +14,7 @@ import type {
   TierStore,
 } from "./admin-port.ts";
 import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
-import type { InvitationStore, PeopleStore, SessionStore } from "./people-port.ts";
+import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people-port.ts";
 
 /**
  * What the rest of the service may ask of the store. One port, several engines:
@@ -35,6 +35,7 @@ export interface Store {
   readonly people: PeopleStore;
   readonly invitations: InvitationStore;
   readonly sessions: SessionStore;
+  readonly signIns: SignInStore;
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;

@@ -60,6 +60,7 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (seq)
 );
 CREATE INDEX audit_account ON audit USING btree (account_id, seq);
+CREATE INDEX audit_door ON audit USING btree (at) WHERE (action = ANY (ARRAY['person.sign-in'::text, 'person.sign-out'::text, 'person.refuse'::text]));
 CREATE INDEX audit_subject ON audit USING btree (subject, seq);
 create table deliveries (
   seq bigint not null generated always as identity,

@@ -51,6 +51,7 @@ CREATE TABLE "audit" (
   "address" text
 );
 CREATE INDEX "audit_account" on "audit" ("account_id", "seq");
+CREATE INDEX audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse');
 CREATE INDEX "audit_subject" on "audit" ("subject", "seq");
 CREATE TABLE "deliveries" (
   "seq" integer primary key autoincrement,

@@ -1,19 +1,33 @@
+import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../domain/session.ts";
+import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import type { SessionStore } from "./people-port.ts";
+import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** Granularity of "last seen": an open page asks every few seconds. */
 const TOUCH_MS = 60_000;
 
+/** Places that are known of one person; the one that was used longest ago is forgotten for another. */
+const MOST_PLACES = 20;
+
 /** @param now milliseconds since the epoch. */
 export function sessionStore({ db }: Engine, transactions: Transactions, now: () => number): SessionStore {
   return {
-    async begin(hash, personId) {
+    async begin(hash, personId, from = null) {
       const at = now();
       await transactions.run(async (trx) => {
         await trx.insertInto("sessions").values({ hash, person_id: personId, created_at: at, seen_at: at }).execute();
-        await trx.updateTable("people").set({ seen_at: at }).where("id", "=", personId).execute();
+        const person = await trx
+          .updateTable("people")
+          .set({ seen_at: at })
+          .where("id", "=", personId)
+          .returning("email")
+          .executeTakeFirstOrThrow();
+        if (from !== null) await know(trx, personId, from.place, at);
+        const entry = { subject: personId, accountId: null, address: from?.address ?? null, detail: {} };
+        await note(trx, { atMs: at, actor: person.email, action: "person.sign-in", ...entry });
       });
     },
 
@@ -41,8 +55,22 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
       return { id, email, name, administrator: false, accountIds: members.map(({ account_id }) => account_id) };
     },
 
-    async end(hash) {
-      await transactions.run((trx) => trx.deleteFrom("sessions").where("hash", "=", hash).execute());
+    async end(hash, address = null) {
+      await transactions.run(async (trx) => {
+        const gone = await trx
+          .deleteFrom("sessions")
+          .where("hash", "=", hash)
+          .returning("person_id")
+          .executeTakeFirst();
+        if (!gone) return;
+        const person = await trx
+          .selectFrom("people")
+          .select("email")
+          .where("id", "=", gone.person_id)
+          .executeTakeFirstOrThrow();
+        const entry = { subject: gone.person_id, accountId: null, address, detail: {} };
+        await note(trx, { atMs: now(), actor: person.email, action: "person.sign-out", ...entry });
+      });
     },
 
     async forget() {
@@ -57,4 +85,20 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
       );
     },
   };
+}
+
+async function know(trx: Transaction<Schema>, personId: string, place: string, at: number): Promise<void> {
+  await trx
+    .insertInto("known_places")
+    .values({ person_id: personId, place, at })
+    .onConflict((conflict) => conflict.columns(["person_id", "place"]).doUpdateSet({ at }))
+    .execute();
+  const newest = trx
+    .selectFrom("known_places")
+    .select("place")
+    .where("person_id", "=", personId)
+    .orderBy("at", "desc")
+    .orderBy("place")
+    .limit(MOST_PLACES);
+  await trx.deleteFrom("known_places").where("person_id", "=", personId).where("place", "not in", newest).execute();
 }

@@ -19,6 +19,7 @@ onEachEngine((temporaryStore) => {
       subject: id,
       account: "one",
       detail: { name: "one", prefix, projectId: null, ...limits },
+      address: null,
     });
     assert.deepEqual(
       older.map(({ action }) => action),

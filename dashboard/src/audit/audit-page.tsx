@@ -18,6 +18,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { head: "Who", cell: ({ actor }) => actor },
   { head: "What", cell: ({ action }) => <code>{action}</code> },
   { head: "Of what", cell: ({ subject }) => <Copyable text={subject} what="subject" short /> },
+  { head: "From", cell: ({ address }) => address ?? "not known" },
   { head: "Detail", cell: ({ detail }) => <Detail of={detail} /> },
 ];
 
@@ -28,7 +29,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit trail"
-      lead="Who changed what. Each entry was written in the transaction of its change: there is none without the other."
+      lead="Who changed what, signed in, or read another account's program. A change and its entry are one transaction."
       actions={
         <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
       }

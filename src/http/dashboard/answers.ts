@@ -501,6 +501,8 @@ export interface AuditEntry {
   readonly subject: string;
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
+  /** From where it was done; null for a command, and where it is not known. */
+  readonly address: string | null;
 }
 
 /** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id (AccountChanges) → Account. */

@@ -1,53 +1,40 @@
 import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
+import type { SignInStore } from "../../store/people-port.ts";
 import { network } from "../network.ts";
 import { MinuteWindow } from "../window.ts";
+import { Bounded } from "./bounded.ts";
 
 /** Attempts in any minute: of one address at one e-mail, of one address, and at one e-mail from wherever. */
-const BOTH_PER_MINUTE = 5;
-const ADDRESS_PER_MINUTE = 30;
-const EMAIL_PER_MINUTE = 20;
+const LIMITS = { both: 5, place: 30, email: 20 } as const;
 
-/** Of the pairs below. */
-const MOST_KNOWN = 10_000;
+/** Attempts that are counted in the database at once: a flood of them must not keep others from it. */
+const AT_ONCE = 4;
+const WAITING = 64;
 
 /**
  * Bounds how fast passwords can be guessed. Attempts are counted before they are tried, or a hundred at once would all go
- * through, and nothing is counted longer than a minute. Strangers can use up what an e-mail has, so that does not count for
- * an address from which that person has signed in before. All of it is this process's alone, and forgotten with it.
+ * through, and nothing is counted longer than a minute. The count is that of all processes; what one address has used up in
+ * this process alone is refused without a look at the database.
  */
 export class Attempts {
-  readonly #both: MinuteWindow;
-  readonly #addresses: MinuteWindow;
-  readonly #emails: MinuteWindow;
-  /** Pairs of an e-mail and an address that belong together; the least recently used first. */
-  readonly #known = new Set<string>();
+  readonly #signIns: Pick<SignInStore, "take">;
+  readonly #here: MinuteWindow;
+  readonly #counting = new Bounded(AT_ONCE, WAITING);
 
   /** @param now milliseconds on a monotonic clock. */
-  constructor(now?: () => number) {
-    this.#both = new MinuteWindow(now);
-    this.#addresses = new MinuteWindow(now);
-    this.#emails = new MinuteWindow(now);
+  constructor(signIns: Pick<SignInStore, "take">, now?: () => number) {
+    this.#signIns = signIns;
+    this.#here = new MinuteWindow(now);
   }
 
   /** @throws ClientError tooManySignIns. */
-  take(request: Pick<FastifyRequest, "ip">, email: string): void {
-    const from = network(request.ip);
-    const pair = `${from} ${email}`;
+  async take(request: Pick<FastifyRequest, "ip">, email: string): Promise<void> {
+    const place = network(request.ip);
     const retryAfter =
-      this.#both.take(pair, BOTH_PER_MINUTE) ||
-      this.#addresses.take(from, ADDRESS_PER_MINUTE) ||
-      (this.#known.has(pair) ? 0 : this.#emails.take(email, EMAIL_PER_MINUTE));
+      this.#here.take(`${place} ${email}`, LIMITS.both) ||
+      this.#here.take(place, LIMITS.place) ||
+      (await this.#counting.run(() => this.#signIns.take({ place, email }, LIMITS)));
     if (retryAfter > 0) throw clientError("tooManySignIns", [], { headers: { "retry-after": String(retryAfter) } });
-  }
-
-  /** That e-mail's person has signed in from there. */
-  succeeded(request: Pick<FastifyRequest, "ip">, email: string): void {
-    const pair = `${network(request.ip)} ${email}`;
-    this.#known.delete(pair);
-    this.#known.add(pair);
-    if (this.#known.size <= MOST_KNOWN) return;
-    const [oldest] = this.#known;
-    if (oldest !== undefined) this.#known.delete(oldest);
   }
 }

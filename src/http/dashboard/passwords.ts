@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { hashPassword, isDated, isPassword } from "../../admin/passwords.ts";
 import type { Store } from "../../store/port.ts";
+import { network } from "../network.ts";
 import { Attempts } from "./attempts.ts";
 import { Bounded } from "./bounded.ts";
 
@@ -11,11 +12,14 @@ const WAITING = 32;
 /** Passwords as requests bring them: how often they may be tried, and how many at once. */
 export class Passwords {
   readonly #people: Store["people"];
-  readonly #attempts = new Attempts();
+  readonly #signIns: Store["signIns"];
+  readonly #attempts: Attempts;
   readonly #hashing = new Bounded(AT_ONCE, WAITING);
 
-  constructor({ people }: Pick<Store, "people">) {
+  constructor({ people, signIns }: Pick<Store, "people" | "signIns">) {
     this.#people = people;
+    this.#signIns = signIns;
+    this.#attempts = new Attempts(signIns);
   }
 
   /**
@@ -23,11 +27,13 @@ export class Passwords {
    * @returns the person's id. @throws ClientError tooManySignIns.
    */
   async whose(request: FastifyRequest, email: string, password: string): Promise<string | undefined> {
-    this.#attempts.take(request, email);
+    await this.#attempts.take(request, email);
     const known = await this.#people.passwordOf(email);
     const right = await this.#hashing.run(() => isPassword(password, known?.hash ?? null));
-    if (!known || !right) return undefined;
-    this.#attempts.succeeded(request, email);
+    if (!known || !right) {
+      await this.#signIns.refused({ place: network(request.ip), email });
+      return undefined;
+    }
     if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.hash(password));
     return known.personId;
   }

@@ -77,15 +77,15 @@ export class Guard {
   /** A new session, whatever cookie there was: nobody can have somebody else sign in to a session of theirs. */
   async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
     const { token, hash } = newToken();
-    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
-    await this.#store.sessions.begin(hash, personId);
+    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);
+    await this.#store.sessions.begin(hash, personId, { address: request.ip, place: network(request.ip) });
     this.cookies.set(reply, "session", token);
     const person = (await this.#store.sessions.find(hash)) ?? null;
     Object.assign(request, { person, sessionHash: hash });
   }
 
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash);
+    if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);
     this.cookies.clear(reply, "session");
     Object.assign(request, { person: null, sessionHash: null });
   }

@@ -78,7 +78,10 @@ export function accountsOf(request: FastifyRequest, account: string | undefined)
   return [account];
 }
 
-/** The submission that the path names. @throws ClientError notThere, also when it is another account's. */
+/**
+ * The submission that the path names. An administrator's look at it is in the audit trail before it is answered.
+ * @throws ClientError notThere, also when it is another account's.
+ */
 export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
@@ -86,5 +89,11 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notThere", []);
   request.submissionId = read.submission.id;
+  const { administrator, email } = personOf(request);
+  if (administrator) {
+    const { account } = read.found;
+    const reading = { submissionId: read.submission.id, accountId: account.id };
+    await store.audit.noteReading({ actor: email, address: request.ip, ...reading });
+  }
   return read;
 }

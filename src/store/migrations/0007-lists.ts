@@ -21,6 +21,9 @@ export async function lists(trx: Transaction<Schema>, { columns }: Abilities): P
   await trx.schema.createIndex("audit_account").on("audit").columns(["account_id", "seq"]).execute();
   await trx.schema.createIndex("audit_subject").on("audit").columns(["subject", "seq"]).execute();
 
+  await sql`create index audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse')`.execute(
+    trx,
+  );
   await trx.schema.alterTable("audit").addColumn("address", "text").execute();
   await trx.schema
     .createTable("sign_in_attempts")

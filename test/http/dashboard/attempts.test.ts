@@ -2,67 +2,97 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClientError } from "../../../src/domain/error.ts";
 import { Attempts } from "../../../src/http/dashboard/attempts.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { addPerson } from "../../store/members.ts";
+import { onEachEngine } from "../../store/temporary.ts";
 
 /** @returns how many of `times` attempts went through. */
-function tried(attempts: Attempts, times: number, ip: (n: number) => string, email: (n: number) => string): number {
-  let through = 0;
-  for (let n = 0; n < times; n++) {
-    try {
-      attempts.take({ ip: ip(n) }, email(n));
-      through++;
-    } catch (error) {
-      assert.ok(error instanceof ClientError && error.code === "tooManySignIns", String(error));
-      assert.match(error.headers["retry-after"] ?? "", /^([1-9]|[1-5]\d|60)$/);
-    }
+async function tried(
+  attempts: readonly Attempts[],
+  times: number,
+  ip: (n: number) => string,
+  email: (n: number) => string,
+): Promise<number> {
+  const results = await Promise.allSettled(
+    Array.from({ length: times }, (_, n) => attempts[n % attempts.length]?.take({ ip: ip(n) }, email(n))),
+  );
+  for (const result of results) {
+    if (result.status === "fulfilled") continue;
+    assert.ok(result.reason instanceof ClientError && result.reason.code === "tooManySignIns", String(result.reason));
+    assert.match(result.reason.headers["retry-after"] ?? "", /^([1-9]|[1-5]\d|60)$/);
   }
-  return through;
+  return results.filter(({ status }) => status === "fulfilled").length;
 }
 
 const ADA = "ada@example.com";
+const one = () => "192.0.2.1";
+const ada = () => ADA;
 
-test("one address may try one e-mail five times in any minute", () => {
-  let now = 0;
-  const attempts = new Attempts(() => now);
-  const try20 = () =>
-    tried(
+/** As two services do that share a database; each forgets what it counted by itself. */
+const processes = (stores: readonly Store[]) => stores.map(({ signIns }) => new Attempts(signIns));
+
+onEachEngine((temporaryStore) => {
+  test("one address may try one e-mail five times in any minute, however many processes it asks", async (t) => {
+    const { store, another, clock } = await temporaryStore(t);
+    const stores = [store, await another(), await another()];
+    assert.equal(await tried(processes(stores), 20, one, ada), 5);
+    clock.nowMs += 59_999;
+    assert.equal(await tried(processes(stores), 20, one, ada), 0);
+    clock.nowMs += 1;
+    assert.equal(await tried(processes(stores), 20, one, ada), 5);
+  });
+
+  test("one address may try thirty times, whatever the e-mails; a /64 is one address", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    const attempts = processes([store, await another()]);
+    const many = await tried(
       attempts,
-      20,
-      () => "192.0.2.1",
-      () => ADA,
+      60,
+      (n) => `2001:db8:1:2::${n.toString(16)}`,
+      (n) => `${n}@example.com`,
     );
-  assert.equal(try20(), 5);
-  now = 59_999;
-  assert.equal(try20(), 0);
-  now = 60_000;
-  assert.equal(try20(), 5);
+    assert.equal(many, 30);
+  });
+
+  test("many addresses together may try one e-mail twenty times, and its person still gets in from a known one", async (t) => {
+    const { store, another, clock } = await temporaryStore(t);
+    const person = await addPerson(store, ADA);
+    await store.sessions.begin("h", person, { address: "198.51.100.7", place: "198.51.100.7" });
+    const attempts = processes([store, await another()]);
+    assert.equal(await tried(attempts, 60, (n) => `192.0.2.${n}`, ada), 20);
+    assert.equal(await tried(attempts, 20, () => "198.51.100.7", ada), 5);
+    // A process that began meanwhile knows the place, too.
+    clock.nowMs += 30_000;
+    assert.equal(await tried(processes([store]), 20, () => "198.51.100.8", ada), 0);
+    clock.nowMs += 30_000;
+    await tried(processes([store]), 60, (n) => `192.0.2.${n}`, ada);
+    assert.equal(await tried(processes([store]), 20, () => "198.51.100.7", ada), 5);
+  });
+
+  test("what was counted is forgotten after a minute, and a clock that steps back keeps nobody out", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    await tried(processes([store]), 20, one, ada);
+    clock.nowMs -= 3_600_000;
+    assert.equal(await tried(processes([store]), 20, one, ada), 5);
+    await store.signIns.forget();
+    assert.equal(await tried(processes([store]), 1, one, ada), 0, "those of now are still counted");
+    clock.nowMs += 60_000;
+    await store.signIns.forget();
+    assert.equal(await tried(processes([store]), 20, one, ada), 5);
+  });
 });
 
-test("one address may try thirty times, whatever the e-mails; a /64 is one address", () => {
-  const attempts = new Attempts(() => 0);
-  const many = tried(
-    attempts,
-    100,
-    (n) => `2001:db8:1:2::${n.toString(16)}`,
-    (n) => `${n}@example.com`,
+test("a flood from one address is refused without a look at the database", async () => {
+  let looks = 0;
+  const attempts = new Attempts(
+    {
+      take: async () => {
+        looks++;
+        return 0;
+      },
+    },
+    () => 0,
   );
-  assert.equal(many, 30);
-});
-
-test("many addresses together may try one e-mail twenty times, and its person still gets in from a known one", () => {
-  const attempts = new Attempts(() => 0);
-  attempts.succeeded({ ip: "198.51.100.7" }, ADA);
-  const strangers = tried(
-    attempts,
-    200,
-    (n) => `192.0.2.${n}`,
-    () => ADA,
-  );
-  assert.equal(strangers, 20);
-  const person = tried(
-    attempts,
-    20,
-    () => "198.51.100.7",
-    () => ADA,
-  );
-  assert.equal(person, 5);
+  await tried([attempts], 500, one, (n) => `${n}@example.com`);
+  assert.equal(looks, 30);
 });

@@ -5,12 +5,34 @@ import { conclude } from "../../../src/verdict/conclude.ts";
 import { onEachEngine } from "../../store/temporary.ts";
 import { signalled } from "../../verdict/reports.ts";
 import { runPending, startHttp } from "../running.ts";
+import { startClub } from "./club.ts";
 import { signedIn } from "./signed-in.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
 const NOT_THERE = { error: "there is no such thing, or it is not yours" };
 
 onEachEngine((open) => {
+  test("an administrator's look at a program is in the trail of its account; a member's is not", async (t) => {
+    const { running, root, ada, accountId } = await startClub(t, { open });
+    const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };
+    const { id } = (await ada("POST", "/submissions", body)).json;
+    const readings = async () =>
+      (await ada("GET", "/audit")).json.entries.filter(
+        ({ action }: { action: string }) => action === "submission.read",
+      );
+    assert.equal((await ada("GET", `/submissions/${id}`)).status, 200);
+    assert.deepEqual(await readings(), []);
+    for (let at = 0; at < 3; at++) assert.equal((await root("GET", `/submissions/${id}`)).status, 200);
+    assert.equal((await root("GET", `/submissions/${id}/record`)).status, 200);
+    assert.deepEqual(
+      (await readings()).map(({ actor, subject, address }: Record<string, string>) => [actor, subject, address]),
+      [["root@example.com", id, "127.0.0.1"]],
+    );
+    running.clock.nowMs += 3_600_000;
+    await root("GET", `/submissions/${id}/record`);
+    assert.equal((await readings()).length, 2);
+  });
+
   test("a person finds the submissions of their accounts and no other; an administrator all", async (t) => {
     const running = await startHttp(t, { open });
     const { store, key, submit } = running;

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import { DOOR_ACTIONS } from "../domain/audit.ts";
+import { note } from "./audit.ts";
+import type { Engine } from "./engine.ts";
+import type { SignInStore } from "./people-port.ts";
+import type { Schema } from "./schema.ts";
+import type { Transactions } from "./transactions.ts";
+
+const WINDOW_MS = 60_000;
+/** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
+const SKEW_MS = 5_000;
+const HOUR_MS = 3_600_000;
+/** How long a place counts as one from which a person has signed in. */
+const KNOWN_MS = 90 * 24 * HOUR_MS;
+/** How long entries about signing in are kept; every other entry is kept for ever. */
+const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
+/** Places in an hour that have an entry of their own for refused attempts at one person; the others share one. */
+const PLACES_PER_HOUR = 10;
+/** Entries that are removed in one transaction. */
+const FORGOTTEN_AT_ONCE = 500;
+
+/**
+ * Attempts to sign in, of all processes. Transactions that count or note attempts exclude one another: however many processes
+ * are asked at once, no limit is passed.
+ * @param now milliseconds since the epoch.
+ */
+export function signInStore({ abilities }: Engine, transactions: Transactions, now: () => number): SignInStore {
+  const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
+    // A power cut may forget the last attempts: for that, nobody has to wait for the disk.
+    transactions.runUnflushed(async (trx) => {
+      await abilities.lock(trx, "sign-ins");
+      return await work(trx);
+    });
+
+  return {
+    take({ place, email }, limits) {
+      return locked(async (trx) => {
+        const atMs = now();
+        const emailHash = createHash("sha256").update(email).digest("hex");
+        const known = await isKnown(trx, email, place, atMs);
+        const bounds = [
+          [limits.both, { place, emailHash }],
+          [limits.place, { place }],
+          ...(known ? [] : ([[limits.email, { emailHash }]] as const)),
+        ] as const;
+        for (const [limit, whose] of bounds) {
+          const waitMs = await waitFor(trx, whose, limit, atMs);
+          if (waitMs > 0) return Math.ceil(waitMs / 1000);
+        }
+        await trx.insertInto("sign_in_attempts").values({ at: atMs, place, email_hash: emailHash }).execute();
+        return 0;
+      });
+    },
+
+    refused({ place, email }) {
+      return locked(async (trx) => {
+        const atMs = now();
+        const person = await trx.selectFrom("people").select("id").where("email", "=", email).executeTakeFirst();
+        // Whatever strangers type is not noted: it may be a password.
+        const subject = person?.id ?? "unknown";
+        const recent = await trx
+          .selectFrom("audit")
+          .selectAll()
+          .where("subject", "=", subject)
+          .where("action", "=", "person.refuse")
+          .where("at", ">", atMs - HOUR_MS)
+          .orderBy("seq", "desc")
+          .execute();
+        const address =
+          recent.length < PLACES_PER_HOUR || recent.some((entry) => entry.address === place) ? place : null;
+        const known = recent.find((entry) => entry.address === address);
+        if (known) await countOn(trx, known, atMs);
+        else {
+          const detail = { attempts: 1, lastAt: new Date(atMs) };
+          const entry = { subject, accountId: null, address, detail };
+          await note(trx, { atMs, actor: "stranger", action: "person.refuse", ...entry });
+        }
+      });
+    },
+
+    async forget() {
+      const atMs = now();
+      await transactions.runUnflushed(async (trx) => {
+        await trx
+          .deleteFrom("sign_in_attempts")
+          .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))
+          .execute();
+        await trx
+          .deleteFrom("known_places")
+          .where("at", "<=", atMs - KNOWN_MS)
+          .execute();
+        const old = trx
+          .selectFrom("audit")
+          .select("seq")
+          .where("action", "in", DOOR_ACTIONS)
+          .where("at", "<=", atMs - DOOR_ENTRIES_MS)
+          .limit(FORGOTTEN_AT_ONCE);
+        await trx.deleteFrom("audit").where("seq", "in", old).execute();
+      });
+    },
+  };
+}
+
+/** Whether the person of that e-mail has signed in from there. */
+async function isKnown(trx: Transaction<Schema>, email: string, place: string, atMs: number): Promise<boolean> {
+  const known = await trx
+    .selectFrom("known_places")
+    .innerJoin("people", "people.id", "known_places.person_id")
+    .select("people.id")
+    .where("people.email", "=", email)
+    .where("known_places.place", "=", place)
+    .where("known_places.at", ">", atMs - KNOWN_MS)
+    .executeTakeFirst();
+  return known !== undefined;
+}
+
+/** @returns milliseconds until fewer than `limit` attempts lie within a minute; 0 when that is so now. */
+async function waitFor(
+  trx: Transaction<Schema>,
+  { place, emailHash }: { readonly place?: string; readonly emailHash?: string },
+  limit: number,
+  atMs: number,
+): Promise<number> {
+  let query = trx
+    .selectFrom("sign_in_attempts")
+    .select("at")
+    .where("at", ">", atMs - WINDOW_MS)
+    .where("at", "<=", atMs + SKEW_MS);
+  if (place !== undefined) query = query.where("place", "=", place);
+  if (emailHash !== undefined) query = query.where("email_hash", "=", emailHash);
+  const oldest = await query
+    .orderBy("at", "desc")
+    .limit(1)
+    .offset(limit - 1)
+    .executeTakeFirst();
+  return oldest === undefined ? 0 : oldest.at + WINDOW_MS - atMs;
+}
+
+async function countOn(
+  trx: Transaction<Schema>,
+  { seq, detail }: Selectable<Schema["audit"]>,
+  atMs: number,
+): Promise<void> {
+  const { attempts } = JSON.parse(detail) as { attempts: number };
+  const next = JSON.stringify({ attempts: attempts + 1, lastAt: new Date(atMs) });
+  await trx.updateTable("audit").set({ detail: next }).where("seq", "=", seq).execute();
+}
