@@ -91,19 +91,13 @@ export interface Dropped {
 }
 
 /**
- * Refuses the requests of an account's keys, and claims nothing of it. What runs ends by itself, and its records stay.
- * @param drop ends what waits; else it waits until the account is resumed.
- * @throws AdminError when there is no such account.
+ * Refuses the requests of an account's keys, and claims nothing of it. What runs ends by itself, what waits waits until the
+ * account is resumed, and its records stay. @throws AdminError when there is no such account.
  */
-export async function suspendAccount(
-  store: Store,
-  which: string,
-  { drop = false }: { readonly drop?: boolean | undefined },
-  actor: string,
-): Promise<Dropped> {
-  const { id, name } = await findAccount(store, which);
+export async function suspendAccount(store: Store, which: string, actor: string): Promise<AccountView> {
+  const { id } = await findAccount(store, which);
   await store.accounts.setSuspended(id, true, actor);
-  return { account: name, dropped: drop ? await dropPending(store, { accountId: id }, actor) : 0 };
+  return view(await findAccount(store, id));
 }
 
 /** Ends a suspension: what waits is claimed again. @throws AdminError when there is no such account. */

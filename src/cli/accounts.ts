@@ -71,7 +71,9 @@ export function accountsCommand(): Command {
     .option("--drop-pending", "end what waits: status error, IE; else it waits until the account is resumed")
     .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
       withStore(options, async (store) => {
-        const done = await suspendAccount(store, which, { drop: options.dropPending }, ACTOR);
+        const { id, name: account } = await suspendAccount(store, which, ACTOR);
+        const { dropped } = options.dropPending ? await dropPendingOf(store, id, ACTOR) : { dropped: 0 };
+        const done = { account, dropped };
         answer(
           options.json,
           { ...done, suspended: true },

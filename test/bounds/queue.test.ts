@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
+import { dropPendingOf, resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
 import type { Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { type Reply, type Running, startHttp } from "../http/running.ts";
@@ -129,7 +129,8 @@ onEachEngine((open) => {
     t.diagnostic(`the busy account: ${attack.accepted} accepted, ${attack.refused} refused`);
 
     const [first = ""] = keys;
-    const { dropped } = await suspendAccount(store, "busy", { drop: true }, "test");
+    await suspendAccount(store, "busy", "test");
+    const { dropped } = await dropPendingOf(store, "busy", "test");
     assert.ok(dropped > MAX_PENDING / 4, `${dropped} dropped`);
     assert.equal(await store.submissions.depth(), 0);
     assert.equal((await submit(program(1), { key: first })).status, 403);

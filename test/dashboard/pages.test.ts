@@ -105,6 +105,35 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, false);
   });
 
+  await t.test(
+    "an account is suspended, its queue is dropped, and it is resumed, each from its own dialog",
+    async () => {
+      const key = await running.key({ account: "noisy" });
+      assert.equal((await submit(undefined, { key })).status, 202);
+      await go("Settings");
+      const noisy = page.getByRole("row").filter({ hasText: "noisy" });
+      const choose = async (item: string) => {
+        await button("What to do with noisy").click();
+        await page.getByRole("menuitem", { name: item }).click();
+      };
+      await choose("Suspend");
+      assert.deepEqual(await violations(page), []);
+      await button("Suspend").click();
+      await noisy.getByText("suspended").waitFor();
+      assert.equal((await submit(undefined, { key })).status, 403);
+      await choose("Drop pending submissions");
+      await page.getByRole("dialog").getByText("1 submissions wait now").waitFor();
+      await button("Drop").click();
+      await page.getByText("1 pending submissions of noisy were dropped.").waitFor();
+      assert.equal(await store.submissions.depth(), 0);
+      await choose("Resume");
+      await button("Resume").click();
+      await noisy.getByText("active").waitFor();
+      assert.equal((await submit(undefined, { key })).status, 202);
+      await runPending(store);
+    },
+  );
+
   for (const scheme of ["light", "dark"] as const) {
     await t.test(`every page, ${scheme}: axe finds nothing, and a phone needs no scrolling sideways`, async () => {
       await page.emulateMedia({ colorScheme: scheme });

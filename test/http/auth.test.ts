@@ -40,7 +40,7 @@ test("the keys of a suspended account are 403 with the reason, at once, and work
   const { ask, key, store } = await startHttp(t);
   const mine = await key();
   const [{ account } = { account: "" }] = (await listKeys(store)).filter(({ prefix }) => mine.startsWith(prefix));
-  await suspendAccount(store, account, {}, "test");
+  await suspendAccount(store, account, "test");
   for (const endpoint of EVERY_ENDPOINT) {
     const { status, json } = await ask({ ...endpoint, key: mine });
     assert.equal(status, 403, endpoint.path);

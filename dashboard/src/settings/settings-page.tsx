@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Account, Settings, Tier } from "../../../src/http/dashboard/answers.ts";
+import type { Settings, Tier, UsedAccount } from "../../../src/http/dashboard/answers.ts";
 import { asking } from "../api.ts";
 import { Answered } from "../pieces/answered.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
@@ -9,8 +9,10 @@ import { Facts } from "../pieces/facts.tsx";
 import { Moment } from "../pieces/moment.tsx";
 import { Page, Section } from "../pieces/page.tsx";
 import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { State } from "../pieces/state.tsx";
 import { count, duration } from "../pieces/words.ts";
 import { AccountForm } from "./account-form.tsx";
+import { AccountMenu } from "./account-menu.tsx";
 import { TierForm } from "./tier-form.tsx";
 
 export function SettingsPage() {
@@ -49,23 +51,24 @@ function All({
       ),
     },
   ];
-  const accountColumns: readonly Column<Account>[] = [
+  const accountColumns: readonly Column<UsedAccount>[] = [
     { head: "Account", cell: ({ name }) => <b>{name}</b> },
+    {
+      head: "State",
+      cell: ({ suspendedAt }) => (
+        <State tone={suspendedAt === null ? "good" : "bad"}>{suspendedAt === null ? "active" : "suspended"}</State>
+      ),
+    },
     { head: "Tier", cell: ({ tier }) => tier },
+    { head: "Pending", number: true, cell: ({ pending }) => count(pending) },
+    { head: "Running", number: true, cell: ({ running }) => count(running) },
+    { head: "Requests in the last minute", number: true, cell: ({ requests }) => count(requests) },
     { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
     { head: "Id", cell: ({ id }) => <Copyable text={id} what="id of the account" short /> },
     {
       head: "Actions",
       headUnseen: true,
-      cell: (account) => (
-        <Button
-          size="compact-sm"
-          variant="default"
-          onClick={() => show(<AccountForm of={account} tiers={tiers} onClose={close} />)}
-        >
-          Change
-        </Button>
-      ),
+      cell: (account) => <AccountMenu of={account} tiers={tiers} />,
     },
   ];
   return (

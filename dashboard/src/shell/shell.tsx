@@ -46,6 +46,12 @@ export function Shell() {
         </Drawer.Content>
       </Drawer.Root>
       <main id="main" className={css.main} tabIndex={-1}>
+        {person.suspended.map((name) => (
+          <p key={name} className={css.notice}>
+            <Icon name="alert" /> The account {name} is suspended. Its keys are refused and nothing of it is run. Ask
+            the operator of the service.
+          </p>
+        ))}
         <Outlet />
       </main>
       <Said />

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { type AccountView, createAccount, updateAccount } from "../../admin/accounts.ts";
-import type { Account, AccountChanges, NewAccount } from "./answers.ts";
+import {
+  type AccountView,
+  createAccount,
+  dropPendingOf,
+  resumeAccount,
+  suspendAccount,
+  updateAccount,
+} from "../../admin/accounts.ts";
+import type { Account, AccountChanges, Dropped, NewAccount } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { ownAccount } from "./own.ts";
@@ -15,6 +22,10 @@ const changes = z.strictObject({
   tier: z.string().exactOptional(),
 }) satisfies z.ZodType<AccountChanges>;
 
+interface ById {
+  Params: { id: string };
+}
+
 /** /dashboard/api/accounts: whose the projects, keys and records are. */
 export function accountRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "administrator" } as const;
@@ -23,14 +34,33 @@ export function accountRoutes(server: FastifyInstance, { store }: DashboardDepen
     return answer(await createAccount(store, bodyOf(request, newAccount), personOf(request).email));
   });
 
-  server.patch<{ Params: { id: string } }>(`${ACCOUNTS}/:id`, { config }, async (request): Promise<Account> => {
+  server.patch<ById>(`${ACCOUNTS}/:id`, { config }, async (request): Promise<Account> => {
     const change = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
     return answer(await updateAccount(store, id, change, person.email));
   });
+
+  server.post<ById>(`${ACCOUNTS}/:id/suspend`, { config }, async (request): Promise<Account> => {
+    const person = personOf(request);
+    const { id } = await ownAccount(store, person, request.params.id);
+    return answer(await suspendAccount(store, id, person.email));
+  });
+
+  server.post<ById>(`${ACCOUNTS}/:id/resume`, { config }, async (request): Promise<Account> => {
+    const person = personOf(request);
+    const { id } = await ownAccount(store, person, request.params.id);
+    return answer(await resumeAccount(store, id, person.email));
+  });
+
+  server.post<ById>(`${ACCOUNTS}/:id/drop-pending`, { config }, async (request): Promise<Dropped> => {
+    const person = personOf(request);
+    const { id } = await ownAccount(store, person, request.params.id);
+    const { dropped } = await dropPendingOf(store, id, person.email);
+    return { dropped };
+  });
 }
 
-function answer({ id, name, tier, createdAt }: AccountView): Account {
-  return { id, name, tier, createdAt };
+export function answer({ id, name, tier, createdAt, suspendedAt }: AccountView): Account {
+  return { id, name, tier, createdAt, suspendedAt };
 }

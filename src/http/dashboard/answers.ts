@@ -32,6 +32,8 @@ export interface Person {
   readonly administrator: boolean;
   /** Those that the person may look at, by name; for an administrator, all. */
   readonly accounts: readonly AccountRef[];
+  /** Names of those that are suspended; of an administrator, none: the settings tell. */
+  readonly suspended: readonly string[];
 }
 
 export interface AccountRef {
@@ -511,7 +513,7 @@ export interface Settings {
   readonly retentionMs: number | null;
   readonly maxPending: number;
   readonly tiers: readonly Tier[];
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly UsedAccount[];
 }
 
 export interface Tier {
@@ -525,6 +527,21 @@ export interface Account {
   readonly name: string;
   readonly tier: string;
   readonly createdAt: string;
+  /** Null: not suspended. */
+  readonly suspendedAt: string | null;
+}
+
+/** With what it uses now of what all accounts share. */
+export interface UsedAccount extends Account {
+  readonly pending: number;
+  readonly running: number;
+  /** Of all its keys in the last minute. */
+  readonly requests: number;
+}
+
+/** POST /accounts/:id/drop-pending (administrators) → Dropped; POST /accounts/:id/suspend and /resume → Account. */
+export interface Dropped {
+  readonly dropped: number;
 }
 
 export interface NewAccount {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { listAccounts } from "../../admin/accounts.ts";
 import { listTiers } from "../../admin/tiers.ts";
+import { answer } from "./accounts.ts";
 import type { Settings } from "./answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
@@ -11,11 +12,15 @@ export function settingsRoutes(
 ): void {
   server.get("/dashboard/api/settings", { config: { session: "administrator" } }, async (): Promise<Settings> => {
     const [tiers, accounts] = await Promise.all([listTiers(store), listAccounts(store)]);
+    const used = new Map((await store.queue.shares(accounts.length)).accounts.map((share) => [share.id, share]));
     return {
       retentionMs,
       maxPending,
       tiers,
-      accounts: accounts.map(({ id, name, tier, createdAt }) => ({ id, name, tier, createdAt })),
+      accounts: accounts.map((account) => {
+        const { pending = 0, running = 0, requests = 0 } = used.get(account.id) ?? {};
+        return { ...answer(account), pending, running, requests };
+      }),
     };
   });
 }

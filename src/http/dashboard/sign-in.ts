@@ -59,8 +59,10 @@ export async function sessionOf({ store, provider }: Door, { person }: FastifyRe
 
 export async function describe(store: Store, person: SignedIn): Promise<Person> {
   const { id, email, name, administrator, accountIds } = person;
-  const accounts = (await store.accounts.list(accountIds))
+  const all = await store.accounts.list(accountIds);
+  const suspended = administrator ? [] : all.filter(({ suspendedAtMs }) => suspendedAtMs !== null);
+  const accounts = all
     .map((account) => ({ id: account.id, name: account.name }))
     .sort((a, b) => a.name.localeCompare(b.name));
-  return { id, email, name, administrator, accounts };
+  return { id, email, name, administrator, accounts, suspended: suspended.map((account) => account.name).sort() };
 }

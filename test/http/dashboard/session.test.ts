@@ -26,6 +26,7 @@ test("a session says who it is, and signing out ends it", async (t) => {
     name: "bob",
     administrator: false,
     accounts: [{ id: accountId, name: "club" }],
+    suspended: [],
   });
   const out = await ask({ path: SESSION, method: "DELETE" });
   assert.equal(out.status, 204);

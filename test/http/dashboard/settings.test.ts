@@ -11,7 +11,7 @@ onEachEngine((open) => {
     assert.deepEqual((await root("PUT", "/tiers/large", { requestsPerMinute: 600, concurrency: 50 })).json, large);
     const made = (await root("POST", "/accounts", { name: "school", tier: "large" })).json;
     const createdAt = new Date(running.clock.nowMs).toISOString();
-    assert.deepEqual(made, { id: made.id, name: "school", tier: "large", createdAt });
+    assert.deepEqual(made, { id: made.id, name: "school", tier: "large", createdAt, suspendedAt: null });
     const changed = (await root("PATCH", `/accounts/${accountId}`, { name: "guild", tier: "large" })).json;
     assert.deepEqual([changed.id, changed.name, changed.tier], [accountId, "guild", "large"]);
     const { retentionMs, maxPending, tiers, accounts } = (await root("GET", "/settings")).json;
@@ -20,16 +20,46 @@ onEachEngine((open) => {
       tiers.find(({ name }: { name: string }) => name === "large"),
       large,
     );
-    assert.deepEqual(accounts.slice(-1), [made]);
+    const unused = { pending: 0, running: 0, requests: 0 };
+    assert.deepEqual(accounts.slice(-1), [{ ...made, ...unused }]);
     assert.deepEqual(
       accounts.find(({ id }: { id: string }) => id === accountId),
-      changed,
+      { ...changed, ...unused },
     );
     assert.deepEqual(await entriesOf(club, root), [
       ["account.set-tier", accountId],
       ["account.rename", accountId],
       ["account.create", made.id],
       ["tier.set", "large"],
+    ]);
+  });
+
+  test("an account is suspended, its queue is dropped, and its members are told; then it is resumed", async (t) => {
+    const club = await startClub(t, { open });
+    const { running, root, ada, eve, accountId } = club;
+    const key = await running.key({ account: "club" });
+    assert.equal((await running.submit(undefined, { key })).status, 202);
+    const path = `/accounts/${accountId}`;
+    const suspended = await root("POST", `${path}/suspend`);
+    assert.deepEqual([suspended.status, typeof suspended.json.suspendedAt], [200, "string"]);
+    assert.equal((await running.submit(undefined, { key })).status, 403);
+    const people = async () =>
+      (await Promise.all([ada, eve, root].map((who) => who("GET", "/session")))).map(
+        ({ json }) => json.person.suspended,
+      );
+    assert.deepEqual(await people(), [["club"], [], []]);
+    const run = await ada("POST", "/submissions", { accountId, language: "python", code: "1" });
+    assert.deepEqual([run.status, run.json.error], [403, "this account is suspended; ask the operator of the service"]);
+    const used = (await root("GET", "/settings")).json.accounts.find(({ id }: { id: string }) => id === accountId);
+    assert.deepEqual([used.pending, used.running, used.requests], [1, 0, 1]);
+    assert.deepEqual((await root("POST", `${path}/drop-pending`)).json, { dropped: 1 });
+    assert.equal((await root("POST", `${path}/resume`)).json.suspendedAt, null);
+    assert.deepEqual(await people(), [[], [], []]);
+    assert.equal((await running.submit(undefined, { key })).status, 202);
+    assert.deepEqual(await entriesOf(club, root), [
+      ["account.resume", accountId],
+      ["account.drop-pending", accountId],
+      ["account.suspend", accountId],
     ]);
   });
 
@@ -63,6 +93,9 @@ test("nobody else does any of that, and who is not signed in does nothing at all
     ["PUT", "/tiers/beta", { requestsPerMinute: 1_000, concurrency: 1_000 }],
     ["POST", "/accounts", { name: "n", tier: "beta" }],
     ["PATCH", `/accounts/${accountId}`, { tier: "beta" }],
+    ["POST", `/accounts/${accountId}/suspend`, undefined],
+    ["POST", `/accounts/${accountId}/resume`, undefined],
+    ["POST", `/accounts/${accountId}/drop-pending`, undefined],
   ] as const) {
     const { status, json } = await ada(method, path, body);
     assert.deepEqual([status, json], [403, { error: "only an administrator may do this" }], path);

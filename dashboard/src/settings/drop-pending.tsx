@@ -1,0 +1,31 @@
+import type { UsedAccount } from "../../../src/http/dashboard/answers.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { useDoing } from "../pieces/doing.ts";
+import { Form } from "../pieces/form.tsx";
+import { count } from "../pieces/words.ts";
+
+export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
+  const dropping = useDoing(() => change.dropPending(account.id), {
+    said: ({ dropped }) => `${count(dropped)} pending submissions of ${account.name} were dropped.`,
+    done: onClose,
+  });
+  return (
+    <Dialog title={`Drop what waits of ${account.name}?`} onClose={onClose}>
+      <Form
+        submit="Drop"
+        danger
+        busy={dropping.isPending}
+        error={dropping.error}
+        onCancel={onClose}
+        onSubmit={() => dropping.mutate()}
+      >
+        <p>
+          {count(account.pending)} submissions wait now. They end as <code>error</code> with the verdict IE and are not
+          run. Their results go to webhooks as any other. Nothing brings them back. To keep more from coming, suspend
+          the account first.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}
