@@ -58,10 +58,7 @@ if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user"
 fi
 if uid_locks_are_ours; then
-  for lock in "$uid_locks"/uids-*; do
-    [ -e "$lock" ] || continue
-    (exec 8>>"$lock" && flock -n 8 && rm -f -- "$lock") || true
-  done
+  sweep_uid_locks
   rmdir -- "$uid_locks" 2>/dev/null || true # another data directory's instances may still run
 fi
 say "removed"

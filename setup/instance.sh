@@ -36,6 +36,15 @@ in_use() {
 # 41c0 is a directory, no link, with mode 0700.
 uid_locks_are_ours() { [ "$(stat -c '%u %f' -- "$uid_locks" 2>/dev/null)" = '0 41c0' ]; }
 
+# Removes the files of ranges that no process holds. A process that is about to take one sees that its file is another.
+sweep_uid_locks() {
+  uid_locks_are_ours || return 0
+  for lock in "$uid_locks"/uids-*; do
+    [ -e "$lock" ] || continue
+    (exec 8>>"$lock" && flock -n 8 && rm -f -- "$lock") || true
+  done
+}
+
 take_uid_range() {
   range=$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')
   tries=0
@@ -148,6 +157,7 @@ sweep_instances() {
     unmount_below "$dir"
     rm -rf --one-file-system -- "$dir"
   done
+  sweep_uid_locks
 }
 
 # remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.

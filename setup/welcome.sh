@@ -17,6 +17,7 @@ choose_url() {
 welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
+  say "for a client's shell: export ASSAY_URL='$url'${trust:+ ASSAY_CA='$data/tls/ca.pem'}"
   if [ ! -f "$data/first-key" ]; then
     if no_key_yet; then
       # What a container says is kept as its log, and a key has no business there.
@@ -49,7 +50,11 @@ show_first_key() {
   cat <<TEXT
 
 The first key, shown this once: $key
-Try it:
+Paste this into a client's shell, and the examples of README.md work there:
+
+export ASSAY_URL='$url'${trust:+ ASSAY_CA='$data/tls/ca.pem'} ASSAY_KEY='$key'
+
+Or try it at once:
 
 curl ${trust}'$url/api/submit?wait=true' \\
   -H 'X-API-Key: $key' -H 'Content-Type: application/json' \\

@@ -18,6 +18,9 @@ test("serve announces the address, the authority and, once, a key; SIGTERM drain
     assert.match(stderr, /ready in \d+\.\d s: https:\/\/127\.0\.0\.1:9443\n/);
     assert.equal(stdout.includes(`curl --cacert ${fake.data}/tls/ca.pem 'https://127.0.0.1:9443/`), time === "first");
     assert.equal(stdout.includes("X-API-Key: assay_live_fake"), time === "first");
+    const settings = `export ASSAY_URL='https://127.0.0.1:9443' ASSAY_CA='${fake.data}/tls/ca.pem'`;
+    assert.ok(stderr.includes(`for a client's shell: ${settings}\n`), stderr);
+    assert.equal(stdout.includes(`\n${settings} ASSAY_KEY='assay_live_fake`), time === "first");
     assert.match(stdout, /^ {2}https:\/\/127\.0\.0\.1:9443\/dashboard\/welcome#fake$/m);
     assert.match(stdout, /drained/);
     assert.deepEqual(fake.list("run"), []);

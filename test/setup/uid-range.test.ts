@@ -81,3 +81,14 @@ test("a range that is held is not taken again", (t) => {
   assert.equal(take(locks, held).stdout, "1900420000\n");
   assert.match(take(locks, `${held}; exec 4>>"$2/uids-42"; flock -n 4`).stderr, /all 100 uid ranges .* are in use/);
 });
+
+test("the files of ranges that no process holds are swept, and one that is held stays and is still not taken", (t) => {
+  const locks = place(t);
+  mkdirSync(locks, { mode: 0o700 });
+  for (const range of Array(100).keys()) writeFileSync(join(locks, `uids-${range}`), "");
+  const { status, stderr } = take(locks, 'exec 5>>"$2/uids-7"; flock -n 5; sweep_uid_locks');
+  assert.deepEqual([status, stderr], [0, ""]);
+  const left = readdirSync(locks);
+  assert.ok(left.includes("uids-7"));
+  assert.equal(left.length, 2, "the held one, and the one that was taken afterwards");
+});
