@@ -77,7 +77,8 @@ export const change = {
   rotateKey: (id: string, body: A.Rotation) => send<A.MadeKey>("POST", `/keys/${id}/rotate`, body),
   makeEndpoint: (body: A.NewEndpoint) => send<A.MadeEndpoint>("POST", "/endpoints", body),
   endpoint: (id: string, body: A.EndpointChanges) => send<A.Endpoint>("PATCH", `/endpoints/${id}`, body),
-  rotateSecret: (id: string) => send<A.MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`),
+  rotateSecret: (id: string, rotation: A.Rotation) =>
+    send<A.MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
   testEndpoint: (id: string) => send<A.Delivery>("POST", `/endpoints/${id}/test`),
   replay: (id: string) => send<A.Delivery>("POST", `/deliveries/${id}/replay`),

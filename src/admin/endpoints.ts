@@ -6,9 +6,13 @@ import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
 import { type ListedPart, partFor } from "./parts.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
+import { checkOverlap } from "./rules.ts";
 
 /** Each result is sent to every endpoint of its project: a bound on what one run can set off. */
 const MAX_ENDPOINTS = 10;
+
+/** Each is one more signature on every delivery. */
+const MAX_FORMER_SECRETS = 3;
 
 /** What endpoints need besides the store; handed in, because admin does not know webhooks. */
 export interface EndpointRoom {
@@ -101,15 +105,41 @@ export async function setEndpointSigning(
   return await changed(store, id, await store.endpoints.setSigning(id, signing, actor));
 }
 
-/** Replaces the secret: what is signed from now on is signed with the new one alone. */
+/**
+ * Replaces the secret. During the overlap deliveries are signed with both, so a receiver that has either accepts them;
+ * 0 ends every old secret at once.
+ * @returns when the old secret ends.
+ * @throws AdminError when the overlap is too long, or three old secrets are still in use.
+ */
 export async function rotateEndpointSecret(
   { store, sealer }: Pick<EndpointRoom, "store" | "sealer">,
   id: string,
+  overlapMs: number,
   actor: string,
-): Promise<MadeEndpoint> {
+): Promise<MadeEndpoint & { readonly formerEndsAt: string }> {
+  checkOverlap(overlapMs);
+  const endpoint = await store.endpoints.get(id);
+  if (!endpoint) throw noSuchEndpoint(id);
+  if (overlapMs > 0) checkOpens(sealer, endpoint);
   const secret = newWebhookSecret();
-  const done = await store.endpoints.setSecret(id, sealer.seal(id, secret), actor);
-  return { ...(await changed(store, id, done)), secret };
+  const overlap = { overlapMs, mostFormer: MAX_FORMER_SECRETS };
+  const endsAtMs = await store.endpoints.setSecret(id, sealer.seal(id, secret), overlap, actor);
+  if (endsAtMs === undefined) throw noSuchEndpoint(id);
+  if (endsAtMs === "full") {
+    throw new AdminError(
+      `${MAX_FORMER_SECRETS} old secrets of the endpoint have not ended, which is the most; rotate without an overlap to end them now`,
+    );
+  }
+  return { ...(await viewOf(store, id)), secret, formerEndsAt: new Date(endsAtMs).toISOString() };
+}
+
+/** A secret that cannot be opened signs nothing: with it, every delivery of the overlap would fail. */
+function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secret">): void {
+  try {
+    sealer.open(id, secret);
+  } catch (error) {
+    throw new AdminError(`${(error as Error).message}; rotate without an overlap`);
+  }
 }
 
 /** Removes an endpoint; its deliveries stay on record. */

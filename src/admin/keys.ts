@@ -8,10 +8,7 @@ import { AdminError } from "./error.ts";
 import { type KeyView, keyView } from "./key-view.ts";
 import { type ListedPart, partFor } from "./parts.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
-import { checkLimits, checkName } from "./rules.ts";
-
-/** Longer than this, two keys are not an overlap. */
-const MAX_OVERLAP_MS = 90 * 24 * 3_600_000;
+import { checkLimits, checkName, checkOverlap } from "./rules.ts";
 
 export interface NewKey {
   readonly name: string;
@@ -116,9 +113,7 @@ export async function rotateKey(
   actor: string,
   { bounds = null }: Bounded = {},
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
-  if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
-    throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);
-  }
+  checkOverlap(overlapMs);
   const old = await findLiveKey(store, which);
   if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
   // Its successor would be a key that somebody has, with what an account's playground may do.

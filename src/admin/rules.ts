@@ -38,3 +38,13 @@ function checkRange(what: string, value: number | null | undefined, most: number
   if (value === undefined || value === null || (Number.isInteger(value) && value >= 1 && value <= most)) return;
   throw new AdminError(`${what} must be a whole number from 1 to ${most}`);
 }
+
+/** Longer than this, two keys or two secrets are not an overlap. */
+const MAX_OVERLAP_MS = 90 * 24 * 3_600_000;
+
+/** @throws AdminError unless it is from 0 to 90 days, in whole milliseconds. */
+export function checkOverlap(overlapMs: number): void {
+  if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
+    throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);
+  }
+}

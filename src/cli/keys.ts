@@ -4,7 +4,7 @@ import { createKey, dropPendingOfKey, listKeys, revokeKey, rotateKey, updateKey 
 import type { ProfileName } from "../domain/limits.ts";
 import { answer, noteUnnamed, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
-import { duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
+import { DEFAULT_OVERLAP, duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 interface CreateOptions extends StoreOptions {
@@ -25,7 +25,6 @@ interface UpdateOptions extends StoreOptions {
 }
 
 const WHICH = "its id or visible first characters; the key itself, too, but others may read a command line";
-const DEFAULT_OVERLAP = "24h";
 
 /** `assay keys`: works on the database itself, so it does not matter whether the service runs. */
 export function keysCommand(): Command {

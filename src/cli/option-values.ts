@@ -13,6 +13,9 @@ export function limitOrTier(text: string): number | "tier" {
   return text === "tier" ? text : wholeNumber(text);
 }
 
+/** Of a rotation, unless another one is given. */
+export const DEFAULT_OVERLAP = "24h";
+
 /** `90s`, `15m`, `24h`, `7d` or 0. @returns milliseconds. */
 export function duration(text: string): number {
   const [, amount, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];

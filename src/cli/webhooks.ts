@@ -13,7 +13,7 @@ import { SIGNINGS, type Signing } from "../domain/webhook.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import { answer, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
-import { append } from "./option-values.ts";
+import { append, DEFAULT_OVERLAP, duration } from "./option-values.ts";
 import { provenSealerOf, sealerOf, webhookSettings } from "./webhook-settings.ts";
 import { deliveriesVerb } from "./webhooks-log.ts";
 import { replayVerb, testVerb } from "./webhooks-send.ts";
@@ -70,16 +70,24 @@ export function webhooksCommand(): Command {
       }),
     );
 
-  changing(
-    webhooks,
-    "rotate-secret",
-    "replace its secret at once, and print the new one; it is shown this once",
-  ).action((id: string, options: StoreOptions) =>
-    withStore(options, async (store, config) => {
-      const room = { store, sealer: await sealerOf(store, config) };
-      showMade(options, await rotateEndpointSecret(room, id, ACTOR));
-    }),
-  );
+  changing(webhooks, "rotate", "replace its secret, and print the new one; it is shown this once")
+    .alias("rotate-secret")
+    .option(
+      "--overlap <time>",
+      `how long deliveries are signed with the old one too, like 90s, 15m or 7d (default: ${DEFAULT_OVERLAP})`,
+      duration,
+    )
+    .addOption(new Option("--now", "no overlap: end the old one at once").conflicts("overlap"))
+    .action((id: string, options: StoreOptions & { overlap?: number; now?: true }) =>
+      withStore(options, async (store, config) => {
+        const room = { store, sealer: await sealerOf(store, config) };
+        const overlapMs = options.now ? 0 : (options.overlap ?? duration(DEFAULT_OVERLAP));
+        const made = await rotateEndpointSecret(room, id, overlapMs, ACTOR);
+        showMade(options, made);
+        if (!options.json && overlapMs > 0)
+          process.stderr.write(`deliveries are signed with the old secret too until ${made.formerEndsAt}\n`);
+      }),
+    );
 
   changing(webhooks, "remove", "remove it; its deliveries stay on record").action((id: string, options: StoreOptions) =>
     withStore(options, async (store) => {

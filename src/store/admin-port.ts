@@ -264,8 +264,19 @@ export interface EndpointStore {
   /** Each of the following returns false when there is no such endpoint. */
   setActive(id: string, active: boolean, actor: string): Promise<boolean>;
   setSigning(id: string, signing: Signing, actor: string): Promise<boolean>;
-  setSecret(id: string, sealed: Buffer, actor: string): Promise<boolean>;
   remove(id: string, actor: string): Promise<boolean>;
+
+  /**
+   * Replaces the secret; deliveries are signed with the old one too for the overlap. One of 0 ends all old ones now.
+   * @returns when the old one ends, in milliseconds since the epoch; `full` when `mostFormer` old ones have not ended;
+   * undefined when there is no such endpoint.
+   */
+  setSecret(
+    id: string,
+    sealed: Buffer,
+    overlap: { readonly overlapMs: number; readonly mostFormer: number },
+    actor: string,
+  ): Promise<number | "full" | undefined>;
 }
 
 /** A change of an operator. */

@@ -1,5 +1,6 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../domain/webhook.ts";
+import { chooseFairly, type Due, type DueAccount, type DueEndpoint, type Room } from "./delivery-share.ts";
 import type { Abilities } from "./engine.ts";
 import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
@@ -9,48 +10,51 @@ const MAX_CLAIMS = 20;
 
 const OVER = { state: "failed", next_at: null, lease_until: null };
 
-export interface DueRequest {
+/** Deliveries that one transaction ends without an attempt: an endpoint may have 100,000, and others wait meanwhile. */
+const MAX_ENDED = 500;
+
+/** Control characters are the longest in JSON: `\\u0001`. The rest of a record is about as long as it is stored. */
+const JSON_BYTES = 6;
+const RECORD_BYTES = 4_096;
+
+export interface DueRequest extends Room {
   readonly nowMs: number;
   readonly leaseUntilMs: number;
-  readonly max: number;
-  /** Of one endpoint at a time. */
-  readonly perEndpoint: number;
 }
 
-interface Due {
-  readonly seq: number;
-  readonly fence: number;
-  readonly next_at: number | null;
-  /** How many its endpoint would have under way with this one. */
-  readonly turn: number;
+export interface Claimed {
+  readonly claims: DeliveryClaim[];
+  /** Deliveries to endpoints that are off or gone are left: the next claim ends more of them. */
+  readonly more: boolean;
 }
 
 /**
- * Takes what is due, fairest first: an endpoint with nothing under way goes before one with
- * some, so a receiver that is slow or down takes up its own share of attempts and no more.
- * Each statement looks at a few rows of an index, however long the queue of a dead receiver is.
+ * Takes what is due, fairest first (see delivery-share.ts), and ends what cannot be sent. Statements look at a few rows
+ * for each endpoint that has something pending, however long the queue of a dead receiver is.
  */
 export async function claimDue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   request: DueRequest,
-): Promise<DeliveryClaim[]> {
+): Promise<Claimed> {
   // One after the other: what is under way to an endpoint can only be counted while nobody adds to it.
   await lock(trx, "deliveries");
-  await failUnsendable(trx, request.nowMs);
-  const due: Due[] = [];
-  for (const endpoint of await leastServed(trx, request)) due.push(...(await dueOf(trx, endpoint, request)));
-  due.sort((a, b) => a.turn - b.turn || Number(a.next_at) - Number(b.next_at) || a.seq - b.seq);
-  const chosen = due.slice(0, request.max);
+  const { nowMs } = request;
+  const waiting = await waitingEndpoints(trx, nowMs);
+  const { candidates, more } = await failUnsendable(trx, waiting, nowMs);
+  const dueOf = (endpoint: DueEndpoint, most: number) => oldestDue(trx, endpoint.id, nowMs, most);
+  const chosen = await chooseFairly(candidates, request, dueOf);
+  await takeTurns(trx, waiting, new Set(chosen.map(({ account }) => account.id)));
   const taken: Taken[] = [];
   // In one order everywhere: two processes that take the same rows wait for one another, and not in a circle.
   for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
     const row = await take(trx, one, request);
     if (row) taken.push(row);
   }
-  const places = new Map(chosen.map(({ seq }, place) => [seq, place]));
-  taken.sort((a, b) => (places.get(a.seq) ?? 0) - (places.get(b.seq) ?? 0));
-  return await toClaims(trx, taken);
+  const places = new Map(chosen.map((one, place) => [one.seq, { ...one, place }]));
+  taken.sort((a, b) => (places.get(a.seq)?.place ?? 0) - (places.get(b.seq)?.place ?? 0));
+  const bytes = (seq: number) => places.get(seq)?.bodyBytes ?? 0;
+  return { claims: await toClaims(trx, taken, nowMs, bytes), more };
 }
 
 /** Further ahead than any delay or lease goes, and than clocks of machines differ that are kept in step. */
@@ -72,39 +76,95 @@ export async function bringNear(
     .execute();
 }
 
-interface Serving {
+interface WaitingEndpoint extends DueEndpoint {
+  /** Infinite when all that waits is due later, or under way. */
+  readonly oldestMs: number;
+  readonly removed: boolean;
+  readonly active: boolean;
+}
+
+interface WaitingRow {
   readonly id: string;
-  /** Attempts under way. */
-  readonly serving: number;
+  readonly active: number;
+  readonly removed_at: number | null;
+  readonly account_id: string;
+  readonly turn: number;
+  readonly serving: number | string;
+  readonly oldest: number | null;
 }
 
-async function leastServed(trx: Transaction<Schema>, request: DueRequest): Promise<Serving[]> {
-  const { nowMs, perEndpoint, max } = request;
-  const { rows } = await sql<Serving>`
-    select id, serving from (
-      select endpoints.id,
-        (select count(*) from deliveries where endpoint_id = endpoints.id and lease_until > ${nowMs}) as serving,
-        (select next_at from deliveries
-          where endpoint_id = endpoints.id and state = 'pending' and next_at <= ${nowMs}
-            and coalesce(lease_until, 0) <= ${nowMs}
-          order by next_at limit 1) as oldest
-      from endpoints
-    ) as all_endpoints
-    where oldest is not null and serving < ${perEndpoint}
-    order by serving, oldest, id
-    limit ${max}`.execute(trx);
-  return rows.map(({ id, serving }) => ({ id, serving: Number(serving) }));
+/**
+ * Endpoints that something waits for: what is under way waits too. Their ids are read off an index, from one to the
+ * next, so endpoints without work cost nothing, however many a project has had.
+ */
+async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promise<WaitingEndpoint[]> {
+  const { rows } = await sql<WaitingRow>`
+    with recursive waiting (id) as (
+      select (select min(endpoint_id) from deliveries where state = 'pending')
+      union all
+      select (select min(endpoint_id) from deliveries where state = 'pending' and endpoint_id > waiting.id)
+      from waiting where waiting.id is not null
+    )
+    select endpoints.id, endpoints.active, endpoints.removed_at, accounts.id as account_id,
+      accounts.delivery_turn as turn,
+      (select count(*) from deliveries where endpoint_id = endpoints.id and lease_until > ${nowMs}) as serving,
+      (select next_at from deliveries
+        where endpoint_id = endpoints.id and state = 'pending' and next_at <= ${nowMs}
+          and coalesce(lease_until, 0) <= ${nowMs}
+        order by next_at limit 1) as oldest
+    from waiting
+    join endpoints on endpoints.id = waiting.id
+    join projects on projects.id = endpoints.project_id
+    join accounts on accounts.id = projects.account_id`.execute(trx);
+  const accounts = new Map<string, DueAccount>();
+  return rows.map(({ id, active, removed_at, account_id, turn, serving: amount, oldest }) => {
+    const account = accounts.get(account_id) ?? { id: account_id, turn, serving: 0 };
+    accounts.set(account_id, account);
+    const serving = Number(amount);
+    account.serving += serving;
+    const oldestMs = oldest ?? Number.POSITIVE_INFINITY;
+    return { id, serving, oldestMs, account, removed: removed_at !== null, active: active === 1 };
+  });
 }
 
-async function dueOf(trx: Transaction<Schema>, endpoint: Serving, request: DueRequest): Promise<Due[]> {
-  const rows = await due(trx, request.nowMs)
-    .select(["seq", "fence", "next_at"])
-    .where("endpoint_id", "=", endpoint.id)
+/** Those that were served come after all that wait now. */
+async function takeTurns(
+  trx: Transaction<Schema>,
+  waiting: readonly DueEndpoint[],
+  served: ReadonlySet<string>,
+): Promise<void> {
+  if (served.size === 0) return;
+  const last = waiting.reduce((most, { account }) => Math.max(most, account.turn), 0);
+  await trx
+    .updateTable("accounts")
+    .set({ delivery_turn: last + 1 })
+    .where("id", "in", [...served])
+    .execute();
+}
+
+async function oldestDue(trx: Transaction<Schema>, endpointId: string, nowMs: number, most: number): Promise<Due[]> {
+  const rows = await due(trx, nowMs)
+    .leftJoin("outcomes", "outcomes.submission_seq", "deliveries.submission_seq")
+    .select(["seq", "fence"])
+    .select(({ fn, val }) => {
+      const length = (column: "deliveries.body" | "outcomes.stdout" | "outcomes.stderr" | "outcomes.body") =>
+        fn.coalesce(fn<number>("octet_length", [column]), val(0));
+      return [
+        length("deliveries.body").as("own"),
+        length("outcomes.stdout").as("stdout"),
+        length("outcomes.stderr").as("stderr"),
+        length("outcomes.body").as("rest"),
+      ];
+    })
+    .where("endpoint_id", "=", endpointId)
     .orderBy("next_at")
     .orderBy("seq")
-    .limit(Math.min(request.perEndpoint - endpoint.serving, request.max))
+    .limit(most)
     .execute();
-  return rows.map((row, place) => ({ ...row, turn: endpoint.serving + place }));
+  return rows.map(({ seq, fence, own, stdout, stderr, rest }) => {
+    const bodyBytes = own > 0 ? own : JSON_BYTES * (stdout + stderr) + 2 * rest + RECORD_BYTES;
+    return { seq, fence, bodyBytes };
+  });
 }
 
 function due(trx: Transaction<Schema>, nowMs: number) {
@@ -120,7 +180,11 @@ export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "e
 type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
 
 /** @returns undefined when another process, which may have chosen it too, was first; or when it was taken too often. */
-async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueRequest): Promise<Taken | undefined> {
+async function take(
+  trx: Transaction<Schema>,
+  { seq, fence }: Due,
+  request: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
+): Promise<Taken | undefined> {
   const tooOften = fence >= MAX_CLAIMS;
   const reason = `it was interrupted ${MAX_CLAIMS} times`;
   const change = tooOften
@@ -137,39 +201,74 @@ async function take(trx: Transaction<Schema>, { seq, fence }: Due, request: DueR
   return tooOften ? undefined : row;
 }
 
-/** Ends what is due and will never be sent, and says why. A test may go to an endpoint that is not active yet. */
-async function failUnsendable(trx: Transaction<Schema>, nowMs: number): Promise<void> {
-  const endpoints = await trx
-    .selectFrom("endpoints")
-    .select(["id", "removed_at"])
-    .where((eb) => eb.or([eb("active", "=", 0), eb("removed_at", "is not", null)]))
-    .where((eb) => eb.exists(due(trx, nowMs).select("seq").where("endpoint_id", "=", sql.ref<string>("endpoints.id"))))
-    .execute();
-  for (const { id, removed_at } of endpoints) {
-    const reason = removed_at === null ? "the endpoint is not active" : "the endpoint was removed";
-    let update = trx
-      .updateTable("deliveries")
-      .set({ ...OVER, ended_at: nowMs, reason })
-      .where("state", "=", sql.lit("pending")) // still, should its attempt have been recorded meanwhile
-      .where("seq", "in", due(trx, nowMs).select("seq").where("endpoint_id", "=", id));
-    if (removed_at === null) update = update.where("kind", "!=", "test");
-    await update.execute();
+/**
+ * Ends what is due and will never be sent, and says why. A test may go to an endpoint that is not active yet.
+ * @returns what is due and can be sent.
+ */
+async function failUnsendable(
+  trx: Transaction<Schema>,
+  waiting: readonly WaitingEndpoint[],
+  nowMs: number,
+): Promise<{ readonly candidates: DueEndpoint[]; readonly more: boolean }> {
+  let left = MAX_ENDED;
+  const candidates: DueEndpoint[] = [];
+  for (const endpoint of waiting) {
+    const { id, active, removed, oldestMs } = endpoint;
+    if (oldestMs === Number.POSITIVE_INFINITY) continue;
+    if (active && !removed) candidates.push(endpoint);
+    else if (left > 0) {
+      const reason = removed ? "the endpoint was removed" : "the endpoint is not active";
+      let unsendable = due(trx, nowMs).select("seq").where("endpoint_id", "=", id).orderBy("next_at").limit(left);
+      if (!removed) unsendable = unsendable.where("kind", "!=", "test");
+      const { numUpdatedRows } = await trx
+        .updateTable("deliveries")
+        .set({ ...OVER, ended_at: nowMs, reason })
+        .where("state", "=", sql.lit("pending")) // still, should its attempt have been recorded meanwhile
+        .where("seq", "in", unsendable)
+        .executeTakeFirstOrThrow();
+      left -= Number(numUpdatedRows);
+      if (!removed && left > 0) candidates.push(endpoint);
+    }
   }
+  return { candidates, more: left <= 0 };
 }
 
-/** In the order of the rows. */
-export async function toClaims(trx: Transaction<Schema>, taken: readonly Taken[]): Promise<DeliveryClaim[]> {
+/** In the order of the rows. @param bodyBytes at most so many has the body of that delivery. */
+export async function toClaims(
+  trx: Transaction<Schema>,
+  taken: readonly Taken[],
+  nowMs: number,
+  bodyBytes: (seq: number) => number,
+): Promise<DeliveryClaim[]> {
   if (taken.length === 0) return [];
   const ids = [...new Set(taken.map(({ endpoint_id }) => endpoint_id))];
   const rows = await trx
     .selectFrom("endpoints")
-    .select(["id", "url", "secret", "signing"])
-    .where("id", "in", ids)
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
+    .select(["endpoints.id", "url", "secret", "signing", "account_id"])
+    .where("endpoints.id", "in", ids)
     .execute();
-  const endpoints = new Map(rows.map((row) => [row.id, { ...row, signing: row.signing as Signing }]));
-  return taken.map(({ id, fence, attempts, kind, message_id, endpoint_id }) => {
-    const endpoint = endpoints.get(endpoint_id);
-    if (!endpoint) throw new Error(`the delivery ${id} has no endpoint`);
-    return { id, fence, attempt: attempts + 1, kind: kind as DeliveryKind, messageId: message_id, endpoint };
+  const former = await trx
+    .selectFrom("former_secrets")
+    .select(["endpoint_id", "secret"])
+    .where("endpoint_id", "in", ids)
+    .where("ends_at", ">", nowMs)
+    .orderBy("ends_at", "desc")
+    .execute();
+  const endpoints = new Map(rows.map((row) => [row.id, row]));
+  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id }) => {
+    const row = endpoints.get(endpoint_id);
+    if (!row) throw new Error(`the delivery ${id} has no endpoint`);
+    const formerOnes = former.filter((one) => one.endpoint_id === endpoint_id).map(({ secret }) => secret);
+    return {
+      id,
+      fence,
+      attempt: attempts + 1,
+      kind: kind as DeliveryKind,
+      messageId: message_id,
+      accountId: row.account_id,
+      bodyBytes: bodyBytes(seq),
+      endpoint: { id: row.id, url: row.url, secrets: [row.secret, ...formerOnes], signing: row.signing as Signing },
+    };
   });
 }

@@ -18,10 +18,13 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
       // Nor does who comes first know what the clock did before.
       const setBack = nowMs < lastMs - 1_000;
-      const claims = await transactions.run(async (trx) => {
-        if (setBack) await bringNear(trx, request);
-        return await claimDue(trx, abilities, request);
-      });
+      const { claims } = await transactions.run(
+        async (trx) => {
+          if (setBack) await bringNear(trx, request);
+          return await claimDue(trx, abilities, request);
+        },
+        { words: ({ more }) => (more ? [{ kind: "deliveries" }] : []) },
+      );
       lastMs = nowMs;
       return claims;
     },
@@ -152,5 +155,5 @@ async function addTest(
   const lease = { fence: 1, lease_until: nowMs + test.leaseMs };
   const id = await insertDelivery(trx, { ...delivery, created_at: nowMs }, lease);
   const row = await trx.selectFrom("deliveries").select(TAKEN).where("id", "=", id).executeTakeFirstOrThrow();
-  return (await toClaims(trx, [row]))[0];
+  return (await toClaims(trx, [row], nowMs, () => body.length))[0];
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AuditAction } from "../domain/audit.ts";
 import type { Signing } from "../domain/webhook.ts";
@@ -12,14 +13,15 @@ import type { Transactions } from "./transactions.ts";
 type EndpointRow = Selectable<Schema["endpoints"]>;
 
 /** @param now milliseconds since the epoch. */
-export function endpointStore({ db }: Engine, transactions: Transactions, now: () => number): EndpointStore {
+export function endpointStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): EndpointStore {
   /** Changes an endpoint that was not removed, and notes it unless it was so already. */
   const change = (
     id: string,
     action: AuditAction,
     actor: string,
-    to: Partial<Pick<EndpointRow, "secret" | "signing" | "active" | "removed_at">>,
+    to: Partial<Pick<EndpointRow, "signing" | "active" | "removed_at">>,
     detail: Record<string, unknown>,
+    also: (trx: Transaction<Schema>) => Promise<void> = async () => {},
   ) =>
     transactions.run(async (trx) => {
       const row = await read(trx, id);
@@ -27,13 +29,9 @@ export function endpointStore({ db }: Engine, transactions: Transactions, now: (
       const differs = Object.entries(to).some(([name, value]) => row[name as keyof typeof to] !== value);
       if (!differs) return true;
       await trx.updateTable("endpoints").set(to).where("id", "=", id).execute();
-      const { account_id: accountId } = await trx
-        .selectFrom("projects")
-        .select("account_id")
-        .where("id", "=", row.project_id)
-        .executeTakeFirstOrThrow();
-      const where = { projectId: row.project_id, origin: originOf(row.url) };
-      await note(trx, { atMs: now(), actor, action, subject: id, accountId, detail: { ...where, ...detail } });
+      await also(trx);
+      const accountId = await accountOf(trx, row);
+      await note(trx, { atMs: now(), actor, action, subject: id, accountId, detail: { ...detailOf(row), ...detail } });
       return true;
     });
 
@@ -95,12 +93,32 @@ export function endpointStore({ db }: Engine, transactions: Transactions, now: (
       return change(id, "endpoint.set-signing", actor, { signing }, { signing });
     },
 
-    setSecret(id, secret, actor) {
-      return change(id, "endpoint.rotate-secret", actor, { secret }, {});
+    setSecret(id, secret, { overlapMs, mostFormer }, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        await abilities.lock(trx, "endpoint secrets"); // or of two that rotate at once, both would keep the same old one
+        const row = await read(trx, id);
+        if (!row) return undefined;
+        const endsAtMs = atMs + overlapMs;
+        const ended = trx.deleteFrom("former_secrets").where("endpoint_id", "=", id);
+        await (overlapMs === 0 ? ended : ended.where("ends_at", "<=", atMs)).execute();
+        if (overlapMs > 0) {
+          if ((await countFormer(trx, id)) >= mostFormer) return "full";
+          const former = { id: randomUUID(), endpoint_id: id, secret: row.secret, ends_at: endsAtMs };
+          await trx.insertInto("former_secrets").values(former).execute();
+        }
+        await trx.updateTable("endpoints").set({ secret }).where("id", "=", id).execute();
+        const entry = { atMs, actor, action: "endpoint.rotate-secret", subject: id } as const;
+        const detail = { ...detailOf(row), formerEndsAt: new Date(endsAtMs).toISOString() };
+        await note(trx, { ...entry, accountId: await accountOf(trx, row), detail });
+        return endsAtMs;
+      });
     },
 
     remove(id, actor) {
-      return change(id, "endpoint.remove", actor, { active: 0, removed_at: now() }, {});
+      return change(id, "endpoint.remove", actor, { active: 0, removed_at: now() }, {}, async (trx) => {
+        await trx.deleteFrom("former_secrets").where("endpoint_id", "=", id).execute();
+      });
     },
   };
 }
@@ -122,6 +140,29 @@ async function countOf(trx: Transaction<Schema>, projectId: string): Promise<num
     .where("removed_at", "is", null)
     .executeTakeFirstOrThrow();
   return Number(amount);
+}
+
+async function countFormer(trx: Transaction<Schema>, endpointId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("former_secrets")
+    .select((eb) => eb.fn.countAll<number>().as("amount"))
+    .where("endpoint_id", "=", endpointId)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
+async function accountOf(trx: Transaction<Schema>, { project_id }: Pick<EndpointRow, "project_id">): Promise<string> {
+  const project = await trx
+    .selectFrom("projects")
+    .select("account_id")
+    .where("id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return project.account_id;
+}
+
+/** Which endpoint an entry of the audit trail is about. */
+function detailOf({ project_id, url }: Pick<EndpointRow, "project_id" | "url">) {
+  return { projectId: project_id, origin: originOf(url) };
 }
 
 /** Path and query of a URL may hold a token of the receiver; the audit trail is kept for ever. */

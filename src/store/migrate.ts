@@ -8,6 +8,7 @@ import { people } from "./migrations/0004-people.ts";
 import { history } from "./migrations/0005-history.ts";
 import { shares } from "./migrations/0006-shares.ts";
 import { lists } from "./migrations/0007-lists.ts";
+import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
@@ -21,6 +22,7 @@ const MIGRATIONS: readonly Migration[] = [
   history,
   shares,
   lists,
+  fairDeliveries,
 ];
 
 /** The version of the schema that this program works with. */

@@ -13,6 +13,7 @@ import type {
   QueueStore,
   TierStore,
 } from "./admin-port.ts";
+import type { Room } from "./delivery-share.ts";
 import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
 import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people-port.ts";
 
@@ -213,7 +214,17 @@ export interface DeliveryClaim {
   readonly attempt: number;
   readonly kind: DeliveryKind;
   readonly messageId: string;
-  readonly endpoint: { readonly id: string; readonly url: string; readonly secret: Buffer; readonly signing: Signing };
+  /** Whose endpoint it is. */
+  readonly accountId: string;
+  /** At most so many has the body. */
+  readonly bodyBytes: number;
+  readonly endpoint: {
+    readonly id: string;
+    readonly url: string;
+    /** Sealed; the endpoint's own first, then those that a rotation replaced and that have not ended. */
+    readonly secrets: readonly Buffer[];
+    readonly signing: Signing;
+  };
 }
 
 /** `replay`: the same message again, because an operator asked for it. */
@@ -254,12 +265,11 @@ export type RecentDeliveries = Readonly<Record<Delivery["state"], number>>;
  */
 export interface DeliveryStore {
   /**
-   * Takes up to `max` deliveries that are due, at most `perEndpoint` of one endpoint at a time
-   * over all processes; endpoints that are served least go first. One whose holder vanished
-   * is due again when its lease has run out: a receiver may see an attempt twice, never none.
-   * Those that cannot be sent any more (their endpoint was removed or is not active) end here.
+   * Takes deliveries that are due for the room that the process has, shared by account and then by endpoint; see
+   * delivery-share.ts. One whose holder vanished is due again when its lease has run out: a receiver may see an attempt
+   * twice, never none. Those that cannot be sent any more (their endpoint was removed or is not active) end here.
    */
-  claimDue(request: { leaseMs: number; max: number; perEndpoint: number }): Promise<DeliveryClaim[]>;
+  claimDue(request: Room & { readonly leaseMs: number }): Promise<DeliveryClaim[]>;
 
   /** What to send; undefined when it was deleted meanwhile. */
   message(claim: DeliveryClaim): Promise<Message | undefined>;

@@ -5,6 +5,7 @@ create table accounts (
   created_at bigint not null,
   turn bigint not null default 0,
   suspended_at bigint,
+  delivery_turn bigint not null default 0,
   constraint accounts_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(name),
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_name_key UNIQUE (name)
@@ -87,6 +88,7 @@ create table deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries USING btree (next_at) WHERE (state = 'pending'::text);
 CREATE INDEX deliveries_endpoint ON deliveries USING btree (endpoint_id, seq);
+CREATE INDEX deliveries_failed ON deliveries USING btree (endpoint_id, seq) WHERE (state = 'failed'::text);
 CREATE INDEX deliveries_leased ON deliveries USING btree (endpoint_id, lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
 CREATE INDEX deliveries_tests ON deliveries USING btree (ended_at) WHERE (submission_seq IS NULL);
@@ -107,6 +109,15 @@ create table endpoints (
 CREATE INDEX endpoints_newest ON endpoints USING btree (created_at, id) WHERE (removed_at IS NULL);
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
 CREATE INDEX endpoints_unremoved ON endpoints USING btree (project_id) WHERE (removed_at IS NULL);
+create table former_secrets (
+  id text not null,
+  endpoint_id text not null,
+  secret bytea not null,
+  ends_at bigint not null,
+  constraint former_secrets_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
+  constraint former_secrets_pkey PRIMARY KEY (id)
+);
+CREATE INDEX former_secrets_endpoint ON former_secrets USING btree (endpoint_id, ends_at);
 create table history (
   at bigint not null,
   account_id text not null,

@@ -4,7 +4,8 @@ CREATE TABLE "accounts" (
   "tier" text not null references "tiers" ("name"),
   "created_at" bigint not null,
   "turn" bigint default 0 not null,
-  "suspended_at" bigint
+  "suspended_at" bigint,
+  "delivery_turn" bigint default 0 not null
 );
 CREATE INDEX accounts_turn on accounts (turn);
 CREATE TABLE "api_keys" (
@@ -72,6 +73,7 @@ CREATE TABLE "deliveries" (
 );
 CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
 CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
+CREATE INDEX deliveries_failed on deliveries (endpoint_id, seq) where state = 'failed';
 CREATE INDEX deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null;
 CREATE INDEX "deliveries_submission" on "deliveries" ("submission_seq");
 CREATE INDEX deliveries_tests on deliveries (ended_at) where submission_seq is null;
@@ -89,6 +91,13 @@ CREATE TABLE "endpoints" (
 CREATE INDEX endpoints_newest on endpoints (created_at, id) where removed_at is null;
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
 CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;
+CREATE TABLE "former_secrets" (
+  "id" text primary key,
+  "endpoint_id" text not null references "endpoints" ("id"),
+  "secret" blob not null,
+  "ends_at" bigint not null
+);
+CREATE INDEX "former_secrets_endpoint" on "former_secrets" ("endpoint_id", "ends_at");
 CREATE TABLE "history" (
   "at" bigint not null,
   "account_id" text not null,

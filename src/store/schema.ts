@@ -14,6 +14,7 @@ export interface Schema {
   programs: ProgramTable;
   outcomes: OutcomeTable;
   endpoints: EndpointTable;
+  former_secrets: FormerSecretTable;
   deliveries: DeliveryTable;
   attempts: AttemptTable;
   audit: AuditTable;
@@ -45,6 +46,8 @@ interface AccountTable {
   turn: Generated<number>;
   /** Null: not suspended. */
   suspended_at: number | null;
+  /** Rises when its deliveries are claimed: among accounts with as many attempts under way, the lowest goes first. */
+  delivery_turn: Generated<number>;
 }
 
 interface ProjectTable {
@@ -142,6 +145,15 @@ interface EndpointTable {
   active: number;
   created_at: number;
   removed_at: number | null;
+}
+
+/** What a rotation replaced: deliveries are signed with it too until it ends. */
+interface FormerSecretTable {
+  id: string;
+  endpoint_id: string;
+  /** Sealed, as the endpoint's own. */
+  secret: Buffer;
+  ends_at: number;
 }
 
 /** The outbox: written in the transaction of the result, so that no crash loses one. */

@@ -20,6 +20,7 @@ export const TABLES: readonly BackedUp[] = [
   { name: "projects", key: ["id"] },
   { name: "api_keys", key: ["id"], refersToItself: "replaces" },
   { name: "endpoints", key: ["id"] },
+  { name: "former_secrets", key: ["id"] },
   { name: "people", key: ["id"] },
   { name: "members", key: ["person_id", "account_id"] },
   { name: "submissions", key: ["seq"], counts: "seq" },

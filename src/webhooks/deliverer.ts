@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
+import type { Room } from "../store/delivery-share.ts";
 import type { DeliveryClaim, Store } from "../store/port.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
@@ -19,8 +20,13 @@ export interface DelivererOptions extends SendOptions {
 
 const LEASE_MS = 30_000;
 
-/** Attempts at once. A body may have some megabytes, so this bounds memory, too. */
-const MAX_ACTIVE = 32;
+/** Attempts at once, in this process; an account alone gets half of them (src/store/delivery-share.ts). */
+const PLACES = 64;
+/**
+ * Bytes of bodies that are being sent, in this process; an account alone gets half of them. The longest record has
+ * 12.6 MB: 1 MiB of control characters on both streams.
+ */
+const BODY_BUDGET_BYTES = 64 * 1024 * 1024;
 /** Of one endpoint, over all processes: one that never answers holds so many for ten seconds each. */
 const MAX_PER_ENDPOINT = 4;
 
@@ -79,11 +85,11 @@ export class Deliverer {
     const { store, log, now = Date.now, leaseMs = LEASE_MS } = this.#options;
     while (this.#again && !this.#stopping) {
       this.#again = false;
-      const free = MAX_ACTIVE - this.#active.size;
-      if (free === 0) return; // the end of an attempt wakes us
+      const room = this.#room();
+      if (room.places === 0) return; // the end of an attempt wakes us
       const sinceMs = now();
       try {
-        const claims = await store.deliveries.claimDue({ leaseMs, max: free, perEndpoint: MAX_PER_ENDPOINT });
+        const claims = await store.deliveries.claimDue({ leaseMs, ...room });
         for (const claim of claims) this.#begin(claim);
         this.#sleepUntil(await store.deliveries.nextDueMs(sinceMs));
       } catch (error) {
@@ -91,6 +97,14 @@ export class Deliverer {
         this.#sleepUntil(null);
       }
     }
+  }
+
+  #room(): Room {
+    const heldBytes = new Map<string, number>();
+    for (const { accountId, bodyBytes } of this.#active.keys())
+      heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);
+    const bodies = { budgetBytes: BODY_BUDGET_BYTES, heldBytes };
+    return { places: PLACES - this.#active.size, perEndpoint: MAX_PER_ENDPOINT, bodies };
   }
 
   #sleepUntil(dueMs: number | null): void {

@@ -65,7 +65,8 @@ class UnsignedError extends Error {}
 
 function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
-    return sign(message, sealer.open(endpoint.id, endpoint.secret), endpoint.signing);
+    const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
+    return sign(message, secrets, endpoint.signing);
   } catch (error) {
     throw new UnsignedError(`it cannot be signed: ${words(error)}`);
   }

@@ -10,22 +10,26 @@ export interface Signed {
 }
 
 /**
- * The three headers of Standard Webhooks.
+ * The three headers of Standard Webhooks. With several secrets the signature has one value for each, separated by
+ * spaces: a receiver that has any of them accepts the message.
  * @param body the bytes exactly as they are sent.
- * @throws when the secret cannot be a key.
+ * @throws when a secret cannot be a key, or there is none.
  */
 export function sign(
   message: { readonly id: string; readonly atMs: number; readonly body: Buffer },
-  secret: string,
+  secrets: readonly string[],
   signing: Signing,
 ): Signed {
+  if (secrets.length === 0) throw new Error("there is no secret");
   const timestamp = Math.floor(message.atMs / 1000).toString();
-  const hmac = createHmac("sha256", keyOf(secret, signing));
-  hmac.update(`${message.id}.${timestamp}.`).update(message.body);
+  const signatures = secrets.map((secret) => {
+    const hmac = createHmac("sha256", keyOf(secret, signing));
+    return `v1,${hmac.update(`${message.id}.${timestamp}.`).update(message.body).digest("base64")}`;
+  });
   return {
     "webhook-id": message.id,
     "webhook-timestamp": timestamp,
-    "webhook-signature": `v1,${hmac.digest("base64")}`,
+    "webhook-signature": signatures.join(" "),
   };
 }
 

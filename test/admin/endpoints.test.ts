@@ -99,7 +99,7 @@ onEachEngine((temporaryStore) => {
     const gone = [
       () => setEndpointActive(store, id, true, "alice"),
       () => setEndpointSigning(store, id, "raw", "alice"),
-      () => rotateEndpointSecret(desk, id, "alice"),
+      () => rotateEndpointSecret(desk, id, 0, "alice"),
       () => removeEndpoint(store, id, "alice"),
     ];
     for (const change of gone) {
@@ -112,7 +112,7 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     const { made } = await createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
-    const rotated = await rotateEndpointSecret(desk, made.id, "bob");
+    const rotated = await rotateEndpointSecret(desk, made.id, 0, "bob");
     assert.notEqual(rotated.secret, made.secret);
     const stored = (await store.endpoints.get(made.id))?.secret ?? Buffer.alloc(0);
     assert.equal(desk.sealer.open(made.id, stored), rotated.secret);

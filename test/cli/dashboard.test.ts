@@ -6,7 +6,7 @@ import { ourLanguages } from "../../src/cli/engine.ts";
 import { ClientError } from "../../src/domain/error.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { temporaryStore } from "../store/temporary.ts";
-import { addEndpoint, addProject, sealer } from "../webhooks/project.ts";
+import { addEndpoint, addProject, roomFor, sealer } from "../webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
 
 const certificates = makeCertificates();
@@ -26,7 +26,7 @@ test("a test that is under way when the service stops is given up, told so, and 
   await receiver.until(1);
   stopping.abort(new Error("the service is stopping"));
   await assert.rejects(sent, (error) => error instanceof ClientError && error.code === "shuttingDown");
-  const due = () => store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+  const due = () => store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
   assert.deepEqual(await due(), []);
   clock.nowMs += 30_000;
   assert.equal((await due()).length, 1);

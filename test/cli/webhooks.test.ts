@@ -26,8 +26,9 @@ test("an endpoint is made, listed, changed and removed, its secret shown only wh
   assert.equal((await json("disable", id)).active, false);
   assert.equal((await json("enable", id)).active, true);
   assert.equal((await json("set-signing", id, "raw")).signing, "raw");
-  const rotated = await json("rotate-secret", id);
+  const rotated = await json("rotate", id, "--overlap", "1h");
   assert.match(rotated.secret, /^whsec_/);
+  assert.ok(Math.abs(Date.parse(rotated.formerEndsAt) - Date.now() - 3_600_000) < 60_000);
   assert.notEqual(rotated.secret, secret);
   assert.match(
     (await assay("webhooks", "list", ...data)).stdout,
@@ -66,10 +67,14 @@ test("where secrets are sealed with another key file, nothing starts, and no key
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, new RegExp(`^assay: the secret of endpoint ${id} cannot be opened: .*\n$`));
   }
-  assert.equal((await assay("webhooks", "rotate-secret", id, "--data", data)).code, 0, "that is how it is repaired");
+  const rotate = ["webhooks", "rotate", id, "--data", data];
+  const refused = await assay(...rotate);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /cannot be opened: .*; rotate without an overlap\n$/);
+  assert.equal((await assay(...rotate, "--now")).code, 0, "that is how it is repaired");
   assert.equal((await assay(...create)).code, 0);
   rmSync(key);
-  for (const command of [create, ["webhooks", "rotate-secret", id, "--data", data], ["serve", "--data", data]]) {
+  for (const command of [create, rotate, ["serve", "--data", data]]) {
     const refused = await assay(...command);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^assay: .*webhook\.key is not there; .*\n$/);

@@ -5,7 +5,7 @@ import { dueNow, ended, runningNow, waiting } from "../../src/store/backlog.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { openEngine } from "../../src/store/open.ts";
 import { SHARES } from "../../src/store/shares.ts";
-import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
+import { addEndpoint, addProject, DONE, roomFor, submit } from "../webhooks/project.ts";
 import {
   addKey,
   enqueue,
@@ -94,7 +94,7 @@ onEachEngine((temporary) => {
     clock.nowMs += 700;
     const { deliveries, oldestDueMs } = await store.backlog();
     assert.deepEqual([deliveries, oldestDueMs], [1, 700]);
-    const [delivery] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+    const [delivery] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
     assert.ok(delivery);
     const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 503, error: null, answer: null };
     await store.deliveries.recordAttempt(delivery, attempt, { state: "pending", atMs: clock.nowMs + 5_000 });

@@ -9,7 +9,7 @@ import { openEngine, openStore, restoreStore } from "../../src/store/open.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { TABLES } from "../../src/store/tables.ts";
-import { ACTOR, addEndpoint, addProject, endOne, submit } from "../webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, endOne, roomFor, submit } from "../webhooks/project.ts";
 import { addKey, emptyDatabase, onEachEngine } from "./temporary.ts";
 
 /** About now alone, or good for getting in, and so in no backup. */
@@ -39,6 +39,7 @@ async function* stream(lines: readonly string[]): AsyncGenerator<string> {
 async function fill(store: Store): Promise<{ readonly account: string; readonly running: string }> {
   const project = await addProject(store, "shop");
   const endpoint = await addEndpoint(store, project);
+  await store.endpoints.setSecret(endpoint.id, Buffer.from([1, 0]), { overlapMs: 1_000, mostFormer: 1 }, ACTOR);
   await store.endpoints.setActive((await addEndpoint(store, project)).id, false, ACTOR);
   const old = await addKey(store, "old", { account: "shop" });
   await store.keys.rotate(
@@ -50,7 +51,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   for (let n = 0; n < 70; n++) await endOne(store, project);
   assert.equal(await store.history.count(10), 10);
   await endOne(store, project, internalError("nul \0 and \u{1f600}"));
-  for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, max: 3, perEndpoint: 3 })) {
+  for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(3) })) {
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
   }

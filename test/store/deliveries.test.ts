@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import type { Attempt } from "../../src/domain/delivery.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { DeliveryClaim, Store } from "../../src/store/port.ts";
-import { ACTOR, addEndpoint, addProject, DONE, endOne, submit } from "../webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../webhooks/project.ts";
 import { onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
 const LEASE_MS = 1_000;
@@ -18,7 +18,7 @@ const attempt = (status: number | null, error: string | null = null): Attempt =>
 });
 
 const claimAll = (store: Store, max = 100, perEndpoint = 100): Promise<DeliveryClaim[]> =>
-  store.deliveries.claimDue({ leaseMs: LEASE_MS, max, perEndpoint });
+  store.deliveries.claimDue({ leaseMs: LEASE_MS, ...roomFor(max, perEndpoint) });
 
 async function claimOne(store: Store): Promise<DeliveryClaim> {
   const [claim, ...others] = await claimAll(store);
@@ -371,7 +371,7 @@ onEachEngine((temporaryStore) => {
     const [one, idle] = [await endpoint(), await endpoint()];
     await store.endpoints.setActive(idle, false, ACTOR);
     await endOne(store, project);
-    const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+    const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
     assert.ok(claim);
     await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" });
     assert.deepEqual([...(await store.deliveries.recent([one]))], [[one, { delivered: 1, failed: 0, pending: 0 }]]);

@@ -4,7 +4,7 @@ import { dropPending, dropPendingOf, resumeAccount, suspendAccount } from "../..
 import { dropPendingOfKey, revokeKey } from "../../src/admin/keys.ts";
 import { toRecord } from "../../src/domain/record.ts";
 import type { Store } from "../../src/store/port.ts";
-import { addEndpoint, addProject, DONE, submit } from "../webhooks/project.ts";
+import { addEndpoint, addProject, DONE, roomFor, submit } from "../webhooks/project.ts";
 import { addKey, enqueue, onEachEngine } from "./temporary.ts";
 
 async function fill(store: Store, key: { keyId: string; accountId: string }, amount: number): Promise<string[]> {
@@ -64,7 +64,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(record.timestamps.started_at, null);
     assert.notEqual(record.timestamps.completed_at, null);
     assert.equal((await store.submissions.get(running.submission.id, accountId))?.status, "running");
-    const due = await store.deliveries.claimDue({ leaseMs: 60_000, max: 10, perEndpoint: 10 });
+    const due = await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) });
     assert.deepEqual(due.map(({ messageId }) => messageId).sort(), ids.slice(1).sort());
     assert.equal(await store.submissions.depth(), 1);
     assert.deepEqual(await actions(store), ['account.drop-pending x {"pending":2}', "account.suspend x {}"]);

@@ -13,7 +13,7 @@ import type { Schema } from "../../src/store/schema.ts";
 import { SqliteLinks, sqliteDialect } from "../../src/store/sqlite-driver.ts";
 import { SqliteLink } from "../../src/store/sqlite-link.ts";
 import type { Request } from "../../src/store/sqlite-thread.ts";
-import { addEndpoint, addProject, DONE } from "../webhooks/project.ts";
+import { addEndpoint, addProject, DONE, roomFor } from "../webhooks/project.ts";
 import { enqueue, onEachEngine, type Temporary } from "./temporary.ts";
 
 /** What a service does all day finds its rows by an index: with ten times the records it takes the same way. */
@@ -75,7 +75,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   assert.ok(await submissions.get(first.submission.id, project.key.accountId));
   await submissions.sweep(1_000);
   assert.equal(await submissions.depth(), 0);
-  for (const claim of await deliveries.claimDue({ leaseMs: 60_000, max: 10, perEndpoint: 10 })) {
+  for (const claim of await deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) })) {
     assert.ok(await deliveries.message(claim));
     const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 200, error: null, answer: null };
     assert.ok(await deliveries.recordAttempt(claim, attempt, { state: "delivered" }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Store } from "../../src/store/port.ts";
-import { ACTOR, addEndpoint, addProject, DONE, endOne, type Project, submit } from "../webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, DONE, endOne, type Project, roomFor, submit } from "../webhooks/project.ts";
 import { onEachEngine } from "./temporary.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,7 +14,7 @@ onEachEngine((temporaryStore) => {
 
   const get = (store: Store, { key }: Project, id: string) => store.submissions.get(id, key.accountId);
   const delivered = async (store: Store) => {
-    for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, max: 100, perEndpoint: 100 })) {
+    for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(100) })) {
       const attempt = { atMs: 0, latencyMs: 1, status: 200, error: null, answer: null };
       await store.deliveries.recordAttempt(claim, attempt, { state: "delivered" });
     }

@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { Webhook } from "standardwebhooks";
+import { rotateEndpointSecret } from "../../src/admin/endpoints.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import { toRecord } from "../../src/domain/record.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -13,7 +14,7 @@ import { Deliverer, type DelivererOptions } from "../../src/webhooks/deliverer.t
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { noting } from "../metrics/noting.ts";
 import { type Temporary, temporaryStore } from "../store/temporary.ts";
-import { ACTOR, addEndpoint, addProject, endOne, type Project, SEALING_KEY, sealer } from "./project.ts";
+import { ACTOR, addEndpoint, addProject, endOne, type Project, roomFor, SEALING_KEY, sealer } from "./project.ts";
 import { type Answer, makeCertificates, type Receiver, startReceiver } from "./receiver.ts";
 
 const certificates = makeCertificates();
@@ -207,7 +208,7 @@ test("what a process that died had claimed is sent when its lease has run out", 
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const begun = Date.now();
-  assert.equal((await store.deliveries.claimDue({ leaseMs: 700, max: 1, perEndpoint: 1 })).length, 1);
+  assert.equal((await store.deliveries.claimDue({ leaseMs: 700, ...roomFor(1) })).length, 1);
   const deliverer = start(t, store, [receiver]);
   assert.equal((await ended(store, id)).state, "delivered");
   assert.ok(Date.now() - begun >= 700 && Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
@@ -326,3 +327,48 @@ test("an address that is not allowed is one attempt, recorded and never connecte
   assert.match(delivery.attempts[0]?.error ?? "", /127\.0\.0\.1 \(loopback\), which is not allowed/);
   assert.equal(receiver.connections(), 0);
 });
+
+test(
+  "during the overlap of a rotation a receiver verifies with either secret, and after it with the new one",
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t, certificates);
+    const { store, project } = await room(t);
+    const { id, secret: old } = await addEndpoint(store, project, { url: receiver.url });
+    const deliverer = start(t, store, [receiver]);
+    const signedWith = async () => {
+      const count = receiver.received.length;
+      await ended(store, await endOne(store, project));
+      const one = receiver.received[count];
+      assert.ok(one);
+      return one;
+    };
+    const verifies = ({ body, headers }: Awaited<ReturnType<typeof signedWith>>, secret: string) => {
+      try {
+        new Webhook(secret).verify(body, headers as Record<string, string>);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const rotate = (overlapMs: number) => rotateEndpointSecret({ store, sealer }, id, overlapMs, ACTOR);
+    const before = await signedWith();
+    assert.match(String(before.headers["webhook-signature"]), /^v1,[A-Za-z0-9+/]{43}=$/);
+    const { secret, formerEndsAt } = await rotate(3_000);
+    const during = await signedWith();
+    assert.match(String(during.headers["webhook-signature"]), /^v1,[A-Za-z0-9+/]{43}= v1,[A-Za-z0-9+/]{43}=$/);
+    assert.deepEqual([verifies(during, secret), verifies(during, old)], [true, true]);
+    assert.ok(Date.now() < Date.parse(formerEndsAt), "the machine was too slow for this test");
+    await sleep(Date.parse(formerEndsAt) - Date.now() + 50);
+    const after = await signedWith();
+    assert.match(String(after.headers["webhook-signature"]), /^v1,[A-Za-z0-9+/]{43}=$/);
+    assert.deepEqual([verifies(after, secret), verifies(after, old)], [true, false]);
+    for (let at = 0; at < 3; at++) await rotate(60_000);
+    assert.equal((await signedWith()).headers["webhook-signature"]?.length, 4 * 47 + 3);
+    await assert.rejects(rotate(60_000), /3 old secrets of the endpoint have not ended/);
+    const { secret: last } = await rotate(0);
+    const now = await signedWith();
+    assert.deepEqual([verifies(now, last), verifies(now, secret)], [true, false]);
+    await deliverer.stop();
+  },
+);

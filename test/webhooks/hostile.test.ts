@@ -47,8 +47,17 @@ after(() => {
 
 function claimFor(url: string): DeliveryClaim {
   const id = randomUUID();
-  const endpoint = { id, url, secret: sealer.seal(id, newWebhookSecret()), signing: "standard" } as const;
-  return { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID(), endpoint };
+  const endpoint = { id, url, secrets: [sealer.seal(id, newWebhookSecret())], signing: "standard" } as const;
+  return {
+    id: randomUUID(),
+    fence: 1,
+    attempt: 1,
+    kind: "result",
+    messageId: randomUUID(),
+    accountId: "a",
+    bodyBytes: 2,
+    endpoint,
+  };
 }
 
 const NOBODY_MORE = trustedAuthorities(null);

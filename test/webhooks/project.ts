@@ -8,6 +8,13 @@ import { keySealer } from "../../src/webhooks/seal.ts";
 import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
+/** Room of a process that has nothing under way. */
+export const roomFor = (places: number, perEndpoint = places) => ({
+  places,
+  perEndpoint,
+  bodies: { budgetBytes: Number.POSITIVE_INFINITY, heldBytes: new Map<string, number>() },
+});
+
 /** How every submission of these tests ends, unless told otherwise. */
 export const DONE = conclude({ execute: report({ stdout: Buffer.from("42\n"), stderr: Buffer.from("") }) });
 
@@ -24,12 +31,12 @@ export interface NewEndpoint {
   readonly signing?: Signing;
 }
 
-/** A project with a key. */
-export async function addProject(store: Store, name = "p"): Promise<Project> {
-  const { id: accountId } = await store.accounts.ensure(name, "beta", ACTOR);
+/** A project with a key, in the account of that name. */
+export async function addProject(store: Store, name = "p", account = name): Promise<Project> {
+  const { id: accountId } = await store.accounts.ensure(account, "beta", ACTOR);
   const id = await store.projects.create(accountId, name, ACTOR);
   if (!id) throw new Error("there is such a project");
-  return { id, key: await addKey(store, `key of ${name}`, { account: name, projectId: id }) };
+  return { id, key: await addKey(store, `key of ${name}`, { account, projectId: id }) };
 }
 
 export async function addEndpoint(

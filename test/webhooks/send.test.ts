@@ -24,8 +24,18 @@ interface Case {
 function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & { open: string } {
   const id = randomUUID();
   const open = newWebhookSecret();
-  const endpoint = { id, url, secret: sealer.seal(id, open), signing };
-  return { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID(), endpoint, open };
+  const endpoint = { id, url, secrets: [sealer.seal(id, open)], signing };
+  return {
+    id: randomUUID(),
+    fence: 1,
+    attempt: 1,
+    kind: "result",
+    messageId: randomUUID(),
+    accountId: "a",
+    bodyBytes: 2,
+    endpoint,
+    open,
+  };
 }
 
 const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({

@@ -1,8 +1,7 @@
 import { NativeSelect, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
-import type { Endpoint, MadeEndpoint } from "../../../src/http/dashboard/answers.ts";
+import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { Answered } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
@@ -14,8 +13,8 @@ import { Moment } from "../pieces/moment.tsx";
 import { Page, Section } from "../pieces/page.tsx";
 import { RowsWaiting } from "../pieces/rows.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
-import { EndpointSecret } from "./endpoint-secret.tsx";
 import { Recent } from "./recent.tsx";
+import { RotateSecret } from "./rotate-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 import { TestSend } from "./test-send.tsx";
 
@@ -34,7 +33,6 @@ export function EndpointPage() {
 
 function One({ endpoint }: { endpoint: Endpoint }) {
   const { id, url, active, signing, project } = endpoint;
-  const [made, show] = useState<MadeEndpoint | null>(null);
   const navigate = useNavigate();
   const changing = useDoing((changes: Parameters<typeof change.endpoint>[1]) => change.endpoint(id, changes), {
     said: (now) => `The endpoint is ${now.active ? "on" : "off"} and signs ${now.signing}.`,
@@ -84,16 +82,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
         title="Deliveries"
         actions={
           <>
-            <Confirm
-              label="Rotate its secret"
-              title="Rotate the secret?"
-              act={() => change.rotateSecret(id)}
-              said="The secret is rotated."
-              done={show}
-            >
-              A new secret is made and shown once. Whatever is sent from then on is signed with it, repeated attempts
-              too: a receiver that still has the old one refuses them.
-            </Confirm>
+            <RotateSecret of={endpoint} />
             <Confirm
               label="Remove"
               title="Remove this endpoint?"
@@ -109,7 +98,6 @@ function One({ endpoint }: { endpoint: Endpoint }) {
       >
         <DeliveryLog endpoint={id} />
       </Section>
-      {made && <EndpointSecret made={made} title="The secret is rotated" onClose={() => show(null)} />}
     </Page>
   );
 }

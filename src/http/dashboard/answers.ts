@@ -302,7 +302,10 @@ export interface Endpoint {
   readonly recent: { readonly delivered: number; readonly failed: number; readonly pending: number };
 }
 
-/** POST /endpoints → MadeEndpoint. PATCH /endpoints/:id → Endpoint. POST /endpoints/:id/rotate-secret → MadeEndpoint. */
+/**
+ * POST /endpoints → MadeEndpoint. PATCH /endpoints/:id → Endpoint. POST /endpoints/:id/rotate-secret with a Rotation →
+ * MadeEndpoint: deliveries are signed with the old secret too for the overlap.
+ */
 export interface NewEndpoint {
   readonly projectId: string;
   readonly url: string;
@@ -319,6 +322,8 @@ export interface MadeEndpoint {
   readonly secret: string;
   /** What the operator should know of that address; null: nothing. */
   readonly caution: string | null;
+  /** Until when deliveries are signed with the secret that was replaced; null where none was. */
+  readonly formerEndsAt: string | null;
 }
 
 /** POST /endpoints/:id/test → Delivery, when its one attempt is over. */

@@ -14,7 +14,7 @@ import { SIGNINGS } from "../../domain/webhook.ts";
 import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
 import { MinuteWindow } from "../window.ts";
-import type { Delivery, Endpoint, EndpointChanges, Endpoints, MadeEndpoint, NewEndpoint } from "./answers.ts";
+import type { Delivery, Endpoint, EndpointChanges, Endpoints, MadeEndpoint, NewEndpoint, Rotation } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
@@ -42,6 +42,7 @@ const changes = z.strictObject({
   active: z.boolean().exactOptional(),
   signing: signing.exactOptional(),
 }) satisfies z.ZodType<EndpointChanges>;
+const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
 const which = listed.extend({ project: anId.optional() });
 
 interface ById {
@@ -74,7 +75,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const project = await ownProject(store, person, projectId);
     const room = { store, sealer, checkUrl };
     const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, person.email);
-    return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution };
+    return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
   });
 
   server.patch<ById>(`${ENDPOINTS}/:id`, { config }, async (request): Promise<Endpoint> => {
@@ -87,10 +88,12 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   });
 
   server.post<ById>(`${ENDPOINTS}/:id/rotate-secret`, { config }, async (request): Promise<MadeEndpoint> => {
+    const { overlapMs } = bodyOf(request, rotation);
     const person = personOf(request);
     const { id } = await ownEndpoint(store, person, request.params.id);
-    const { secret } = await rotateEndpointSecret({ store, sealer }, id, person.email);
-    return { endpoint: await endpointOf(store, person, id), secret, caution: null };
+    const room = { store, sealer };
+    const { secret, formerEndsAt } = await rotateEndpointSecret(room, id, overlapMs, person.email);
+    return { endpoint: await endpointOf(store, person, id), secret, caution: null, formerEndsAt };
   });
 
   server.delete<ById>(`${ENDPOINTS}/:id`, { config }, async (request, reply) => {

@@ -25,11 +25,12 @@ onEachEngine((open) => {
       createdAt: new Date(running.clock.nowMs).toISOString(),
       recent: { delivered: 0, failed: 0, pending: 0 },
     };
-    assert.deepEqual([status, json], [200, { endpoint, secret: json.secret, caution: null }]);
+    assert.deepEqual([status, json], [200, { endpoint, secret: json.secret, caution: null, formerEndsAt: null }]);
     const stored = async () => sealer.open(id, (await running.store.endpoints.get(id))?.secret ?? Buffer.alloc(0));
     assert.equal(await stored(), json.secret);
-    const rotated = (await ada("POST", `/endpoints/${id}/rotate-secret`)).json;
-    assert.deepEqual(rotated, { endpoint, secret: rotated.secret, caution: null });
+    const formerEndsAt = new Date(running.clock.nowMs + 60_000).toISOString();
+    const rotated = (await ada("POST", `/endpoints/${id}/rotate-secret`, { overlapMs: 60_000 })).json;
+    assert.deepEqual(rotated, { endpoint, secret: rotated.secret, caution: null, formerEndsAt });
     assert.equal(await stored(), rotated.secret);
     assert.deepEqual((await ada("GET", `/endpoints?project=${projectId}`)).json.endpoints, [endpoint]);
     const changed = (await ada("PATCH", `/endpoints/${id}`, { active: false, signing: "raw" })).json;
@@ -85,7 +86,7 @@ onEachEngine((open) => {
       ["GET", `/endpoints?project=${projectId}`, undefined],
       ["POST", "/endpoints", { projectId, url: "https://8.8.8.8/" }],
       ["PATCH", path, { active: false }],
-      ["POST", `${path}/rotate-secret`, undefined],
+      ["POST", `${path}/rotate-secret`, { overlapMs: 0 }],
       ["POST", `${path}/test`, undefined],
       ["DELETE", path, undefined],
       ["DELETE", "/endpoints/nobody", undefined],

@@ -31,7 +31,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
   ["GET", "/endpoints?project=?"],
   ["POST", "/endpoints", { projectId: "?", url: "?" }],
   ["PATCH", "/endpoints/?", { active: true }],
-  ["POST", "/endpoints/?/rotate-secret", {}],
+  ["POST", "/endpoints/?/rotate-secret", { overlapMs: 0 }],
   ["DELETE", "/endpoints/?", {}],
   ["POST", "/endpoints/?/test", {}],
   ["GET", "/deliveries?endpoint=?"],

@@ -4,6 +4,7 @@ import { createProject } from "../../../src/admin/projects.ts";
 import { conclude } from "../../../src/verdict/conclude.ts";
 import { onEachEngine } from "../../store/temporary.ts";
 import { signalled } from "../../verdict/reports.ts";
+import { roomFor } from "../../webhooks/project.ts";
 import { runPending, startHttp } from "../running.ts";
 import { startClub } from "./club.ts";
 import { signedIn } from "./signed-in.ts";
@@ -155,7 +156,7 @@ test("a delivery is shown with its attempts, without what would control a termin
   );
   const { id } = (await submit(undefined, { key: await key({ project: "shop" }) })).json;
   await runPending(store);
-  const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, max: 1, perEndpoint: 1 });
+  const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
   assert.ok(claim);
   const attempt = { atMs: 5, latencyMs: 7, status: 500, error: null, answer: Buffer.from("no\x1b[2J") };
   await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });

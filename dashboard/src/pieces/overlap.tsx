@@ -1,0 +1,22 @@
+import { NativeSelect } from "@mantine/core";
+
+const HOUR_MS = 3_600_000;
+const OVERLAPS = [
+  { label: "1 hour", ms: HOUR_MS },
+  { label: "1 day", ms: 24 * HOUR_MS },
+  { label: "7 days", ms: 7 * 24 * HOUR_MS },
+  { label: "30 days", ms: 30 * 24 * HOUR_MS },
+];
+
+/** How long what is rotated goes on; its field is `overlap`, in milliseconds. @param none what no overlap means. */
+export function Overlap({ none }: { none: string }) {
+  const choices = [{ label: none, ms: 0 }, ...OVERLAPS];
+  return (
+    <NativeSelect
+      label="Overlap"
+      name="overlap"
+      defaultValue={String(24 * HOUR_MS)}
+      data={choices.map(({ label, ms }) => ({ label, value: String(ms) }))}
+    />
+  );
+}

@@ -1,0 +1,103 @@
+/** A delivery that is due. */
+export interface Due {
+  readonly seq: number;
+  readonly fence: number;
+  /** At most so many bytes has the body that is sent. */
+  readonly bodyBytes: number;
+}
+
+/** An endpoint that something is due for. */
+export interface DueEndpoint {
+  readonly id: string;
+  /** Its attempts under way, in all processes. */
+  serving: number;
+  /** When the oldest of what is due became due. */
+  readonly oldestMs: number;
+  /** The same object for all endpoints of the account. */
+  readonly account: DueAccount;
+}
+
+export interface DueAccount {
+  readonly id: string;
+  /** Rises with every claim: the lowest was served longest ago. */
+  readonly turn: number;
+  /** Its attempts under way, in all processes. */
+  serving: number;
+}
+
+/** What the process that claims has room for. */
+export interface Room {
+  /** Attempts that it can begin. */
+  readonly places: number;
+  /** Attempts of one endpoint at a time, in all processes. */
+  readonly perEndpoint: number;
+  readonly bodies: Bodies;
+}
+
+/** Memory for bodies of attempts under way, in this process. */
+export interface Bodies {
+  readonly budgetBytes: number;
+  /** What the attempts under way hold, by account. */
+  readonly heldBytes: ReadonlyMap<string, number>;
+}
+
+/**
+ * Chooses what to begin. The account with the fewest attempts under way goes first, then the one that was served
+ * longest ago; of its endpoints the one with the fewest under way, then the one that has waited longest.
+ *
+ * An account gets a place only while more places are free than it has attempts under way, and room for a body only
+ * while as much as it would then hold stays free. So one account alone gets half of both, n accounts get 1/(n+1) each,
+ * and an account with nothing under way finds a place as long as there are fewer such accounts than places.
+ * @param endpoints changed: `serving` counts what is chosen.
+ * @param dueOf the oldest of what is due for an endpoint, at most so many.
+ * @returns in the order in which they are to begin.
+ */
+export async function chooseFairly(
+  endpoints: readonly DueEndpoint[],
+  { places, perEndpoint, bodies }: Room,
+  dueOf: (endpoint: DueEndpoint, most: number) => Promise<Due[]>,
+): Promise<(Due & { readonly account: DueAccount })[]> {
+  const held = new Map(bodies.heldBytes);
+  let freeBytes = bodies.budgetBytes - [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const found = new Map<DueEndpoint, Due[]>();
+  const chosen: (Due & { readonly account: DueAccount })[] = [];
+  let open = endpoints;
+  while (chosen.length < places) {
+    const free = places - chosen.length;
+    open = open.filter(({ serving, account }) => serving < perEndpoint && account.serving < free);
+    const endpoint = first(open);
+    if (!endpoint) break;
+    const { account } = endpoint;
+    const due = found.get(endpoint) ?? (await dueOf(endpoint, perEndpoint - endpoint.serving));
+    found.set(endpoint, due);
+    const next = due.shift();
+    const holds = held.get(account.id) ?? 0;
+    if (!next) open = open.filter((one) => one !== endpoint);
+    else if (!fits(next.bodyBytes, holds, freeBytes)) open = open.filter((one) => one.account !== account);
+    else {
+      chosen.push({ ...next, account });
+      held.set(account.id, holds + next.bodyBytes);
+      freeBytes -= next.bodyBytes;
+      account.serving++;
+      endpoint.serving++;
+    }
+  }
+  return chosen;
+}
+
+const fits = (bytes: number, holds: number, freeBytes: number) => holds + bytes <= freeBytes - bytes;
+
+function first(endpoints: readonly DueEndpoint[]): DueEndpoint | undefined {
+  let best: DueEndpoint | undefined;
+  for (const endpoint of endpoints) if (!best || isBefore(endpoint, best)) best = endpoint;
+  return best;
+}
+
+function isBefore(a: DueEndpoint, b: DueEndpoint): boolean {
+  const order =
+    a.account.serving - b.account.serving ||
+    a.account.turn - b.account.turn ||
+    a.serving - b.serving ||
+    a.oldestMs - b.oldestMs;
+  return order === 0 ? a.id < b.id : order < 0;
+}
