@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Selectable, Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import { DOOR_ACTIONS } from "../domain/audit.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
@@ -93,7 +93,8 @@ export function signInStore({ abilities }: Engine, transactions: Transactions, n
         const old = trx
           .selectFrom("audit")
           .select("seq")
-          .where("action", "in", DOOR_ACTIONS)
+          // Literal, because a partial index is not found by a parameter.
+          .where(sql<boolean>`action in (${sql.join(DOOR_ACTIONS.map((action) => sql.lit(action)))})`)
           .where("at", "<=", atMs - DOOR_ENTRIES_MS)
           .limit(FORGOTTEN_AT_ONCE);
         await trx.deleteFrom("audit").where("seq", "in", old).execute();
