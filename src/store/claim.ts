@@ -85,54 +85,68 @@ async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> 
 }
 
 interface Head {
-  readonly seq: number;
   readonly key_id: string;
-  readonly key_turn: number;
-  readonly concurrency: number;
-  readonly account_id: string;
-  readonly account_turn: number;
+  readonly seq: number;
 }
 
 /**
- * The queue of each key that has pending submissions, unless its account is suspended. The recursion goes from the first
- * submission of one key to the first of the next by the index, past all that wait behind it: with 20,000 pending of one
- * key it reads one row. Ordered by the pair, so that no plan can go by the numbers alone, through every record.
+ * The first pending submission of each key. The recursion goes from one key to the next by the index, past all that wait of
+ * the first: with 20,000 pending of one key it reads one row. Without joins, and ordered by the pair: with statistics from
+ * when the table was small, PostgreSQL joined by reading all submissions, and could go by the numbers alone.
  */
+export const HEADS = sql<Head>`
+  with recursive keys (id) as (
+    select (select key_id from submissions where status = 'pending' order by key_id limit 1)
+    union all
+    select (select key_id from submissions where status = 'pending' and key_id > keys.id order by key_id limit 1)
+    from keys where keys.id is not null
+  )
+  select keys.id as key_id,
+    (select seq from submissions where status = 'pending' and key_id >= keys.id order by key_id, seq limit 1) as seq
+  from keys where keys.id is not null`;
+
+/** Keys that are looked up by one statement. */
+const KEYS_AT_ONCE = 1_000;
+
+/** The queues that a claim chooses from: none of a suspended account. */
 async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
-  const { rows: heads } = await sql<Head>`
-    with recursive heads (seq, key_id) as (
-      select seq, key_id from (
-        select seq, key_id from submissions where status = 'pending' order by key_id, seq limit 1
-      ) as first
-      union all
-      select next.seq, next.key_id from heads join submissions as next on next.seq = (
-        select later.seq from submissions as later
-        where later.status = 'pending' and later.key_id > heads.key_id order by later.key_id, later.seq limit 1
-      )
-    )
-    select heads.seq, heads.key_id, api_keys.turn as key_turn, accounts.id as account_id, accounts.turn as account_turn,
-      coalesce(api_keys.concurrency, tiers.concurrency) as concurrency
-    from heads
-    join api_keys on api_keys.id = heads.key_id
-    join accounts on accounts.id = api_keys.account_id
-    join tiers on tiers.name = accounts.tier
-    where accounts.suspended_at is null`.execute(trx);
-  if (heads.length === 0) return [];
+  const { rows } = await HEADS.execute(trx);
+  if (rows.length === 0) return [];
   const { rows: running } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
-    select api_keys.id as key_id, api_keys.account_id, counted.amount
-    from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted
-    join api_keys on api_keys.id = counted.key_id`.execute(trx);
+    select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
+    from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
+    trx,
+  );
   const ofKey = new Map(running.map(({ key_id, amount }) => [key_id, Number(amount)]));
+  const ofAccount = new Map<string, number>();
+  for (const { account_id: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + Number(amount));
+  const first = new Map(rows.map(({ key_id, seq }) => [key_id, seq]));
   const accounts = new Map<string, Queue["account"]>();
-  for (const { account_id: id, account_turn: turn } of heads) accounts.set(id, { id, turn, running: 0 });
-  for (const { account_id, amount } of running) {
-    const account = accounts.get(account_id);
-    if (account) account.running += Number(amount);
+  const queues: Queue[] = [];
+  for (let at = 0; at < rows.length; at += KEYS_AT_ONCE) {
+    const ids = rows.slice(at, at + KEYS_AT_ONCE).map(({ key_id }) => key_id);
+    for (const key of await readKeys(trx, ids)) {
+      const { account_id: id, account_turn } = key;
+      const account = accounts.get(id) ?? { id, turn: account_turn, running: ofAccount.get(id) ?? 0 };
+      accounts.set(id, account);
+      const { id: keyId, turn, tier_concurrency } = key;
+      const concurrency = key.concurrency ?? tier_concurrency;
+      queues.push({ keyId, turn, concurrency, running: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
+    }
   }
-  return heads.flatMap(({ seq, key_id: keyId, key_turn: turn, concurrency, account_id }) => {
-    const account = accounts.get(account_id);
-    return account ? [{ keyId, turn, concurrency, running: ofKey.get(keyId) ?? 0, seq, account }] : [];
-  });
+  return queues;
+}
+
+async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {
+  return await trx
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .select(["api_keys.id", "api_keys.turn", "api_keys.concurrency", "accounts.id as account_id"])
+    .select(["accounts.turn as account_turn", "tiers.concurrency as tier_concurrency"])
+    .where("api_keys.id", "in", ids)
+    .where("accounts.suspended_at", "is", null)
+    .execute();
 }
 
 /** As pairs for the same reason. @returns the submission of the key that waits behind that one. */

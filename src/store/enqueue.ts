@@ -115,11 +115,13 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
 /** By the index of what is pending, which has the keys: reading the account of each submission would read each row. */
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
-    select api_keys.account_id, sum(counted.amount) as amount
-    from (select key_id, count(*) as amount from submissions where status = 'pending' group by key_id) as counted
-    join api_keys on api_keys.id = counted.key_id
-    group by api_keys.account_id`.execute(trx);
-  return new Map(rows.map(({ account_id, amount }) => [account_id, Number(amount)]));
+    select amount, (select account_id from api_keys where id = key_id) as account_id
+    from (select key_id, count(*) as amount from submissions where status = 'pending' group by key_id) as counted`.execute(
+    trx,
+  );
+  const accounts = new Map<string, number>();
+  for (const { account_id: id, amount } of rows) accounts.set(id, (accounts.get(id) ?? 0) + Number(amount));
+  return accounts;
 }
 
 /** Pending submissions of all keys; at most the bound, so counting them is cheap. */

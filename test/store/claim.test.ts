@@ -1,10 +1,45 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sql } from "kysely";
 import { internalError } from "../../src/domain/outcome.ts";
+import { HEADS } from "../../src/store/claim.ts";
+import { openEngine } from "../../src/store/open.ts";
 import type { Store } from "../../src/store/port.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
+import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "./temporary.ts";
 
 const OUTCOME = internalError("x");
+
+/** How many rows of submissions the plan's nodes have read, all loops together. */
+interface PlanNode {
+  readonly "Relation Name"?: string;
+  readonly "Actual Rows": number;
+  readonly "Actual Loops": number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function rowsRead(node: PlanNode): number {
+  const own = (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
+  const below = (node.Plans ?? []).reduce((sum, one) => sum + rowsRead(one), 0);
+  return below + (node["Relation Name"] === "submissions" ? own : 0);
+}
+
+test("a claim reads a few rows for each key that waits, however many submissions wait behind the first", async (t) => {
+  const { store, database } = await temporaryPostgres(t);
+  for (const name of ["a", "b", "c"]) {
+    const key = await addKey(store, name);
+    await Promise.all(Array.from({ length: 400 }, () => enqueue(store, key, { maxPending: 10_000 })));
+  }
+  const engine = await openEngine(database);
+  t.after(() => engine.db.destroy());
+  const explained = await sql<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>`
+    explain (analyze, format json) ${HEADS}`.execute(engine.db);
+  const plan = explained.rows[0]?.["QUERY PLAN"][0].Plan;
+  assert.ok(plan);
+  const read = rowsRead(plan);
+  assert.ok(read > 0 && read <= 12, `${read} rows of 1,200 were read`);
+  assert.equal((await store.submissions.claim("w", 1_000, 3)).length, 3);
+});
 
 /** Claims and ends one after the other. @returns the keys in the order in which they were served. */
 async function serve(store: Store, count: number): Promise<string[]> {
