@@ -23,6 +23,8 @@ export interface Config {
   readonly launcherSocket: string;
   /** Pending submissions that the queue holds before it answers 503. */
   readonly maxPending: number;
+  /** Of clients, open at once: in all, and of one address without a valid key. */
+  readonly connections: { readonly maxConnections: number; readonly maxConnectionsPerAddress: number };
   /** How long a worker may be silent before its work is given to another. */
   readonly leaseMs: number;
   /** How long running submissions may go on after SIGTERM before they are given back. */
@@ -145,6 +147,8 @@ const settingsSchema = z.object({
   ASSAY_WORKERS: wholeNumber(1, 1024).prefault(String(availableParallelism())),
   ASSAY_LAUNCHER_SOCKET: z.string().optional(),
   ASSAY_MAX_PENDING: wholeNumber(1, 1_000_000).prefault("2000"),
+  ASSAY_MAX_CONNECTIONS: wholeNumber(10, 100_000).prefault("2000"),
+  ASSAY_MAX_CONNECTIONS_PER_ADDRESS: wholeNumber(1, 100_000).prefault("1000"),
   ASSAY_LEASE_MS: wholeNumber(1_000, 3_600_000).prefault("15000"),
   ASSAY_DRAIN_MS: wholeNumber(0, 3_600_000).prefault("20000"),
   ASSAY_RETENTION_DAYS: wholeNumber(0, 36_500).prefault("30"),
@@ -187,6 +191,10 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     workers: settings.ASSAY_WORKERS,
     launcherSocket: settings.ASSAY_LAUNCHER_SOCKET ?? join(dataDir, "run", "serve", "launcher.sock"),
     maxPending: settings.ASSAY_MAX_PENDING,
+    connections: {
+      maxConnections: settings.ASSAY_MAX_CONNECTIONS,
+      maxConnectionsPerAddress: settings.ASSAY_MAX_CONNECTIONS_PER_ADDRESS,
+    },
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,

@@ -75,7 +75,7 @@ export async function startService(config: Config): Promise<Service> {
     dashboardDir: config.dashboardDir,
     provider: providerOf(config),
   };
-  const http = new HttpServer(dependencies, config.transport);
+  const http = new HttpServer(dependencies, config.transport, config.connections);
   const slots = () => worker?.engine.slots() ?? null;
   const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, engine, slots }));
   const stop = async () => {

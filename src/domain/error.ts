@@ -52,6 +52,11 @@ const list = {
   notFinishedAtStop: row(408, () => "not finished when the service had to stop; poll GET /api/result/{id}"),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
+  submissionTooLarge: row(
+    400,
+    (bytes: number) =>
+      `request body must be at most ${bytes} bytes: code at most ${MAX_CODE_BYTES} and stdin at most ${MAX_STDIN_BYTES} bytes of UTF-8`,
+  ),
   notJson: row(415, () => "Content-Type must be application/json"),
   expectationFailed: row(417, () => "this Expect header is not supported"),
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
@@ -64,6 +69,7 @@ const list = {
   headersTooLarge: row(431, () => "request headers are too large"),
   internal: row(500, () => "internal error"),
   queueFull: row(503, () => "queue full, try again later"),
+  tooManyConnections: row(503, () => "this account has too many connections, try again later"),
   noRoom: row(503, () => "too much data of this account is on its way, try again later"),
   shuttingDown: row(503, () => "the service is shutting down, try again later"),
   languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
+import { awaitsContinue, sayContinue } from "./continue.ts";
+import { tooLarge } from "./errors.ts";
 import { disconnected } from "./gone.ts";
 import { checkShape } from "./json-shape.ts";
 import { noRoom } from "./long-answers.ts";
@@ -42,6 +44,9 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     const bytes = announced(request);
     const { bodyLimit } = request.routeOptions;
     if (bytes === 0) return payload;
+    if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
+      throw tooLarge(request.routeOptions.url, bodyLimit);
+    }
     const give = await room.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
     if (!give) throw noRoom(request);
     request.forgetBody = () => {
@@ -50,6 +55,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     };
     if (reply.raw.closed) give();
     else reply.raw.once("close", give);
+    if (awaitsContinue(request)) sayContinue(request, reply);
     return payload;
   });
   server.removeAllContentTypeParsers();

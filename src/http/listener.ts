@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
-import type { Socket } from "node:net";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
+import type { Connections } from "./connections.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
-import { network } from "./network.ts";
+import { lingerAfter } from "./linger.ts";
 
 /** What a client may take of the connections; all times in milliseconds. */
 export interface ListenerLimits {
@@ -26,16 +26,6 @@ export interface ListenerLimits {
   readonly stillTimeout: number;
   /** Bytes. */
   readonly maxHeaderSize: number;
-  /**
-   * Open at once; one more is closed without an answer. Some 100 kB each with TLS, so this bounds what
-   * silent clients cost to 200 MB.
-   */
-  readonly maxConnections: number;
-  /**
-   * The same for one address, so that it takes several to keep everyone else out. Not for proxies, behind which is
-   * everyone, and not on a socket file, which has no addresses.
-   */
-  readonly maxConnectionsPerAddress: number;
 }
 
 /** No part of a request before its body is longer. */
@@ -49,8 +39,6 @@ const LIMITS: ListenerLimits = {
   keepAliveTimeout: 75_000,
   stillTimeout: 30_000,
   maxHeaderSize: MAX_HEADER_BYTES,
-  maxConnections: 2_000,
-  maxConnectionsPerAddress: 200,
 };
 
 /**
@@ -63,44 +51,33 @@ export function createListener(
   handler: RequestListener,
   holdMs: number,
   meter: Meter,
+  connections: Connections,
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
-  const { maxConnections, maxConnectionsPerAddress, stillTimeout, ...options } = {
+  const { stillTimeout, ...options } = {
     ...LIMITS,
     ...limits,
     requireHostHeader: false,
   };
+  const listener: RequestListener = (request, response) => {
+    lingerAfter(request);
+    handler(request, response);
+  };
   const server =
-    transport.kind === "https" ? createHttps({ ...options, ...tls(transport) }, handler) : createHttp(options, handler);
-  server.maxConnections = maxConnections;
+    transport.kind === "https"
+      ? createHttps({ ...options, ...tls(transport) }, listener)
+      : createHttp(options, listener);
+  // Behind a proxy all clients have its connections, which are the proxy's to bound.
+  if (transport.kind === "proxied") server.maxConnections = connections.most;
+  else connections.watch(server);
   server.timeout = holdMs + stillTimeout;
   server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
-  if (transport.kind !== "proxied") boundByAddress(server, maxConnectionsPerAddress, meter);
+  // Node would say `100 Continue` before anything is known of the request; readJsonOnly says it when the body is wanted.
+  server.on("checkContinue", listener);
   server.on("checkExpectation", (_request, response) => answerExpectation(response, meter));
   server.on("connect", (_request, socket) => answerConnect(socket, meter));
   return server;
-}
-
-/** Closes connections of an address that has as many as it may; before TLS, so that they cost next to nothing. */
-function boundByAddress(server: Server, limit: number, meter: Meter): void {
-  const open = new Map<string, number>();
-  server.on("connection", (socket: Socket) => {
-    if (socket.remoteAddress === undefined) return;
-    const from = network(socket.remoteAddress);
-    const others = open.get(from) ?? 0;
-    if (others >= limit) {
-      meter.count("connectionsRefused", { limit: "address" });
-      socket.destroy();
-      return;
-    }
-    open.set(from, others + 1);
-    socket.once("close", () => {
-      const left = (open.get(from) ?? 1) - 1;
-      if (left > 0) open.set(from, left);
-      else open.delete(from);
-    });
-  });
 }
 
 function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {

@@ -45,6 +45,7 @@ export const ANYWHERE: readonly ErrorCode[] = [
   "internal",
   "shuttingDown",
   "databaseAway",
+  "tooManyConnections",
 ];
 
 /** What no endpoint answers, because there is none of that path or method, or because it is a page. */
@@ -52,6 +53,7 @@ export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllow
 
 /** What only the dashboard answers (src/http/dashboard/): its API is the page's own, and no part of the description. */
 export const DASHBOARD: readonly ErrorCode[] = [
+  "bodyTooLarge",
   "notAsWanted",
   "signInNeeded",
   "signInRefused",
@@ -125,7 +127,7 @@ export const OPERATIONS: readonly Operation[] = [
       "profileForbidden",
       "notFinished",
       "notFinishedAtStop",
-      "bodyTooLarge",
+      "submissionTooLarge",
       "notJson",
       "idempotencyConflict",
       "queueFull",

@@ -5,6 +5,7 @@ import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit, Failures } from "./auth.ts";
 import { MAX_BODY_BYTES, readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
+import { type ConnectionLimits, Connections } from "./connections.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
 import { dashboardRoutes } from "./dashboard/routes.ts";
 import { Guard } from "./dashboard/session.ts";
@@ -19,6 +20,7 @@ import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listene
 import { LongAnswers } from "./long-answers.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
+import { ownerOf } from "./owner.ts";
 import { Pace } from "./pace.ts";
 import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
@@ -53,12 +55,13 @@ export class HttpServer {
   constructor(
     dependencies: DashboardDependencies,
     transport: Transport,
-    limits?: Partial<ListenerLimits>,
+    limits: Partial<ListenerLimits & ConnectionLimits> = {},
     drain?: DrainLimits,
   ) {
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
-    this.#server = create(dependencies, meter, transport, trusts, limits);
+    const connections = new Connections(limits, meter);
+    this.#server = create(dependencies, meter, transport, trusts, connections, limits);
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
@@ -84,6 +87,7 @@ export class HttpServer {
       }
       if (session) {
         await guard.check(request, session);
+        if (request.person) ownConnection(connections, request);
         return;
       }
       if (request.is404 && guard.isBelow(request)) {
@@ -92,6 +96,7 @@ export class HttpServer {
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
+      ownConnection(connections, request);
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
@@ -163,6 +168,12 @@ export class HttpServer {
   }
 }
 
+/** @throws ClientError tooManyConnections, which ends the connection. */
+function ownConnection(connections: Connections, request: FastifyRequest): void {
+  if (connections.isOwned(request.raw.socket, ownerOf(request))) return;
+  throw clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
+}
+
 /** HTTP/1.1 wants one Host, and two of them are a way to mean different things to a proxy and to us. */
 function checkHost({ raw }: FastifyRequest): void {
   const hosts = raw.headersDistinct.host?.length ?? 0;
@@ -186,10 +197,11 @@ function create(
   meter: Meter,
   transport: Transport,
   trusts: TrustsHop,
+  connections: Connections,
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, limits),
+    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, connections, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),

@@ -14,6 +14,7 @@ import type { Database } from "../../src/domain/database.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../src/domain/readiness.ts";
 import type { Transport } from "../../src/domain/transport.ts";
+import type { ConnectionLimits } from "../../src/http/connections.ts";
 import type { ProviderSettings } from "../../src/http/dashboard/provider.ts";
 import type { DrainLimits } from "../../src/http/drain.ts";
 import type { ListenerLimits } from "../../src/http/listener.ts";
@@ -78,7 +79,7 @@ export interface Options {
   readonly socketPath?: string;
   readonly holdMs?: number;
   readonly maxPending?: number;
-  readonly limits?: Partial<ListenerLimits>;
+  readonly limits?: Partial<ListenerLimits & ConnectionLimits>;
   /** How slowly a long answer may be read. */
   readonly drain?: DrainLimits;
   /** The engine of the database; SQLite unless told otherwise. */
