@@ -144,8 +144,10 @@ export class Worker implements Engine {
       });
     }
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.all([...this.#active].map((active) => this.#giveBack(active)));
+    const givenBack = [...this.#active].map((active) => this.#giveBack(active));
+    // Before they are stored: a slot that is closed on purpose meanwhile is not a slot that was lost.
     this.#slots.close();
+    await Promise.all(givenBack);
   }
 
   async #begin(): Promise<void> {
