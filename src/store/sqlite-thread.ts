@@ -154,6 +154,7 @@ function answerTo(database: Database.Database, request: Statement): [Answer, Arr
   const { begin, first, text, parameters } = request;
   try {
     if (begin) beginIn(database, begin === "flushed");
+    else if (role === "write" && !database.inTransaction) flushCommits(database, true);
     for (const one of first) prepared(database, one).run();
     const statement = prepared(database, text);
     if (role === "read" && !statement.readonly) return [{ kind: "writes" }, []];
@@ -181,13 +182,18 @@ function failureOf(error: unknown): Failure {
  * if another process wrote in between.
  */
 function beginIn(database: Database.Database, flushed: boolean): void {
-  if (flushes !== flushed) {
-    // In WAL mode, NORMAL leaves out the flush and nothing else: a power cut takes the newest commits away, whole ones,
-    // and the next full commit flushes these as well.
-    database.pragma(`synchronous = ${flushed ? "FULL" : "NORMAL"}`);
-    flushes = flushed;
-  }
+  flushCommits(database, flushed);
   prepared(database, "begin immediate").run();
+}
+
+/**
+ * In WAL mode, NORMAL leaves out the flush and nothing else: a power cut takes the newest commits away, whole ones,
+ * and the next full commit flushes these as well.
+ */
+function flushCommits(database: Database.Database, flushed: boolean): void {
+  if (flushes === flushed) return;
+  database.pragma(`synchronous = ${flushed ? "FULL" : "NORMAL"}`);
+  flushes = flushed;
 }
 
 /** Preparing costs more than running a small statement. */

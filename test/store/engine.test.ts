@@ -123,6 +123,12 @@ test("SQLite: what need not be on the disk is not flushed, and what comes with i
     /x/,
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
+  await transactions.runUnflushed(add("forgettable again"));
+  // Outside of a transaction; a setting is read by the thread that writes only if the statement writes as well.
+  const { rows } = await sql<{ name: string }>`
+    insert into tiers (name, requests_per_minute, concurrency)
+    select synchronous, 1, 1 from pragma_synchronous returning name`.execute(opened.db);
+  assert.deepEqual(rows, [{ name: "2" }]);
 });
 
 test("PostgreSQL: what need not be on the disk does not wait for it, and what comes after it does", async (t) => {
