@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runFetchClient, runShellClient } from "./readme-client.ts";
@@ -40,4 +42,42 @@ test("the JavaScript of README.md waits as told when the quota is used up", asyn
   while ((await runPending(store)) === 0) await sleep(20);
   const { code, stderr } = await running;
   assert.equal(code, 0, stderr);
+});
+
+for (const [name, client] of Object.entries(CLIENTS)) {
+  test(`${name} of README.md end when the key is revoked meanwhile`, async (t) => {
+    const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
+    const running = client({ url: `https://127.0.0.1:${port}`, key: await key({ name: "mine" }), caPath });
+    while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
+    const mine = (await store.keys.list()).find(({ name }) => name === "mine");
+    await store.keys.revoke(mine?.id ?? "", "test");
+    const { code, stderr } = await running;
+    assert.notEqual(code, 0);
+    assert.match(stderr, /unauthorized/);
+  });
+}
+
+test("the JavaScript of README.md asks again when the connection is lost", async (t) => {
+  const { port, caPath, key, store } = await startHttp(t);
+  let lost = 0;
+  // Forwards every connection but the first two, which it drops when something is sent.
+  const proxy = createServer((client) => {
+    if (lost < 2) {
+      client.once("data", () => client.destroy());
+      lost++;
+      return;
+    }
+    const service = connect(port, "127.0.0.1");
+    client.pipe(service).pipe(client);
+    for (const socket of [client, service]) socket.on("error", () => socket.destroy());
+  }).listen(0, "127.0.0.1");
+  t.after(() => proxy.close());
+  await once(proxy, "listening");
+  const { port: through } = proxy.address() as AddressInfo;
+  const running = runFetchClient({ url: `https://127.0.0.1:${through}`, key: await key(), caPath });
+  while ((await runPending(store)) === 0) await sleep(20);
+  const { code, stderr, stdout } = await running;
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /AC/);
+  assert.equal(lost, 2);
 });
