@@ -4,6 +4,7 @@ import type { Meter } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import { Summariser } from "../history/summariser.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
+import { checkFree } from "../http/free-address.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
@@ -45,6 +46,7 @@ export interface Service {
 export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
+  await checkFree(config.listen);
   const languages = ourLanguages();
   const meter = new Prometheus(languages.list().map(({ name }) => name));
   const store = await openStore({ ...config, meter });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
@@ -14,6 +14,18 @@ test("help is printed when asked for, and when nothing is", () => {
     assert.equal(status, 0);
     assert.match(stdout, /^usage: sudo \.\/assay COMMAND/);
   }
+});
+
+test("every command prints help before it sets anything up", () => {
+  const data = "/nowhere/at/all";
+  const named = [...assay("help").stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name ?? "");
+  for (const command of named.filter((name) => !["help", "version"].includes(name))) {
+    const { status, stdout } = assay(command, "--help", "--data", data);
+    assert.equal(status, 0, command);
+    assert.match(stdout, /^usage: /i, command);
+    assert.equal(existsSync(data), false, command);
+  }
+  assert.match(assay("keys", "create", "--help").stdout, /^Usage: assay keys create/);
 });
 
 test("every command that help names exists, and the other way round", () => {
