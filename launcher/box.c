@@ -22,8 +22,6 @@
 #include "box.h"
 #include "signals.h"
 
-enum { BUILD_PATIENCE_MS = 10000, PIPE_BYTES = 256 * 1024 };
-
 uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -63,12 +61,12 @@ static int pipe_to_slot(int *read_end, int *write_end, uid_t writer)
 }
 
 /* Waits until the child says so on `ready`; a child that gave up or died says why in the hand. */
-static int await_ready(struct box *b, int pidfd, const char *who, struct failure *f)
+static int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
 {
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
 	uint64_t value;
 	int n;
-	while ((n = poll(waits, 2, BUILD_PATIENCE_MS)) < 0 && errno == EINTR)
+	while ((n = poll(waits, 2, s->patience_ms)) < 0 && errno == EINTR)
 		continue;
 	struct hand *hand = b->lane->hand;
 	if (hand->fail_step[0]) {
@@ -85,7 +83,6 @@ static int await_ready(struct box *b, int pidfd, const char *who, struct failure
 static int start_init(struct slot *s, struct box *b, struct inside *in, struct failure *f)
 {
 	int life[2];
-	(void)s;
 	if (pipe2(life, O_CLOEXEC) < 0)
 		return fail(f, "box", "life line");
 	in->life = life[0];
@@ -98,13 +95,14 @@ static int start_init(struct slot *s, struct box *b, struct inside *in, struct f
 	if (b->init < 0)
 		return fail_with(f, err, "namespaces", "pid, mount, ipc, uts");
 	b->reaped_init = false;
-	return await_ready(b, b->init_fd, "init", f);
+	return await_ready(s, b, b->init_fd, "init", f);
 }
 
 static int start_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
 {
 	in->init_pidfd = b->init_fd;
 	in->netns = b->lane->netns;
+	in->proc = s->launcher->proc;
 	memcpy(in->tasks, b->leaf.tasks, sizeof in->tasks);
 	/* The next child is born into the box's pid namespace, and stays ours to wait for. */
 	if (setns(b->init_fd, CLONE_NEWPID) < 0)
@@ -118,7 +116,7 @@ static int start_program(struct slot *s, struct box *b, struct inside *in, struc
 	if (b->program < 0)
 		return fail_with(f, err, "box", "birth of the program");
 	b->reaped_program = false;
-	return await_ready(b, b->program_fd, "program", f);
+	return await_ready(s, b, b->program_fd, "program", f);
 }
 
 /*

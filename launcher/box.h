@@ -23,7 +23,8 @@ struct launcher {
 	char kernel[96];
 };
 
-enum { LANES = 2, NAMESPACES = 6, CONTROLS_MOST = 24, HAND_SPACE = 512 * 1024, HAND_STRINGS = 256 };
+enum { BUILD_PATIENCE_MS = 10000 };
+enum { LANES = 2, NAMESPACES = 6, CONTROLS_MOST = 24, HAND_SPACE = 512 * 1024, HAND_STRINGS = 256, PIPE_BYTES = 256 * 1024 };
 
 /*
  * Shared with the parked program until it execs: what to run goes in, how far it
@@ -75,10 +76,12 @@ struct slot {
 	const struct launcher *launcher;
 	unsigned number;
 	int self_pid_ns, self_net_ns;
+	int null; /* /dev/null, to be written to */
 	uint64_t self_ns[NAMESPACES]; /* inodes of our own namespaces, in the order of controls.c */
 	long self_filters; /* seccomp filters that we ourselves run under, and with us every program */
 	struct lane lane[LANES];
 	const struct lane *before; /* of the step that has used the work directory; none if it is fresh */
+	int patience_ms; /* for a process of a box to get ready */
 	unsigned boxes; /* built so far: part of the groups' names */
 	bool work_mounted;
 	bool own_image; /* root_own() could give it one */
@@ -93,6 +96,8 @@ int slot_mounts(const struct slot *s, char *text, size_t size);
 /* A fresh work directory at /box, or none. */
 int work_mount(struct slot *s, const struct shape *shape, struct failure *f);
 int work_unmount(struct slot *s, struct failure *f);
+/* Bytes that /box holds now. With `f` a failure is noted there and -1 returned; without it a failure is 0 bytes. */
+int64_t work_bytes(struct failure *f);
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f);
 
 /*
@@ -132,7 +137,7 @@ void control_note(struct box *b, const char *name, const char *why_missing);
 struct inside {
 	const struct shape *shape;
 	uid_t uid;
-	int init_pidfd, netns, tasks[TREE_COUNT];
+	int init_pidfd, netns, proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready, life;
 	struct hand *hand;
 };

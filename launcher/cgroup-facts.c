@@ -22,13 +22,14 @@
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL, 1}, \
 	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL, 1}, \
 	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL, 1}, \
-	/* v1 has no count of OOM events in a file: each kill was one. */ \
+	/* v1 has no count of OOM events in a file: collect() puts that of the eventfd here. */ \
 	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
 	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
 	[FACT_PIDS_LIMIT] = {TREE_PIDS, "pids.max", NULL, 1}, \
 	[FACT_PIDS_CURRENT] = {TREE_PIDS, "pids.current", NULL, 1}, \
 	[FACT_PIDS_REFUSED] = {TREE_PIDS, "pids.events", "max", 1}, \
-	[FACT_PIDS_PEAK] = {TREE_PIDS, "pids.peak", NULL, 1}
+	[FACT_PIDS_PEAK] = {TREE_PIDS, "pids.peak", NULL, 1}, \
+	[FACT_MEMORY_NOW] = {TREE_MEMORY, "memory.usage_in_bytes", NULL, 1}
 
 #define V2_CORE \
 	[FACT_CPU_USEC] = {TREE_UNIFIED, "cpu.stat", "usage_usec", 1}, \
@@ -51,6 +52,7 @@ const struct backend backends[BACKENDS] = {
 			[FACT_PIDS_CURRENT] = {TREE_UNIFIED, "pids.current", NULL, 1},
 			[FACT_PIDS_REFUSED] = {TREE_UNIFIED, "pids.events", "max", 1},
 			[FACT_PIDS_PEAK] = {TREE_UNIFIED, "pids.peak", NULL, 1},
+			[FACT_MEMORY_NOW] = {TREE_UNIFIED, "memory.current", NULL, 1},
 			V2_CORE,
 		},
 	},
@@ -76,7 +78,7 @@ const char *fact_name(enum fact fact)
 	static const char *const name[FACT_COUNT] = {
 		"memory limit", "memory peak", "memory limit hits", "oom events", "oom kills", "process limit",
 		"process count", "refused forks", "process peak", "cpu time", "populated", "cpu pressure full",
-		"cpu pressure some",
+		"cpu pressure some", "memory",
 	};
 	return name[fact];
 }

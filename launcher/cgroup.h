@@ -30,6 +30,8 @@ enum fact {
 	FACT_POPULATED,
 	FACT_PRESSURE_FULL,
 	FACT_PRESSURE_SOME,
+	FACTS_OF_A_RUN,
+	FACT_MEMORY_NOW = FACTS_OF_A_RUN,
 	FACT_COUNT,
 };
 
@@ -72,6 +74,12 @@ const char *fact_name(enum fact fact);
 bool has_word(const char *list, const char *word, const char *separators);
 /* Tasks listed in the leaf, zombies included where the kernel lists them. */
 int leaf_tasks(const struct groups *g, const struct leaf *leaf);
+/*
+ * Waits until the kernel has taken back what an empty leaf was charged for, and has it drop the names that were looked up
+ * in vain. `kept_bytes` are files that stay. Costs one read where little is left. Returns the bytes that remain beyond
+ * HELD_MOST, 0 as a rule; -1 with errno where the leaf's memory cannot be read.
+ */
+int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, uint64_t kept_bytes);
 /* Removes the leaf. `left` gets the trees where that failed, as text. */
 void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "prepare.h"
 #include "root.h"
 #include "seccomp.h"
 #include "signals.h"
@@ -135,6 +137,29 @@ static void check_core_handler(const struct launcher *l)
 	print("core_handler", read_it && first != '@', !read_it ? "cannot be read" : first == '@' ? "behind a socket" : "not started");
 }
 
+/* A format with the flag F has its interpreter opened on the host, when it is registered: so a box would run that. */
+static void check_formats(const struct launcher *l)
+{
+	int copy = openat(l->proc, "sys/fs/binfmt_misc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	char found[64] = "", text[1024];
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+		if (fd >= 0)
+			close(fd);
+		text[n > 0 ? n : 0] = 0;
+		const char *flags = strstr(text, "\nflags: ");
+		if (flags && !strncmp(text, "enabled", 7) && memchr(flags, 'F', strcspn(flags + 1, "\n") + 1))
+			snprintf(found, sizeof found, "%.60s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	else if (copy >= 0)
+		close(copy);
+	print("formats", !*found, *found ? found : "no interpreter of the host's is in reach");
+}
+
 int check_print(struct launcher *l, const char *image)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -159,6 +184,9 @@ int check_print(struct launcher *l, const char *image)
 	print("cgroup", true, groups_backend(&l->groups));
 	print("pressure", l->groups.pressure, l->groups.pressure ? "kept per group" : "the kernel keeps none per group");
 	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the host gives us no cpu controller");
+	bool spared = spared_from_oom(l);
+	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host keeps ours");
+	check_formats(l);
 	print("swap", !host_swaps(), host_swaps() ? "the host swaps: swap is limited with the memory" : "none");
 	l->signal_map = l->groups.home[TREE_UNIFIED] < 0 ? -1 : signals_open(&no_bpf);
 	if (l->signal_map >= 0)

@@ -140,7 +140,11 @@ static void arrange_descriptors(const struct inside *in)
 
 static void enter_box(const struct inside *in)
 {
-	/* First of all, while still single-threaded and cheap to move: the groups. */
+	/* When the machine is out of memory, a program goes before all that is not one. It has no right to lower that again. */
+	int score = openat(in->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	must(score, "oom score", "open");
+	must(write(score, "1000", 4), "oom score", "write");
+	/* While still single-threaded and cheap to move: the groups. */
 	for (int t = 0; t < TREE_COUNT; t++)
 		if (in->tasks[t] >= 0)
 			must(write(in->tasks[t], "0", 1), "cgroup", "enter");

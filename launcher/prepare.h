@@ -19,6 +19,8 @@ bool plain_instance(const char *name);
 bool have_standard_descriptors(void);
 void describe_host(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
 void empty_bounding_set(void);
+/* Has the OOM killer take the launcher and its slots last. False where the host does not let us (CAP_SYS_RESOURCE). */
+bool spared_from_oom(const struct launcher *l);
 /*
  * Everything that can fail before the first box, in the order that it needs: filter, groups, tracepoint, image,
  * capabilities. All boxes together weigh as much as `slots` programs of the host. Ends with 1 when something fails.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -49,12 +50,15 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	memset(s, 0, sizeof *s);
 	s->launcher = l;
 	s->number = number;
+	s->patience_ms = BUILD_PATIENCE_MS;
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(f, "namespaces", "mount namespace of the slot");
 	int shared = root_own(f);
 	if (shared < 0)
 		return -1;
 	s->own_image = !shared;
+	if ((s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
+		return fail(f, "device", "/dev/null");
 	s->self_pid_ns = open_proc(l, "self/ns/pid");
 	s->self_net_ns = open_proc(l, "self/ns/net");
 	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || controls_prepare(s) < 0)
@@ -90,6 +94,14 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
 	s->work_mounted = true;
 	s->before = NULL;
 	return 0;
+}
+
+int64_t work_bytes(struct failure *f)
+{
+	struct statfs st;
+	if (statfs("/box", &st) < 0)
+		return f ? fail(f, "statfs", "/box") : 0;
+	return (int64_t)(st.f_blocks - st.f_bfree) * (int64_t)st.f_bsize;
 }
 
 /* Only into a work directory that no payload has had yet: the caller sees to that. */

@@ -28,7 +28,7 @@
 #include "seccomp.h"
 #include "supervise.h"
 
-enum { FRAME_PATIENCE_MS = 10000, FLUSH_PATIENCE_MS = 30000 };
+enum { FRAME_PATIENCE_MS = 10000, FLUSH_PATIENCE_MS = 30000, BESIDE_PATIENCE_MS = 50 };
 
 /* Only for the box that proves, at the start, that boxes can be built. */
 static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
@@ -238,8 +238,12 @@ static void prepare_following(void *context)
 {
 	struct service *v = context;
 	struct failure unused = {0};
-	if (v->following.work_bytes)
-		park_following(v, &v->following, &unused);
+	if (!v->following.work_bytes)
+		return;
+	/* The first step is not watched meanwhile. */
+	v->slot.patience_ms = BESIDE_PATIENCE_MS;
+	park_following(v, &v->following, &unused);
+	v->slot.patience_ms = BUILD_PATIENCE_MS;
 }
 
 static void abandon_work(struct service *v)
@@ -276,7 +280,7 @@ static void serve_step(struct service *v, const struct request *r)
 	outcome_report(&o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 
-	if (!more) {
+	if (!more || o.failure.step) {
 		struct failure f = {0};
 		/* Before the mounts are listed: the work directory goes with its last step. */
 		if (work_unmount(&v->slot, &f) < 0)

@@ -41,8 +41,9 @@ void reap_program(struct watch *w)
 		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
 		return;
 	}
-	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED) < 0) {
-		fail(&w->o->failure, "wait", "program");
+	/* Its pidfd has said that it is dead. Were that untrue, we would not wait for it here. */
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
+		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
 		return;
 	}
 	w->box->reaped_program = true;
@@ -103,17 +104,21 @@ void end_survivors(struct watch *w)
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
 	if (poll(&init, 1, DRAIN_PATIENCE_MS) <= 0)
 		note(w->o, "end of the pid namespace", ETIMEDOUT);
+	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 
 void collect(struct watch *w)
 {
 	struct outcome *o = w->o;
 	const struct launcher *l = w->slot->launcher;
-	for (int i = 0; i < FACT_COUNT; i++) {
+	for (int i = 0; i < FACTS_OF_A_RUN; i++) {
 		o->known[i] = leaf_read(&l->groups, &w->box->leaf, i, &o->fact[i]) == 0;
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			note(o, fact_name(i), errno);
 	}
+	/* v1 keeps no count of these events in a file, but tells each one as it comes. */
+	if (w->box->leaf.oom_event >= 0)
+		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
 	o->fact[FACT_PRESSURE_FULL] -= w->box->base_full_usec;
 	o->fact[FACT_PRESSURE_SOME] -= w->box->base_some_usec;

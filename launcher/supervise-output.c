@@ -1,12 +1,19 @@
 /* What the program writes: read, counted, and forwarded up to its limit. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "supervise-parts.h"
 
 enum { PIECES_IN_A_FRAME = 256 };
+
+static void count_output(struct watch *w, int stream, size_t size)
+{
+	w->o->seen[stream] += size;
+	w->o->last_output_ns = now_ns();
+}
 
 static void forward_chunk(struct watch *w, int stream, const uint8_t *chunk, size_t size)
 {
@@ -19,8 +26,18 @@ static void forward_chunk(struct watch *w, int stream, const uint8_t *chunk, siz
 		queue_raw(w->out, chunk, (size_t)kept);
 		queue_frame_end(w->out);
 	}
-	w->o->seen[stream] += size;
-	w->o->last_output_ns = now_ns();
+	count_output(w, stream, size);
+}
+
+bool past_limit(const struct watch *w, int stream)
+{
+	return w->o->seen[stream] >= w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+}
+
+/* Past the limit nothing is copied: the pages of the pipe go to /dev/null. As read() of the pipe otherwise. */
+static ssize_t throw_away(const struct watch *w, int fd)
+{
+	return splice(fd, NULL, w->slot->null, NULL, PIPE_BYTES, SPLICE_F_NONBLOCK);
 }
 
 /*
@@ -35,10 +52,14 @@ bool forward(struct watch *w, int *fd, int stream, int rounds)
 		size_t used = 0;
 		ssize_t n = 0;
 		for (int pieces = 0; pieces < PIECES_IN_A_FRAME && used < sizeof chunk; pieces++) {
-			n = read(*fd, chunk + used, sizeof chunk - used);
+			bool away = used == 0 && past_limit(w, stream);
+			n = away ? throw_away(w, *fd) : read(*fd, chunk + used, sizeof chunk - used);
 			if (n <= 0)
 				break;
-			used += (size_t)n;
+			if (away)
+				count_output(w, stream, (size_t)n);
+			else
+				used += (size_t)n;
 		}
 		int err = errno;
 		if (used)

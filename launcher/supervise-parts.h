@@ -21,11 +21,16 @@ struct watch {
 	int connection;
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* that may work for the box at the same time */
-	bool oom_met;
+	uint64_t oom_events; /* v1: that the kernel has told us */
+	/* When this stream, which has just been looked at, is looked at again; 0: when something comes. */
+	uint64_t muted_until[2];
 	bool undying; /* a kernel that lets a program live on after our kill */
 };
 
 void note(struct outcome *o, const char *what, int err);
+
+/* v1: how often the kernel has said that the group is out of memory, up to now. */
+uint64_t count_oom_events(struct watch *w);
 
 /* Hands the request over, sets the limits, lets the parked program go. */
 int let_go(struct watch *w, struct failure *f);
@@ -34,6 +39,8 @@ void end_it(struct watch *w, enum kill_reason reason);
 
 /* Reads what one pipe has, at most so many times; false at its end. */
 bool forward(struct watch *w, int *fd, int stream, int rounds);
+/* Whether the rest of the stream is counted and thrown away. */
+bool past_limit(const struct watch *w, int stream);
 /* The rest of both pipes, when every writer is dead. */
 void drain(struct watch *w);
 

@@ -84,6 +84,12 @@ int let_go(struct watch *w, struct failure *f)
 	if (fill_hand(w->box->lane->hand, w->request, f) < 0 || give_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
 	    apply_limits(w, f) < 0)
 		return -1;
+	if (w->request->number[KEY_KEEP_WORK]) {
+		int64_t kept = work_bytes(f);
+		if (kept < 0)
+			return -1;
+		w->o->kept_bytes = (uint64_t)kept;
+	}
 	if (cpus_take(w->slot->launcher->cpus, w->slot->number, w->box->program, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
 		return -1;
 	w->start_ns = now_ns();

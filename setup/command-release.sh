@@ -25,7 +25,8 @@ uname -m >"$made/release/machine"
   fail "cannot tell what is in the release"
 # The service's user has to read what runs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
-packed --mtime=@0 --mode=u=rwX,go=rX -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
+# Root alone: launcher/prepare.c says why.
+packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
 # With its times: Python and Java know by them that what they had compiled is still good.
 packed -C "$image" -cf "$made/release/image.tar" rootfs versions.json

@@ -16,7 +16,8 @@ static struct request request;
 static struct queue out;
 static struct box box;
 static struct lane lane;
-static struct watch watch = {.o = &outcome, .request = &request, .out = &out, .box = &box};
+static struct slot slot;
+static struct watch watch = {.slot = &slot, .o = &outcome, .request = &request, .out = &out, .box = &box};
 
 /* ---- output: the limit of each stream, then writes of so many bytes of the rest ---- */
 
@@ -112,6 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	/* Of exactly the size that a lane has, so that the sanitizer sees the first byte too many; and used again as a lane is. */
+	if (!slot.null)
+		slot.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (!lane.hand)
 		lane.hand = malloc(HAND_SPACE);
 	PROMISE(lane.hand);

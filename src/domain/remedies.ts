@@ -76,6 +76,18 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     remedy:
       "set kernel.core_pattern to a file name or to a pipe (|); a socket (@) is asked whatever the core limit says",
   },
+  oom_score: {
+    needed: false,
+    means: "when the whole machine is out of memory, the kernel takes programs first, but may then take the launcher",
+    remedy:
+      "give the launcher CAP_SYS_RESOURCE, or start it with an oom_score_adj of -900 (systemd: OOMScoreAdjust=-900)",
+  },
+  formats: {
+    needed: false,
+    means:
+      "the host runs a program of its own for this format (binfmt_misc, flag F), also for a file in a box: it is not of the image",
+    remedy: "register the format without F, or remove it: echo -1 >/proc/sys/fs/binfmt_misc/NAME",
+  },
   swap: {
     needed: false,
     means: "the host swaps; boxes are kept from swapping by a limit of their own",

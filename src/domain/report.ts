@@ -15,10 +15,15 @@ export interface StepReport {
 
   /** Monotonic nanoseconds from exec to exit. */
   readonly wallNs: number;
-  /** CPU time of the whole cgroup, microseconds. */
+  /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
+  /** What the step was given; the one number here that is not the kernel's. */
+  readonly cpuLimitUsec: number;
 
+  /** Of the group: what the step before left in the work directory is charged to no group of this one. */
   readonly memoryPeakBytes: number;
+  /** Bytes that the kept work directory held when the step began; bounded by its size. 0 for a fresh one. */
+  readonly keptBytes: number;
   readonly memoryLimitBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
   readonly oomEvents: number;
@@ -57,6 +62,8 @@ export interface StepReport {
 
   /** Processes still alive when the main one ended; the supervisor killed them. */
   readonly survivors: number;
+  /** From our kill, or else from the end of the main process, to that of the last process; microseconds. */
+  readonly endUsec: number;
 
   /** Controls that were read back from the kernel. */
   readonly controls: readonly string[];

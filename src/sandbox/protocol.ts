@@ -110,6 +110,8 @@ export const KEYS = {
   RLIMIT_STACK_SOFT: int(99, "ENDED"),
   RLIMIT_STACK_HARD: int(100, "ENDED"),
   EVIDENCE_ERROR: bytes(101, "ENDED", "many"),
+  KEPT_BYTES: int(102, "ENDED"),
+  END_USEC: int(103, "ENDED"),
 
   REAPED: int(120, "TORN"),
   POPULATED: int(121, "TORN", "optional"),

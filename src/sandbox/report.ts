@@ -33,7 +33,7 @@ export function decodeReport(
   ended: Entries,
   torn: Entries,
   output: { readonly stdout: Buffer; readonly stderr: Buffer },
-): Omit<StepReport, "spentMs"> {
+): Omit<StepReport, "spentMs" | "cpuLimitUsec"> {
   const failure = decodeFailure(ended);
   return {
     ...(failure ? { failure } : {}),
@@ -43,6 +43,7 @@ export function decodeReport(
     wallNs: ended.int("WALL_NS"),
     cpuUsec: ended.int("CPU_USEC"),
     memoryPeakBytes: ended.int("MEMORY_PEAK"),
+    keptBytes: ended.int("KEPT_BYTES"),
     memoryLimitBytes: ended.int("MEMORY_LIMIT"),
     oomEvents: ended.int("OOM_EVENTS"),
     oomKills: ended.int("OOM_KILLS"),
@@ -63,6 +64,7 @@ export function decodeReport(
     outputAgeUsec: ended.optionalInt("OUTPUT_AGE_USEC"),
     writeError: ended.int("WRITE_ERROR") === 1,
     survivors: ended.int("SURVIVORS"),
+    endUsec: ended.int("END_USEC"),
     controls: ended.texts("CONTROL"),
     controlsMissing: ended.texts("CONTROL_MISSING"),
     rlimits: decodeRlimits(ended),

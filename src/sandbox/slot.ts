@@ -28,6 +28,7 @@ interface Running {
   readonly stderr: Captured;
   readonly onOutput: OnOutput;
   readonly startedMs: number;
+  readonly cpuLimitUsec: number;
   ended: { readonly entries: Entries; readonly atMs: number } | null;
   readonly resolve: (report: StepReport) => void;
   readonly reject: (error: Error) => void;
@@ -101,7 +102,8 @@ export class Slot {
         this.#lose(new SandboxError("the slot was silent too long"));
       }, step.limits.wallMs + SILENCE_MS);
       const output = { stdout: new Captured(), stderr: new Captured(), onOutput };
-      this.#running = { ...output, startedMs: performance.now(), ended: null, resolve, reject, timer };
+      const cpuLimitUsec = step.limits.cpuMs * 1e3;
+      this.#running = { ...output, startedMs: performance.now(), cpuLimitUsec, ended: null, resolve, reject, timer };
       this.#socket.write(frame);
     });
   }
@@ -151,7 +153,7 @@ export class Slot {
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
     this.#running = null;
     clearTimeout(running.timer);
-    running.resolve({ ...report, spentMs });
+    running.resolve({ ...report, cpuLimitUsec: running.cpuLimitUsec, spentMs });
   }
 
   #lose(error: Error): void {

@@ -51,6 +51,12 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
       report.oomKills > 0 && report.memoryLimitHits === 0 && report.memoryPeakBytes < report.memoryLimitBytes * 0.9,
   },
   {
+    // A group that is out of memory says so before one of its processes is killed; the machine does not. Whether the limit
+    // was met earlier in the run is no evidence then.
+    message: "the host ran out of memory, not the program",
+    when: (report) => report.oomKills > 0 && report.oomEvents === 0,
+  },
+  {
     // Before v2 of Linux 6.11 the leaf counts the refusals of every group above it, too.
     message: "the host refused a process, not the program's own limit",
     when: (report) => report.pidsRefused > 0 && report.pidsPeak !== null && report.pidsPeak < report.pidsLimit,
@@ -77,6 +83,7 @@ function numbersInRange(report: StepReport): boolean {
     report.cpuUsec,
     report.memoryPeakBytes,
     report.memoryLimitBytes,
+    report.keptBytes,
     report.oomEvents,
     report.oomKills,
     report.pidsRefused,

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { Evidence, JudgeAction } from "../domain/outcome.ts";
 import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
+import { memoryPeak } from "./metrics.ts";
 
 /**
  * The evidence block of a submission, from the facts of its steps. Pure.
@@ -20,7 +21,7 @@ export function evidence({ compile, execute }: StepReports): Evidence | null {
       rlimits: decided.rlimits,
       cgroupBackend: decided.backend,
       memoryLimitBytes: decided.memoryLimitBytes,
-      memoryPeakBytes: decided.memoryPeakBytes,
+      memoryPeakBytes: memoryPeak(decided),
       oomEvents: decided.oomEvents,
       oomKills: decided.oomKills,
       cpuUsec: decided.cpuUsec,

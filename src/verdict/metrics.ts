@@ -13,9 +13,14 @@ export function metrics(report: StepReport): Metrics {
   return {
     cpuUsec: report.cpuUsec,
     wallNs: report.wallNs,
-    memoryPeakBytes: report.memoryPeakBytes,
+    memoryPeakBytes: memoryPeak(report),
     divergence: divergence(report),
   };
+}
+
+/** The most memory that a step had: what its group was charged for, and the files that were there before it. */
+export function memoryPeak({ memoryPeakBytes, keptBytes }: StepReport): number {
+  return memoryPeakBytes + keptBytes;
 }
 
 /** Whether CPU and wall time tell different stories, and which; null in between. */

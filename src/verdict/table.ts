@@ -5,6 +5,10 @@ const SIGXFSZ = 25;
 const SIGXCPU = 24;
 const SIGKILL = 9;
 
+/** How far a box may come beyond its CPU budget before its kill has taken effect. */
+export const CPU_LATE_RATIO = 1.05;
+export const CPU_LATE_USEC = 50_000;
+
 export interface Row {
   readonly verdict: Exclude<Verdict, "IE">;
   readonly cause: LimitCause | "fatal_signal" | "nonzero_exit" | "normal_exit";
@@ -75,6 +79,14 @@ export const TABLE: readonly Row[] = [
     why: "Our CPU budget for the whole cgroup fired, recorded before the signal was sent.",
     when: (report) => report.killReason === "cpu",
     message: (report) => `CPU time limit exceeded: killed after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
+  },
+  {
+    verdict: "TLE",
+    cause: "cpu_timeout",
+    actor: "judge",
+    why: "By the kernel's count at the end of its last process, the box spent more than its budget and what a kill may come late: in exit, where no timer of ours can end it sooner. Time that is spent cannot be coped with, so exit 0 does not help.",
+    when: (report) => report.cpuUsec > report.cpuLimitUsec * CPU_LATE_RATIO + CPU_LATE_USEC,
+    message: (report) => `CPU time limit exceeded: ${seconds(report.cpuUsec / 1e6)} of CPU time at its end`,
   },
   {
     verdict: "TLE",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { environment } from "../launcher/launcher.ts";
 
@@ -12,8 +12,18 @@ export function anotherBuild(directory: string): string {
   const at = bytes.indexOf(build);
   assert.ok(at > 0);
   bytes.write("0123456789abcdef", at, "latin1");
+  return placed(directory, bytes, 0o700);
+}
+
+/** The real launcher, where a user who is not root can execute it as well. */
+export function forEveryUser(directory: string): string {
+  chmodSync(directory, 0o755);
+  return placed(directory, readFileSync(environment("ASSAY_TEST_LAUNCHER")), 0o755);
+}
+
+function placed(directory: string, program: Buffer, mode: number): string {
   const other = join(directory, "assay-launcher");
-  writeFileSync(other, bytes, { mode: 0o755 });
-  copyFileSync(`${program}.delegated`, `${other}.delegated`);
+  writeFileSync(other, program, { mode });
+  copyFileSync(`${environment("ASSAY_TEST_LAUNCHER")}.delegated`, `${other}.delegated`);
   return `${other}.delegated`;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { anotherBuild } from "./another-build.ts";
+import { anotherBuild, forEveryUser } from "./another-build.ts";
 import { directory, type Host, Machine, readiness, refusing, without } from "./host.ts";
 
 /**
@@ -47,7 +47,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     remedy: /writable/,
   },
   "not root": {
-    host: () => ({ under: NOBODY }),
+    host: (t) => ({ under: NOBODY, program: forEveryUser(directory(t)) }),
     launcher: /^assay-launcher: start: needs root: Operation not permitted\n$/,
     missing: ["root", "pid_namespace", "mount_namespace", "network_namespace", "ipc_namespace", "uts_namespace"],
     remedy: /^run it with sudo$/,

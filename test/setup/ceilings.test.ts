@@ -15,7 +15,9 @@ const LIMIT_OF: Readonly<Record<string, keyof Limits>> = {
   FILE_BYTES: "fileBytes",
   OPEN_FILES: "openFiles",
   WORK_BYTES: "workBytes",
+  WORK_INODES: "workInodes",
   TMP_BYTES: "tmpBytes",
+  TMP_INODES: "workInodes",
   STDOUT_BYTES: "stdoutBytes",
   STDERR_BYTES: "stderrBytes",
 };

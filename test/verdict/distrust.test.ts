@@ -19,6 +19,7 @@ const UNBELIEVABLE: readonly [string, StepReport][] = [
   ["a captured length that differs from its count", report({ stdoutSeen: 9, stdoutKept: 2, stdout: Buffer.alloc(3) })],
   ["killed for memory without an OOM kill", signalled(9, { killReason: "oom" })],
   ["killed for memory below its own limit", signalled(9, { oomKills: 1, memoryLimitHits: 0 })],
+  ["killed for memory, and its group was never out of it", signalled(9, { oomKills: 1, oomEvents: 0 })],
   ["refused a process below its own limit", report({ exitCode: 1, pidsRefused: 1, pidsPeak: 9 })],
   ["kernel signals without a source", report({ signalSource: "none", fsizeSignals: 1 })],
   ["stopped by the service", signalled(9, { killReason: "client" })],

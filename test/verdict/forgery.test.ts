@@ -61,7 +61,7 @@ test("what a program does cannot hide an OOM kill, a refused fork it failed on, 
   fc.assert(
     fc.property(programControlled, fc.integer({ min: 1, max: 99 }), (facts, count) => {
       const { memoryLimitBytes, pidsLimit } = report();
-      const killed = { oomKills: count, memoryPeakBytes: memoryLimitBytes };
+      const killed = { oomKills: count, oomEvents: count, memoryPeakBytes: memoryLimitBytes };
       const memory = judgeStep(report({ ...facts, ...killed })).verdict === "MLE";
       const wall = judgeStep(report({ ...facts, killReason: "wall" })).verdict === "TLE";
       const refused = judgeStep(report({ ...facts, pidsRefused: count, pidsPeak: pidsLimit })).verdict;

@@ -16,6 +16,7 @@ const ROWS: readonly [string, StepReport, string][] = [
   ["died of SIGXFSZ, no BPF", signalled(25, { signalSource: "none" }), "FSE file_size_limit kernel"],
   ["wall timer", signalled(9, { killReason: "wall" }), "TLE wall_timeout judge"],
   ["CPU budget", signalled(9, { killReason: "cpu" }), "TLE cpu_timeout judge"],
+  ["CPU time beyond the budget, spent in exit", report({ cpuUsec: 12e6 }), "TLE cpu_timeout judge"],
   ["kernel SIGXCPU", signalled(24, { cpuRlimitSignals: 1, cpuUsec: 3e6 }), "TLE cpu_timeout kernel"],
   [
     "died of SIGXCPU having spent it, no BPF",

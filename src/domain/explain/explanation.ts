@@ -104,9 +104,9 @@ const EXPLAINED: Readonly<
   }),
   cpu_timeout: (facts) => ({
     title: "Time limit exceeded: CPU time",
-    text: `The processes of the program together had computed for as long as they may${limitText(facts, "cpuMs")}, so ${facts.record.result.actor === "kernel" ? "the kernel ended it" : "it was killed"}: ${timeUsed(facts)}. Time in which it waits does not count here, and several threads that compute at once count each.`,
+    text: `The processes of the program together had computed for as long as they may${limitText(facts, "cpuMs")}, ${cpuEnd(facts)}: ${timeUsed(facts)}. Time in which it waits does not count here, and several threads that compute at once count each.`,
     whyNot: [
-      { verdict: "RE", text: "It did not end by itself. How it would have ended, nobody knows." },
+      { verdict: "RE", text: cpuExit(facts) },
       {
         verdict: "SIG",
         text: "A signal alone would be SIG. Here the kernel's count of CPU time shows that the time was really spent.",
@@ -215,4 +215,20 @@ function ending({ record: { result } }: Facts): string {
 function leftBehind({ record }: Facts): string {
   const left = record.evidence?.teardown.judge_actions?.some(({ action_type }) => action_type === "descendant_kill");
   return left ? " Processes that it had started and left behind were killed when it had ended." : "";
+}
+
+/** Nothing ended a program whose end itself took more time than there was left. */
+const endedByItself = ({ record: { result, evidence } }: Facts): boolean =>
+  result.actor === "judge" &&
+  !evidence?.teardown.judge_actions?.some(({ action_type }) => action_type === "forced_kill");
+
+function cpuEnd(facts: Facts): string {
+  if (endedByItself(facts)) return "and at the end of the last of them it was more of it than it may";
+  return facts.record.result.actor === "kernel" ? "so the kernel ended it" : "so it was killed";
+}
+
+function cpuExit(facts: Facts): string {
+  return endedByItself(facts)
+    ? "Its exit code does not count: time that is spent cannot be given back."
+    : "It did not end by itself. How it would have ended is not known.";
 }

@@ -50,7 +50,7 @@ const MEANINGS: Meanings = {
     cgroup: {
       memory_limit_bytes:
         "What all its processes together could use, as the kernel held it: read back, not repeated from the request.",
-      memory_peak_bytes: "The most that they used at a time, files that they wrote included.",
+      memory_peak_bytes: "The most that they used at a time, files that they or the compiler wrote included.",
       oom_events: "How often the limit was met and nothing could be freed.",
       oom_kill_events:
         "Processes of this box that the kernel killed for memory. It is what MLE rests on: the box was made for this run, and no program can make the kernel count.",

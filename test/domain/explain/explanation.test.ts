@@ -42,6 +42,7 @@ test("every row of the verdict table has its own words, with the numbers that pr
     ["FSE file_size_limit kernel, without BPF", /largest size.*killed by signal 25 \(SIGXFSZ\)/s],
     ["TLE wall_timeout judge", /by the clock.*5\.00 s by the clock, 10 ms of CPU time.*not compute but wait/s],
     ["TLE cpu_timeout judge", /CPU time.*it was killed: 2\.10 s by the clock, 2\.00 s of CPU time/s],
+    ["TLE cpu_timeout judge, in exit", /more of it than it may.*12\.00 s of CPU time.*Not RE: .*exit code/s],
     ["TLE cpu_timeout kernel", /the kernel ended it: .*4\.00 s of CPU time/s],
     ["TLE cpu_timeout kernel, at the rlimit", /the kernel ended it: .*6\.00 s of CPU time/s],
     ["SIG fatal_signal runtime", /signal 11 \(SIGSEGV\).*memory that is not its own.*Not MLE: .*stands at 0/s],

@@ -39,6 +39,7 @@ export const ENDS: Readonly<Record<string, StepReport>> = {
   "FSE file_size_limit kernel, without BPF": signalled(25, { signalSource: "none" }),
   "TLE wall_timeout judge": signalled(9, { killReason: "wall", wallNs: 5_000_000_000 }),
   "TLE cpu_timeout judge": signalled(9, { killReason: "cpu", cpuUsec: 2_000_000, wallNs: 2_100_000_000 }),
+  "TLE cpu_timeout judge, in exit": report({ cpuUsec: 12_000_000 }),
   "TLE cpu_timeout kernel": report({ cpuRlimitSignals: 1, cpuUsec: 4_000_000 }),
   "TLE cpu_timeout kernel, at the rlimit": signalled(9, { cpuUsec: 6_000_000, rlimits: SPENT }),
   "SIG fatal_signal runtime": signalled(11),

@@ -39,6 +39,7 @@ test("the limit that ended it is the one that is met", () => {
     "FSE file_size_limit kernel, without BPF": [],
     "TLE wall_timeout judge": ["wall"],
     "TLE cpu_timeout judge": ["cpu"],
+    "TLE cpu_timeout judge, in exit": ["cpu"],
     "TLE cpu_timeout kernel": ["cpu"],
     "TLE cpu_timeout kernel, at the rlimit": ["cpu"],
     "SIG fatal_signal runtime": [],

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { eventually, groupsOf, runningProgramsOf } from "../launcher/machine.ts";
+import { connected, type Raw, run, step, stepFrame } from "../launcher/raw.ts";
+
+const MiB = 1 << 20;
+/** What the launcher lets a box leave for the kernel to give back later, and some more for the launcher itself. */
+const LEFT_MOST = 4 * 4 * MiB;
+
+describe("when the end of a box is told", () => {
+  let launcher: Launcher;
+  let raw: Raw;
+  before(async () => {
+    launcher = await startLauncher();
+    raw = await connected(launcher.socket);
+  });
+  after(async () => {
+    raw.close();
+    assert.equal(await launcher.stop(), 0, launcher.stderr());
+  });
+
+  const python = (source: string) =>
+    step(["/usr/bin/python3", "-c", source], { MEMORY_BYTES: 512 * MiB, TMP_BYTES: 128 * MiB, FILE_BYTES: 128 * MiB });
+
+  /** What the launcher and all its boxes, also the removed ones, are charged for now. */
+  const charged = () => {
+    const files = ["memory.usage_in_bytes", "memory.current"];
+    const home = groupsOf(launcher).filter((path) => path.endsWith(`/assay-${launcher.instance}`));
+    const file = home.flatMap((path) => files.map((name) => join(path, name))).find(existsSync);
+    assert.ok(file, "the launcher has a memory group");
+    return Number(readFileSync(file, "utf8"));
+  };
+
+  for (const [what, source] of Object.entries({
+    "names of the image that it looked up in vain": `
+import os
+for i in range(300000):
+    try: os.stat("/usr/lib/absent-%d" % i)
+    except OSError: pass
+print("done")`,
+    "files in /tmp and /dev/shm": `
+for place in "/tmp/a", "/dev/shm/b":
+    with open(place, "wb") as f: f.write(b"x" * (50 << 20))
+print("done")`,
+    "memory without a name": `
+import os
+f = os.memfd_create("held")
+os.write(f, b"x" * (100 << 20))
+print("done")`,
+  })) {
+    test(`no memory is left of ${what}`, async () => {
+      const before = charged();
+      const { ended, torn, stdout } = await run(raw, python(source));
+      const left = charged() - before;
+      assert.equal(stdout, "done\n");
+      assert.ok(ended.int("MEMORY_PEAK") > LEFT_MOST, `the program used ${ended.int("MEMORY_PEAK")}`);
+      assert.ok(left < LEFT_MOST, `${Math.round(left / MiB)} MiB are left`);
+      assert.deepEqual([torn.int("REAPED"), torn.texts("GROUP_LEFT")], [1, []]);
+    });
+  }
+
+  test("a program does not learn from the time of a look-up what the one before it looked up", async () => {
+    const look = `
+import os, time
+def took(prefix):
+    begin = time.thread_time_ns()
+    for i in range(200000):
+        try: os.stat(prefix % i)
+        except OSError: pass
+    return time.thread_time_ns() - begin
+`;
+    const asked = await run(raw, python(`${look}\nprint(took("/usr/lib/secret-%d"))`));
+    const { stdout } = await run(raw, python(`${look}\nprint(took("/usr/lib/secret-%d"), took("/usr/lib/public-%d"))`));
+    const [secret = 0, fresh = 0] = stdout.split(" ").map(Number);
+    assert.ok(secret > fresh / 2, `asked for before: ${secret} ns, never: ${fresh} ns; at first ${asked.stdout}`);
+  });
+
+  test("the report tells what a kept work directory held, which no group of the step is charged for", async () => {
+    const sizes = { WORK_BYTES: 64 * MiB, FILE_BYTES: 64 * MiB };
+    const write = 'with open("big", "wb") as f: f.write(b"x" * (20 << 20))';
+    const first = await run(raw, step(["/usr/bin/python3", "-c", write], { ...sizes, MORE: 1 }));
+    assert.deepEqual([first.ended.int("KEPT_BYTES"), first.torn.texts("GROUP_LEFT")], [0, []]);
+    const { ended } = await run(raw, step(["/usr/bin/wc", "-c", "big"], { ...sizes, KEEP_WORK: 1 }));
+    assert.ok(ended.int("MEMORY_PEAK") < 16 * MiB, `the group used ${ended.int("MEMORY_PEAK")}`);
+    assert.ok(ended.int("KEPT_BYTES") >= 20 * MiB && ended.int("KEPT_BYTES") < 21 * MiB, `${ended.int("KEPT_BYTES")}`);
+  });
+
+  test("a step whose program could not be executed leaves no directory for another", async () => {
+    const failed = await run(raw, [...step(["./nothing"], { MORE: 1 }), ["FILE_NAME", "a"], ["FILE_DATA", "secret"]]);
+    assert.equal(failed.ended.text("FAIL_STEP"), "exec");
+    const { ended } = await run(raw, step(["/bin/cat", "a"], { KEEP_WORK: 1 }));
+    assert.deepEqual([ended.text("FAIL_STEP"), ended.int("FAIL_ERRNO")], ["request", 2]);
+  });
+});
+
+describe("before a program is executed", () => {
+  let launcher: Launcher;
+  before(async () => {
+    launcher = await startLauncher();
+  });
+  after(async () => {
+    assert.equal(await launcher.stop(), 0, launcher.stderr());
+  });
+
+  const ways: Readonly<Record<string, readonly [readonly string[], string]>> = {
+    "by its name": [["/proc/self/exe", "--describe"], ""],
+    "as the interpreter of a file": [["./a"], "#!/proc/self/exe --describe\n"],
+    "by a chain of interpreters": [["./b"], "#!/box/a\n"],
+  };
+  for (const [way, [command, script]] of Object.entries(ways)) {
+    test(`the launcher cannot be run in its place, ${way}`, async () => {
+      const raw = await connected(launcher.socket);
+      const files = [
+        ["FILE_NAME", "a"],
+        ["FILE_DATA", "#!/proc/self/exe --describe\n"],
+        ["FILE_NAME", "b"],
+        ["FILE_DATA", script],
+      ] as const;
+      const { ended, stdout } = await run(raw, [...step(command), ...files]);
+      assert.deepEqual([ended.optionalText("FAIL_STEP"), ended.optionalInt("FAIL_ERRNO"), stdout], ["exec", 13, ""]);
+      raw.close();
+    });
+  }
+
+  test("the kernel is told to take programs before the launcher when the machine is out of memory", async () => {
+    const raw = await connected(launcher.socket);
+    raw.send(stepFrame(step(["/bin/sleep", "5"])));
+    await eventually("the program", () => runningProgramsOf(launcher).length > 0);
+    const score = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
+    const [program] = runningProgramsOf(launcher);
+    assert.equal(score(program?.pid ?? 0), 1000);
+    assert.ok(score(launcher.pid) < 1000);
+    raw.close();
+  });
+
+  test("a launcher that others may execute does not start", async () => {
+    const program = environment("ASSAY_TEST_LAUNCHER");
+    const { mode } = statSync(program);
+    assert.equal(mode & 0o077, 0, "only root may read or execute it");
+    chmodSync(program, 0o711);
+    try {
+      await assert.rejects(startLauncher(), /others may execute/);
+    } finally {
+      chmodSync(program, mode);
+    }
+  });
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { describe, test } from "node:test";
+import { PROFILE_NAMES } from "../../src/domain/limits.ts";
+import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../src/verdict/table.ts";
+import { source } from "../engine/engine.ts";
+import { type Judged, useBoxes } from "../forgery/boxes.ts";
+import { childrenOf } from "../launcher/machine.ts";
+
+const boxes = useBoxes();
+
+/** From a deadline to the proven end of the box, on a machine that has a CPU to spare. */
+const END_MS = 250;
+/** 60 processes of 60,000 mappings each: taking those down is a second of work for the one CPU that the box has. */
+const MOST_MAPPINGS_MS = 1500;
+/** CPU time that the slot may spend on a program's output, of the time that the program runs. */
+const SLOT_SHARE = 0.05;
+const WALL_MS = 1500;
+const CPU_MS = 1000;
+
+/** Programs of which something makes the end slow: name, and how many processes do it; `many` is what the profile allows. */
+const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
+  ["burn", "many"],
+  ["mappings", "one"],
+  ["mappings", "many"],
+  ["page-tables", "one"],
+  ["page-tables", "many"],
+  ["descriptors", "many"],
+  ["circles", "one"],
+  ["circles", "many"],
+  ["exits", "many"],
+  ["vforks", "many"],
+  ["tree", "one"],
+  ["stopped", "many"],
+];
+
+const FLOODS = ["flood", "flood-bytes"];
+
+/** How much later things come because others want the CPUs, too. */
+const crowd = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
+
+/** From our kill to the last process, and from the report to the proven end. */
+const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardown;
+
+for (const profile of PROFILE_NAMES) {
+  describe(`a box ends in time, whatever its program does (${profile})`, () => {
+    for (const [way, processes] of SLOW) {
+      test(`${way}, ${processes}`, async (t) => {
+        const count = processes === "one" ? 1 : profile === "judge" ? 9 : 60;
+        const limits = { wallMs: WALL_MS, cpuMs: CPU_MS };
+        const judged = await boxes().judgedCode("c", source("c", "ends/ends-slowly"), {
+          profile,
+          limits,
+          stdin: `${way} ${count}`,
+        });
+        const { facts, outcome } = judged;
+        t.diagnostic(`${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${outcome.judgement.verdict}`);
+        assert.notEqual(outcome.judgement.verdict, "IE", outcome.judgement.errorMessage ?? "");
+        assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
+        const bound = way === "mappings" && count > 9 ? MOST_MAPPINGS_MS : END_MS;
+        assert.ok(endMs(judged) < bound * crowd(), `${endMs(judged)} ms from the deadline to the end`);
+        const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
+        if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.judgement.verdict), outcome.judgement.verdict);
+      });
+    }
+  });
+}
+
+describe("output without end costs the slot little", () => {
+  for (const flood of FLOODS) {
+    test(flood, async (t) => {
+      const wallMs = 4000;
+      const code = source("c", "ends/ends-slowly");
+      const running = boxes().judgedCode("c", code, { stdin: `${flood} 1`, limits: { wallMs, cpuMs: 4000 } });
+      const slots = childrenOf(boxes().launcher.pid);
+      const before = slots.map(cpuTicks);
+      const { facts, outcome } = await running;
+      const spent = slots
+        .map((pid, index) => cpuTicks(pid) - (before[index] ?? 0))
+        .reduce((sum, ticks) => sum + ticks, 0);
+      t.diagnostic(`${facts.stdoutSeen / 1e6} MB; slot ${spent * 10} ms, program ${facts.cpuUsec / 1e3} ms`);
+      assert.equal(outcome.judgement.verdict, "TLE");
+      assert.ok(spent * 10 < wallMs * SLOT_SHARE, `${spent * 10} ms of CPU in the slot`);
+    });
+  }
+});
+
+/** User and system time of a process, in ticks of 10 ms. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
