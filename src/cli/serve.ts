@@ -5,7 +5,7 @@ import { becomeOwner } from "./owner.ts";
 import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 
-/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. */
+/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again. */
 export function serveCommand(): Command {
   return new Command("serve")
     .description("run the service; the launcher must already listen")
@@ -37,6 +37,7 @@ async function serve(flags: Flags): Promise<void> {
   }
   noteWebhookSettings(config, ownWebhookSettings(config));
   const service = await startService(config);
+  process.on("SIGHUP", () => service.reload());
   await signalled();
   await service.stop();
 }

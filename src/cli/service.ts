@@ -32,6 +32,8 @@ const SECRET_HEADERS = ["x-api-key", "authorization", "proxy-authorization", "co
 export interface Service {
   /** Where clients connect; 0 for a socket file. */
   readonly port: number;
+  /** Reads the certificate again. */
+  reload(): void;
   /** Resolves once the languages are proven and work is taken. */
   ready(): Promise<void>;
   /** Drains and stops; resolves when everything is durable and closed. */
@@ -104,6 +106,7 @@ export async function startService(config: Config): Promise<Service> {
   }
   return {
     port,
+    reload: () => http.reloadCertificate(),
     ready: async () => worker?.begun,
     async stop() {
       log.info("draining");

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
+import { createSecureContext } from "node:tls";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
 import type { Connections } from "./connections.ts";
@@ -80,6 +81,9 @@ export function createListener(
   return server;
 }
 
-function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {
-  return { cert: readFileSync(certPath), key: readFileSync(keyPath), minVersion: "TLSv1.2" as const };
+/** Reads certificate and key. @throws when a file cannot be read, is broken, or the two do not belong together. */
+export function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {
+  const options = { cert: readFileSync(certPath), key: readFileSync(keyPath), minVersion: "TLSv1.2" as const };
+  createSecureContext(options);
+  return options;
 }

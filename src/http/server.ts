@@ -1,3 +1,4 @@
+import type { Server as TlsServer } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
@@ -16,7 +17,7 @@ import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { languagesRoute } from "./languages.ts";
-import { createListener, type ListenerLimits, MAX_HEADER_BYTES } from "./listener.ts";
+import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener.ts";
 import { LongAnswers } from "./long-answers.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
@@ -47,6 +48,7 @@ export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
   readonly #forgetting: NodeJS.Timeout;
+  readonly #transport: Transport;
   #onSocketFile = false;
   #closing = false;
   #closed: Promise<unknown> | undefined;
@@ -58,6 +60,7 @@ export class HttpServer {
     limits: Partial<ListenerLimits & ConnectionLimits> = {},
     drain?: DrainLimits,
   ) {
+    this.#transport = transport;
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
     const connections = new Connections(limits, meter);
@@ -148,6 +151,21 @@ export class HttpServer {
     await this.#server.listen({ ...address, listenTextResolver: () => "address taken" });
     const bound = this.#server.server.address();
     return typeof bound === "object" && bound ? bound.port : 0;
+  }
+
+  /**
+   * Reads the certificate and its key again; new connections have them. Where they cannot be used, those before stay, and the log
+   * says why. Without TLS it does nothing.
+   */
+  reloadCertificate(): void {
+    if (this.#transport.kind !== "https") return;
+    const { log } = this.#server;
+    try {
+      (this.#server.server as unknown as TlsServer).setSecureContext(tls(this.#transport));
+      log.info("certificate read again");
+    } catch (error) {
+      log.error({ err: error }, "the certificate cannot be used: the one before stays");
+    }
   }
 
   /** Takes no new connection and no new request; those that wait for a result go on. */
