@@ -81,6 +81,7 @@ export const change = {
     send<A.MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
   testEndpoint: (id: string) => send<A.Delivery>("POST", `/endpoints/${id}/test`),
+  replayFailed: (id: string) => send<A.Replayed>("POST", `/endpoints/${id}/replay-failed`, {}),
   replay: (id: string) => send<A.Delivery>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<A.Tier, "name">) => send<A.Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
   makeAccount: (body: A.NewAccount) => send<A.Account>("POST", "/accounts", body),

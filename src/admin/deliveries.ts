@@ -6,6 +6,7 @@ import { AdminError } from "./error.ts";
 export interface DeliveryView {
   readonly id: string;
   readonly endpoint: string;
+  readonly url: string;
   /** Null for a test. */
   readonly submission: string | null;
   readonly webhookId: string;
@@ -32,6 +33,7 @@ export function deliveryView(delivery: Delivery): DeliveryView {
   return {
     id: delivery.id,
     endpoint: delivery.endpointId,
+    url: delivery.url,
     submission: delivery.submissionId,
     webhookId: delivery.messageId,
     kind: delivery.kind,
@@ -60,8 +62,8 @@ export function printable(text: string): string {
  * Has the same message sent again, by the service and by the same rules as the first time.
  * @returns the id of the new delivery. @throws AdminError when there is no such one, or its endpoint is off or gone.
  */
-export async function replayDelivery(store: Store, id: string): Promise<string> {
-  const replayed = await store.deliveries.replay(id);
+export async function replayDelivery(store: Store, id: string, actor: string): Promise<string> {
+  const replayed = await store.deliveries.replay(id, actor);
   if (replayed !== undefined) return replayed;
   const [known] = await store.deliveries.list({ max: 1, id });
   throw new AdminError(
@@ -69,12 +71,38 @@ export async function replayDelivery(store: Store, id: string): Promise<string> 
   );
 }
 
+/** Replays of one request: they are inserted in one transaction, and other work waits for it. */
+export const MAX_REPLAYS = 500;
+
+/**
+ * Has results sent again whose newest delivery to an endpoint has failed, oldest first, at most MAX_REPLAYS. Once more,
+ * it goes on with those that are left.
+ * @param since ISO 8601; without it, all that are on record.
+ * @returns how many, and whether there may be more.
+ * @throws AdminError when that is no time, or there is no such endpoint that is active.
+ */
+export async function replayFailed(
+  store: Store,
+  { endpointId, since }: { readonly endpointId?: string | undefined; readonly since?: string | undefined },
+  actor: string,
+): Promise<{ readonly replayed: number; readonly more: boolean }> {
+  const sinceMs = since === undefined ? 0 : Date.parse(since);
+  if (Number.isNaN(sinceMs)) throw new AdminError(`${since} is not a time like 2026-01-31T12:00:00Z`);
+  if (endpointId !== undefined) {
+    const endpoint = await store.endpoints.get(endpointId);
+    if (!endpoint) throw noSuchEndpoint(endpointId);
+    if (!endpoint.active) throw new AdminError("the endpoint is disabled: nothing is sent there");
+  }
+  const replayed = await store.deliveries.replayFailed({ endpointId, sinceMs, max: MAX_REPLAYS }, actor);
+  return { replayed, more: replayed === MAX_REPLAYS };
+}
+
 /** Sends an endpoint a test message now, once. @returns the delivery when that is over; undefined when there is no such endpoint. */
-export type SendTest = (endpointId: string) => Promise<Delivery | undefined>;
+export type SendTest = (endpointId: string, actor: string) => Promise<Delivery | undefined>;
 
 /** @throws AdminError when there is no such endpoint, or it was removed before the answer came. */
-export async function testEndpoint(send: SendTest, endpointId: string): Promise<DeliveryView> {
-  const delivery = await send(endpointId);
+export async function testEndpoint(send: SendTest, endpointId: string, actor: string): Promise<DeliveryView> {
+  const delivery = await send(endpointId, actor);
   if (!delivery) throw noSuchEndpoint(endpointId);
   return deliveryView(delivery);
 }

@@ -28,8 +28,8 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
   return {
     sealer: sending.sealer,
     checkUrl: (url) => checkUrl(url, sending.allowed).catch(asSentence),
-    sendTest: (endpointId) =>
-      sendTest(store, sending, endpointId, stopping).catch((error: unknown) => {
+    sendTest: (endpointId, actor) =>
+      sendTest(store, sending, endpointId, actor, stopping).catch((error: unknown) => {
         throw stopping.aborted ? clientError("shuttingDown", []) : error;
       }),
     languages,

@@ -21,7 +21,7 @@ export function deliveriesVerb(webhooks: Command): void {
         const { limit: max, endpoint: endpointId, submission: submissionId } = options;
         const all = (await store.deliveries.list({ max, endpointId, submissionId })).map(deliveryView);
         answer(options.json, all, () =>
-          table(["ID", "AT", "KIND", "STATE", "ATTEMPTS", "LAST", "ENDPOINT"], all.map(row)),
+          table(["ID", "AT", "KIND", "STATE", "ATTEMPTS", "LAST", "SUBMISSION", "URL"], all.map(row)),
         );
       }),
     );
@@ -35,6 +35,6 @@ export function lastWords({ attempts, reason }: DeliveryView): string {
 }
 
 function row(view: DeliveryView): string[] {
-  const { id, createdAt, kind, state, attempts, endpoint } = view;
-  return [id, createdAt, kind, state, String(attempts.length), lastWords(view), endpoint];
+  const { id, createdAt, kind, state, attempts, submission, url } = view;
+  return [id, createdAt, kind, state, String(attempts.length), lastWords(view), submission ?? "-", url];
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { printable, replayDelivery, testEndpoint } from "../admin/deliveries.ts";
+import { printable, replayDelivery, replayFailed, testEndpoint } from "../admin/deliveries.ts";
+import { AdminError } from "../admin/error.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../store/port.ts";
 import { sendTest } from "../webhooks/send-test.ts";
@@ -7,7 +8,13 @@ import { answer } from "./answer.ts";
 import { append } from "./option-values.ts";
 import { sealerOf, sendOptions, webhookSettings } from "./webhook-settings.ts";
 import { lastWords } from "./webhooks-log.ts";
-import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+
+interface ReplayOptions {
+  readonly failed?: true;
+  readonly endpoint?: string;
+  readonly since?: string;
+}
 
 /** `assay webhooks replay`: the service sends it, by the same rules as the first time. */
 export function replayVerb(webhooks: Command): void {
@@ -16,10 +23,23 @@ export function replayVerb(webhooks: Command): void {
     "replay",
     "send the same message again, with the same webhook-id; the service does it within seconds",
   )
-    .argument("<delivery>", "its id, as the deliveries show it")
-    .action((replays: string, options: StoreOptions) =>
+    .argument("[delivery]", "its id, as the deliveries show it")
+    .option("--failed", "instead: every result whose newest delivery has failed, oldest first, 500 at a time")
+    .option("--endpoint <id>", "with --failed: only to this endpoint")
+    .option("--since <time>", "with --failed: only deliveries since then, like 2026-01-31T12:00:00Z")
+    .action((replays: string | undefined, options: StoreOptions & ReplayOptions) =>
       withStore(options, async (store) => {
-        const id = await replayDelivery(store, replays);
+        const { failed = false, endpoint: endpointId, since } = options;
+        if (failed === (replays !== undefined)) throw new AdminError("name a delivery, or say --failed");
+        if (!failed && (endpointId ?? since) !== undefined)
+          throw new AdminError("--endpoint and --since go with --failed");
+        if (replays === undefined) {
+          const done = await replayFailed(store, { endpointId, since }, ACTOR);
+          const next = done.more ? "; there may be more: repeat the command" : "";
+          answer(options.json, done, () => `${done.replayed} will be sent again${next}`);
+          return;
+        }
+        const id = await replayDelivery(store, replays, ACTOR);
         answer(options.json, { id, replays }, () => `will be sent again as delivery ${id}`);
       }),
     );
@@ -42,7 +62,7 @@ export function testVerb(webhooks: Command): void {
 
 async function showTest(store: Store, config: Config, endpointId: string, { json }: StoreOptions): Promise<void> {
   const options = sendOptions(await sealerOf(store, config), webhookSettings(config));
-  const view = await testEndpoint((id) => sendTest(store, options, id), endpointId);
+  const view = await testEndpoint((id, actor) => sendTest(store, options, id, actor), endpointId, ACTOR);
   const began = printable(view.attempts[0]?.answer ?? "");
   answer(json, view, () => `${view.state}: ${lastWords(view)}${began && `\n${began}`}`);
   if (view.state !== "delivered") process.exitCode = 1;

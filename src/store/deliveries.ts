@@ -1,11 +1,11 @@
 import { sql, type Transaction } from "kysely";
 import type { Attempt, Next } from "../domain/delivery.ts";
-import { bringNear, claimDue, TAKEN, toClaims } from "./claim-deliveries.ts";
+import { bringNear, claimDue } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import type { Engine } from "./engine.ts";
-import { insertDelivery } from "./outbox.ts";
 import type { DeliveryClaim, DeliveryStore } from "./port.ts";
 import { readEnded } from "./read.ts";
+import { addTest, replay, replayFailed } from "./replay.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -70,14 +70,20 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
 
     recent: (endpointIds) => recentDeliveries(db, endpointIds),
 
-    replay(id) {
-      return transactions.run((trx) => replay(trx, id, now()), {
+    replay(id, actor) {
+      return transactions.run((trx) => replay(trx, id, { actor, atMs: now() }), {
         words: (replayed) => (replayed === undefined ? [] : [{ kind: "deliveries" }]),
       });
     },
 
-    addTest(endpointId, test) {
-      return transactions.run((trx) => addTest(trx, endpointId, test, now()));
+    replayFailed(which, actor) {
+      return transactions.run((trx) => replayFailed(trx, abilities, which, { actor, atMs: now() }), {
+        words: (amount) => (amount === 0 ? [] : [{ kind: "deliveries" }]),
+      });
+    },
+
+    addTest(endpointId, test, actor) {
+      return transactions.run((trx) => addTest(trx, endpointId, test, { actor, atMs: now() }));
     },
   };
 }
@@ -123,37 +129,4 @@ async function recordAttempt(
     })
     .execute();
   return true;
-}
-
-async function replay(trx: Transaction<Schema>, id: string, nowMs: number): Promise<string | undefined> {
-  const row = await trx
-    .selectFrom("deliveries")
-    .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
-    .select(["endpoint_id", "submission_seq", "message_id", "body"])
-    .where("deliveries.id", "=", id)
-    .where("active", "=", 1)
-    .where("removed_at", "is", null)
-    .executeTakeFirst();
-  return row && (await insertDelivery(trx, { ...row, kind: "replay", created_at: nowMs }));
-}
-
-async function addTest(
-  trx: Transaction<Schema>,
-  endpointId: string,
-  test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
-  nowMs: number,
-): Promise<DeliveryClaim | undefined> {
-  const endpoint = await trx
-    .selectFrom("endpoints")
-    .select("id")
-    .where("id", "=", endpointId)
-    .where("removed_at", "is", null)
-    .executeTakeFirst();
-  if (!endpoint) return undefined;
-  const { messageId: message_id, body } = test;
-  const delivery = { endpoint_id: endpointId, submission_seq: null, message_id, kind: "test", body } as const;
-  const lease = { fence: 1, lease_until: nowMs + test.leaseMs };
-  const id = await insertDelivery(trx, { ...delivery, created_at: nowMs }, lease);
-  const row = await trx.selectFrom("deliveries").select(TAKEN).where("id", "=", id).executeTakeFirstOrThrow();
-  return (await toClaims(trx, [row], nowMs, () => body.length))[0];
 }

@@ -15,7 +15,7 @@ export async function listDeliveries(
     .innerJoin("projects", "projects.id", "endpoints.project_id")
     .leftJoin("submissions", "submissions.seq", "deliveries.submission_seq")
     .selectAll("deliveries")
-    .select(["submissions.id as submission_id", "projects.account_id"])
+    .select(["submissions.id as submission_id", "projects.account_id", "endpoints.url"])
     .limit(max);
   if (id !== undefined) query = query.where("deliveries.id", "=", id);
   if (endpointId !== undefined) query = query.where(upTo(endpointId, before)).orderBy("endpoint_id", "desc");
@@ -31,6 +31,7 @@ export async function listDeliveries(
     id: row.id,
     seq: row.seq,
     endpointId: row.endpoint_id,
+    url: row.url,
     accountId: row.account_id,
     submissionId: row.submission_id,
     messageId: row.message_id,

@@ -165,6 +165,12 @@ function detailOf({ project_id, url }: Pick<EndpointRow, "project_id" | "url">) 
   return { projectId: project_id, origin: originOf(url) };
 }
 
+/** What an entry of the audit trail says of an endpoint, one that was removed too. */
+export async function aboutEndpoint(trx: Transaction<Schema>, id: string) {
+  const row = await trx.selectFrom("endpoints").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+  return { accountId: await accountOf(trx, row), detail: detailOf(row) };
+}
+
 /** Path and query of a URL may hold a token of the receiver; the audit trail is kept for ever. */
 function originOf(url: string): string {
   return new URL(url).origin;

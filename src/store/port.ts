@@ -239,6 +239,8 @@ export interface Delivery {
   /** Rises from one to the next; not without gaps. */
   readonly seq: number;
   readonly endpointId: string;
+  /** Where it goes. */
+  readonly url: string;
   /** Whose endpoint it is or was. */
   readonly accountId: string;
   /** Null for a test. */
@@ -299,16 +301,30 @@ export interface DeliveryStore {
   /** How the newest of each endpoint that was not removed stand, by its id; those that have none are absent. */
   recent(endpointIds: readonly string[]): Promise<ReadonlyMap<string, RecentDeliveries>>;
 
-  /** Sends the same message again. @returns the new delivery's id; undefined when there is no such one to an active endpoint. */
-  replay(id: string): Promise<string | undefined>;
+  /**
+   * Sends the same message again, and notes in the audit trail that `actor` asked for it.
+   * @returns the new delivery's id; undefined when there is no such one to an active endpoint.
+   */
+  replay(id: string, actor: string): Promise<string | undefined>;
 
   /**
-   * A test message, claimed by whoever adds it; the endpoint need not be active.
+   * Sends the results again whose newest delivery to an active endpoint has failed, the oldest first. A result that is
+   * already sent again is not sent twice, so the same request once more does nothing but what failed meanwhile.
+   * @param which.sinceMs only deliveries that were made then or later. @returns how many; with `max`, there may be more.
+   */
+  replayFailed(
+    which: { readonly endpointId?: string | undefined; readonly sinceMs: number; readonly max: number },
+    actor: string,
+  ): Promise<number>;
+
+  /**
+   * A test message, claimed by whoever adds it and noted in the audit trail; the endpoint need not be active.
    * @returns undefined when there is no such endpoint.
    */
   addTest(
     endpointId: string,
     test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
+    actor: string,
   ): Promise<DeliveryClaim | undefined>;
 }
 

@@ -15,11 +15,12 @@ export async function sendTest(
   store: Store,
   options: SendOptions,
   endpointId: string,
+  actor: string,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<Delivery | undefined> {
   const messageId = randomUUID();
   const body = testBody(messageId, Date.now());
-  const claim = await store.deliveries.addTest(endpointId, { messageId, body, leaseMs: LEASE_MS });
+  const claim = await store.deliveries.addTest(endpointId, { messageId, body, leaseMs: LEASE_MS }, actor);
   if (!claim || !(await deliver(claim, store, options, stop))) return undefined;
   const [delivery] = await store.deliveries.list({ max: 1, id: claim.id });
   return delivery;

@@ -82,9 +82,23 @@ function seenIn({ status, begin, broken }: Answer): Pick<Attempt, "status" | "er
   return { status, error: broken === null ? null : `the answer broke off: ${words(broken)}`, answer: begin };
 }
 
+/** A certificate may name thousands of hosts, and the error of a wrong name repeats them all into log and database. */
+const MAX_WORDS = 500;
+
+const UNKNOWN_AUTHORITY = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+const NAME_AUTHORITY = "if the receiver is yours, start the service with --webhook-ca FILE";
+
 /** Of several addresses that were tried, the first one's words stand for all. */
 function words(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return words(error.errors[0]);
-  if (!(error instanceof Error)) return String(error);
-  return error.message || (error as NodeJS.ErrnoException).code || error.name;
+  if (!(error instanceof Error)) return String(error).slice(0, MAX_WORDS);
+  const { code = "" } = error as NodeJS.ErrnoException;
+  if (UNKNOWN_AUTHORITY.has(code)) return `its certificate is from no known authority (${code}): ${NAME_AUTHORITY}`;
+  return (error.message || code || error.name).slice(0, MAX_WORDS);
 }

@@ -10,13 +10,31 @@ test("a delivery is shown with times as text, attempts in order and answers as w
   const attempt = { atMs: 0, latencyMs: 5, status: 200, error: null, answer: Buffer.from([0x68, 0xff]) };
   const silent = { ...attempt, atMs: 1_000, status: null, error: "no answer", answer: null };
   const delivery: Delivery = {
-    ...{ id: "d", seq: 1, endpointId: "e", accountId: "a", submissionId: null, messageId: "m", kind: "test" },
+    ...{
+      id: "d",
+      seq: 1,
+      endpointId: "e",
+      url: "https://r.example/",
+      accountId: "a",
+      submissionId: null,
+      messageId: "m",
+      kind: "test",
+    },
     ...{ state: "failed", createdAtMs: 0, nextAtMs: null, endedAtMs: 2_000, reason: null },
     attempts: [silent, attempt],
   };
   const { attempts, ...view } = deliveryView(delivery);
   assert.deepEqual(view, {
-    ...{ id: "d", endpoint: "e", submission: null, webhookId: "m", kind: "test", state: "failed", reason: null },
+    ...{
+      id: "d",
+      endpoint: "e",
+      url: "https://r.example/",
+      submission: null,
+      webhookId: "m",
+      kind: "test",
+      state: "failed",
+      reason: null,
+    },
     ...{ createdAt: "1970-01-01T00:00:00.000Z", nextAt: null, endedAt: "1970-01-01T00:00:02.000Z" },
   });
   assert.deepEqual(
@@ -38,13 +56,13 @@ test("why nothing is sent again is one sentence", async (t) => {
   const { id } = await addEndpoint(store, project);
   await endOne(store, project);
   const [delivery] = await store.deliveries.list({ max: 1 });
-  assert.notEqual(await replayDelivery(store, delivery?.id ?? ""), delivery?.id);
+  assert.notEqual(await replayDelivery(store, delivery?.id ?? "", ACTOR), delivery?.id);
   await store.endpoints.setActive(id, false, ACTOR);
   const off = new AdminError("its endpoint is disabled or was removed: nothing is sent there");
-  await assert.rejects(replayDelivery(store, delivery?.id ?? ""), off);
-  await assert.rejects(replayDelivery(store, "none"), new AdminError("there is no such delivery"));
+  await assert.rejects(replayDelivery(store, delivery?.id ?? "", ACTOR), off);
+  await assert.rejects(replayDelivery(store, "none", ACTOR), new AdminError("there is no such delivery"));
   await assert.rejects(
-    testEndpoint(async () => undefined, "none"),
+    testEndpoint(async () => undefined, "none", ACTOR),
     new AdminError("there is no webhook endpoint none"),
   );
 });

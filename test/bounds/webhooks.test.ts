@@ -150,7 +150,7 @@ test("what waits for an endpoint that was removed ends in parts, and delays no o
   const [endpoint] = await store.endpoints.list({ projectId: project.id });
   const [delivery] = await store.deliveries.list({ max: 1, endpointId: endpoint?.id });
   assert.ok(endpoint && delivery);
-  for (let at = 0; at < 1_200; at++) await store.deliveries.replay(delivery.id);
+  for (let at = 0; at < 1_200; at++) await store.deliveries.replay(delivery.id, "test");
   await store.endpoints.remove(endpoint.id, "test");
   const left = async () =>
     (await store.deliveries.list({ max: 2_000, endpointId: endpoint.id })).filter(pending).length;

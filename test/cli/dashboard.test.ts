@@ -22,7 +22,7 @@ test("a test that is under way when the service stops is given up, told so, and 
   const languages = ourLanguages();
   const nodes = nodesOf(null, null);
   const dashboard = dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal });
-  const sent = dashboard.sendTest(id);
+  const sent = dashboard.sendTest(id, "test");
   await receiver.until(1);
   stopping.abort(new Error("the service is stopping"));
   await assert.rejects(sent, (error) => error instanceof ClientError && error.code === "shuttingDown");

@@ -106,8 +106,8 @@ test("a person reads one line for each delivery", LIMIT, async (t) => {
   await here.run("test", id, ...here.flags);
   const { stdout } = await here.run("deliveries");
   const [head, line, ...others] = stdout.trimEnd().split("\n");
-  assert.match(head ?? "", /^ID +AT +KIND +STATE +ATTEMPTS +LAST +ENDPOINT$/);
-  assert.match(line ?? "", new RegExp(`^\\S{36}  \\S+Z  test  delivered  1 +200 in \\d+ ms +${id}$`));
+  assert.match(head ?? "", /^ID +AT +KIND +STATE +ATTEMPTS +LAST +SUBMISSION +URL$/);
+  assert.match(line ?? "", new RegExp(`^\\S{36}  \\S+Z  test  delivered  1 +200 in \\d+ ms +- +${here.receiver.url}$`));
   assert.deepEqual(others, []);
 });
 
@@ -138,6 +138,10 @@ test("a mistake is one sentence and not 0", LIMIT, async (t) => {
   const wrong: [string[], RegExp][] = [
     [["test", "none"], /^assay: there is no webhook endpoint none\n$/],
     [["replay", "none"], /^assay: there is no such delivery\n$/],
+    [["replay"], /^assay: name a delivery, or say --failed\n$/],
+    [["replay", "none", "--since", "2026-01-01"], /^assay: --endpoint and --since go with --failed\n$/],
+    [["replay", "--failed", "--since", "x"], /^assay: x is not a time like .*\n$/],
+    [["replay", "--failed", "--endpoint", "none"], /^assay: there is no webhook endpoint none\n$/],
     [["deliveries", "--limit", "x"], /must be a whole number/],
     [["test", "none", "--webhook-ca", join(data, "gone.pem")], /^assay: ENOENT.*gone\.pem'\n$/],
     [["test", "none", "--webhook-ca", join(data, "tls", "server.key")], /^assay: ASSAY_WEBHOOK_CA: there is no cert/],

@@ -55,7 +55,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
   }
-  await store.deliveries.addTest(endpoint.id, { messageId: "m", body: Buffer.from([1, 0, 2]), leaseMs: 1 });
+  await store.deliveries.addTest(endpoint.id, { messageId: "m", body: Buffer.from([1, 0, 2]), leaseMs: 1 }, ACTOR);
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
   await submit(store, project);

@@ -291,7 +291,7 @@ onEachEngine((temporaryStore) => {
     const claim = await claimOne(store);
     await store.deliveries.recordAttempt(claim, attempt(404), { state: "failed" });
     const woken = new Promise<void>((resolve) => store.onDeliveries(resolve));
-    const replayed = await store.deliveries.replay(claim.id);
+    const replayed = await store.deliveries.replay(claim.id, "test");
     await woken;
     const again = await claimOne(store);
     assert.deepEqual([again.id, again.messageId, again.kind, again.attempt], [replayed, id, "replay", 1]);
@@ -305,11 +305,11 @@ onEachEngine((temporaryStore) => {
     const id = await endpoint();
     await endOne(store, project);
     const claim = await claimOne(store);
-    assert.equal(await store.deliveries.replay(randomUUID()), undefined);
+    assert.equal(await store.deliveries.replay(randomUUID(), "test"), undefined);
     await store.endpoints.setActive(id, false, ACTOR);
-    assert.equal(await store.deliveries.replay(claim.id), undefined);
+    assert.equal(await store.deliveries.replay(claim.id, "test"), undefined);
     await store.endpoints.remove(id, ACTOR);
-    assert.equal(await store.deliveries.replay(claim.id), undefined);
+    assert.equal(await store.deliveries.replay(claim.id, "test"), undefined);
   });
 
   test("a test belongs to whoever adds it, also to an endpoint that is not active", async (t) => {
@@ -317,7 +317,7 @@ onEachEngine((temporaryStore) => {
     const id = await endpoint();
     await store.endpoints.setActive(id, false, ACTOR);
     const message = { messageId: randomUUID(), body: Buffer.from("{}"), leaseMs: LEASE_MS };
-    const claim = await store.deliveries.addTest(id, message);
+    const claim = await store.deliveries.addTest(id, message, "test");
     assert.ok(claim);
     assert.deepEqual([claim.attempt, claim.kind, claim.messageId], [1, "test", message.messageId]);
     assert.deepEqual(await claimAll(store), []);
@@ -326,8 +326,8 @@ onEachEngine((temporaryStore) => {
     const [delivery] = await all(store);
     assert.deepEqual([delivery?.kind, delivery?.submissionId, delivery?.state], ["test", null, "delivered"]);
     await store.endpoints.remove(id, ACTOR);
-    assert.equal(await store.deliveries.addTest(id, message), undefined);
-    assert.equal(await store.deliveries.addTest(randomUUID(), message), undefined);
+    assert.equal(await store.deliveries.addTest(id, message, "test"), undefined);
+    assert.equal(await store.deliveries.addTest(randomUUID(), message, "test"), undefined);
   });
 
   test("the log is read by endpoint, by submission or by id, newest first", async (t) => {
@@ -375,11 +375,48 @@ onEachEngine((temporaryStore) => {
     assert.ok(claim);
     await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" });
     assert.deepEqual([...(await store.deliveries.recent([one]))], [[one, { delivered: 1, failed: 0, pending: 0 }]]);
-    for (let at = 0; at < 19; at++) await store.deliveries.replay(claim.id);
+    for (let at = 0; at < 19; at++) await store.deliveries.replay(claim.id, "test");
     assert.deepEqual((await store.deliveries.recent([one])).get(one), { delivered: 1, failed: 0, pending: 19 });
-    await store.deliveries.replay(claim.id);
+    await store.deliveries.replay(claim.id, "test");
     assert.deepEqual((await store.deliveries.recent([one])).get(one), { delivered: 0, failed: 0, pending: 20 });
     await store.endpoints.remove(one, ACTOR);
     assert.equal((await store.deliveries.recent([one])).size, 0);
+  });
+
+  test("failed results are sent again once, oldest first, by endpoint and time, and the audit trail has it", async (t) => {
+    const { store, clock, endpoint, project } = await room(t);
+    const [one, other, off] = [await endpoint(), await endpoint(), await endpoint()];
+    const end = async (state: "failed" | "delivered") => {
+      const id = await endOne(store, project);
+      for (const claim of await claimAll(store)) await store.deliveries.recordAttempt(claim, attempt(500), { state });
+      clock.nowMs += 1_000;
+      return id;
+    };
+    const failed = [await end("failed"), await end("failed"), await end("failed")];
+    await end("delivered");
+    await store.deliveries.addTest(one, { messageId: "m", body: Buffer.from("{}"), leaseMs: LEASE_MS }, ACTOR);
+    const [audited] = await store.audit.list({ max: 1 });
+    assert.deepEqual([audited?.action, audited?.subject, audited?.actor], ["endpoint.test", one, ACTOR]);
+    await store.endpoints.setActive(off, false, ACTOR);
+    const again = (endpointId: string | undefined, max = 100, sinceMs = 0) =>
+      store.deliveries.replayFailed({ endpointId, sinceMs, max }, "ada");
+    const replays = async (endpointId: string) =>
+      (await store.deliveries.list({ max: 100, endpointId }))
+        .filter(({ kind }) => kind === "replay")
+        .map(({ messageId }) => messageId)
+        .reverse();
+    assert.equal(await again(one, 100, START_MS + 2_000), 1);
+    assert.deepEqual(await replays(one), [failed[2]]);
+    assert.equal(await again(one, 1), 1);
+    assert.deepEqual(await replays(one), [failed[2], failed[0]]);
+    const [entry] = await store.audit.list({ max: 1 });
+    assert.deepEqual([entry?.actor, entry?.action, entry?.subject], ["ada", "endpoint.replay-failed", one]);
+    assert.deepEqual([entry?.accountId, entry?.detail.amount], [project.key.accountId, 1]);
+    assert.deepEqual(await Promise.all([again(undefined), again(undefined)]), [4, 0], "nothing is sent twice");
+    assert.deepEqual([(await replays(one)).length, await replays(other), await replays(off)], [3, failed, []]);
+    for (const claim of await claimAll(store)) {
+      await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
+    }
+    assert.equal(await again(other), 3, "what failed again is sent again");
   });
 });

@@ -74,7 +74,7 @@ onEachEngine((temporaryStore) => {
     const { store, clock, project } = await room(t);
     const { id } = await addEndpoint(store, project);
     const test = { messageId: "m", body: Buffer.from("{}"), leaseMs: 1_000 };
-    const claim = await store.deliveries.addTest(id, test);
+    const claim = await store.deliveries.addTest(id, test, "test");
     assert.ok(claim);
     assert.equal(await store.retention.purge(clock.nowMs + DAY_MS, 10), 0);
     const attempt = { atMs: 0, latencyMs: 1, status: 200, error: null, answer: null };

@@ -304,7 +304,7 @@ test("a replay that a command asked for is sent by the service, with the same id
   const id = await endOne(store, project);
   const delivery = await ended(store, id);
   const command = await openStore({ database: temporary.database });
-  const replayed = await command.deliveries.replay(delivery.id);
+  const replayed = await command.deliveries.replay(delivery.id, "test");
   await command.close();
   await receiver.until(2);
   await deliverer.stop();

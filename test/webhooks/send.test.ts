@@ -291,3 +291,22 @@ test("each attempt has its own timestamp and signature, and the message's id", L
   assert.notEqual(first["webhook-signature"], second["webhook-signature"]);
   for (const headers of [first, second]) new Webhook(claim.open).verify(BODY, headers);
 });
+
+test(
+  "what a certificate says fills neither log nor database, and an unknown authority names the option",
+  LIMIT,
+  async (t) => {
+    const many = makeCertificates(
+      Array.from({ length: 500 }, (_, at) => `DNS:${"x".repeat(40)}${at}.example`).join(","),
+    );
+    const receiver = await startReceiver(t, many);
+    const allowed = [{ host: "localhost", port: receiver.port }];
+    const send1 = (trust: SendOptions["trust"]) =>
+      send(claimFor(`https://localhost:${receiver.port}/`), BODY, allow(0, { trust, allowed }), NEVER);
+    const long = await send1(trustedAuthorities(many.ca));
+    assert.match(long.attempt.error ?? "", /altnames/);
+    assert.equal(long.attempt.error?.length, 500);
+    const unknown = await send1(trustedAuthorities(null));
+    assert.match(unknown.attempt.error ?? "", /no known authority .*--webhook-ca FILE$/);
+  },
+);

@@ -84,6 +84,16 @@ function One({ endpoint }: { endpoint: Endpoint }) {
           <>
             <RotateSecret of={endpoint} />
             <Confirm
+              label="Replay failed"
+              title="Send failed results again?"
+              act={() => change.replayFailed(id)}
+              said="Failed results are sent again."
+              harmless
+            >
+              Each result whose newest delivery to this endpoint has failed is sent once more, at most 500 at a time. A
+              result that is already sent again is not sent twice.
+            </Confirm>
+            <Confirm
               label="Remove"
               title="Remove this endpoint?"
               act={() => change.removeEndpoint(id)}

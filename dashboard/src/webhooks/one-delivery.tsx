@@ -11,7 +11,7 @@ const TONES: Readonly<Record<Delivery["state"], Tone>> = { pending: "idle", deli
 
 /** A delivery in a line; opened, each of its attempts and how the answer began. */
 export function OneDelivery({ of: delivery }: { of: Delivery }) {
-  const { id, state, kind, attempts, reason, nextAt, createdAt, submissionId, webhookId } = delivery;
+  const { id, state, kind, attempts, reason, nextAt, createdAt, submissionId, webhookId, url } = delivery;
   const last = attempts.at(-1);
   return (
     <li>
@@ -26,6 +26,9 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
         </summary>
         <div className={css.inside}>
           <p className={css.ids}>
+            <span>
+              URL <Copyable text={url} what="URL of the endpoint" />
+            </span>
             {submissionId && (
               <span>
                 Submission <Copyable text={submissionId} what="id of the submission" short />

@@ -326,6 +326,18 @@ export interface MadeEndpoint {
   readonly formerEndsAt: string | null;
 }
 
+/** POST /endpoints/:id/replay-failed → Replayed: results whose newest delivery there has failed are sent again. */
+export interface Replays {
+  /** Only deliveries that were made since then. */
+  readonly since?: string;
+}
+
+export interface Replayed {
+  readonly replayed: number;
+  /** There may be more: ask again. */
+  readonly more: boolean;
+}
+
 /** POST /endpoints/:id/test → Delivery, when its one attempt is over. */
 /** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
 export interface Deliveries {
@@ -336,6 +348,8 @@ export interface Deliveries {
 export interface Delivery {
   readonly id: string;
   readonly endpointId: string;
+  /** Where it goes, or went. */
+  readonly url: string;
   readonly submissionId: string | null;
   readonly webhookId: string;
   readonly kind: "result" | "replay" | "test";

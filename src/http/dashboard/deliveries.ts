@@ -38,7 +38,7 @@ export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDepe
     async (request): Promise<Delivery> => {
       const person = personOf(request);
       const { id } = await ownDelivery(store, person, request.params.id);
-      const replayed = await replayDelivery(store, id);
+      const replayed = await replayDelivery(store, id, person.email);
       return deliveryAnswer(deliveryView(await ownDelivery(store, person, replayed)));
     },
   );

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { testEndpoint } from "../../admin/deliveries.ts";
+import { replayFailed, testEndpoint } from "../../admin/deliveries.ts";
 import {
   createEndpoint,
   removeEndpoint,
@@ -14,7 +14,17 @@ import { SIGNINGS } from "../../domain/webhook.ts";
 import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
 import { MinuteWindow } from "../window.ts";
-import type { Delivery, Endpoint, EndpointChanges, Endpoints, MadeEndpoint, NewEndpoint, Rotation } from "./answers.ts";
+import type {
+  Delivery,
+  Endpoint,
+  EndpointChanges,
+  Endpoints,
+  MadeEndpoint,
+  NewEndpoint,
+  Replayed,
+  Replays,
+  Rotation,
+} from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
@@ -42,6 +52,7 @@ const changes = z.strictObject({
   active: z.boolean().exactOptional(),
   signing: signing.exactOptional(),
 }) satisfies z.ZodType<EndpointChanges>;
+const replays = z.strictObject({ since: z.iso.datetime().exactOptional() }) satisfies z.ZodType<Replays>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
 const which = listed.extend({ project: anId.optional() });
 
@@ -104,12 +115,20 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   });
 
   server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<Delivery> => {
-    const { id, accountId } = await ownEndpoint(store, personOf(request), request.params.id);
+    const person = personOf(request);
+    const { id, accountId } = await ownEndpoint(store, person, request.params.id);
     const waitSecs = tests.take(accountId, TESTS_PER_MINUTE);
     if (waitSecs > 0) {
       throw new AdminError(`an account can send ${TESTS_PER_MINUTE} tests in a minute; try again in ${waitSecs} s`);
     }
-    return deliveryAnswer(await testEndpoint(sendTest, id));
+    return deliveryAnswer(await testEndpoint(sendTest, id, person.email));
+  });
+
+  server.post<ById>(`${ENDPOINTS}/:id/replay-failed`, { config }, async (request): Promise<Replayed> => {
+    const { since } = bodyOf(request, replays);
+    const person = personOf(request);
+    const { id } = await ownEndpoint(store, person, request.params.id);
+    return await replayFailed(store, { endpointId: id, since }, person.email);
   });
 }
 

@@ -36,7 +36,7 @@ onEachEngine((open) => {
     const { store } = running;
     await endOne(store, project);
     const [first] = await store.deliveries.list({ max: 1 });
-    await Promise.all(Array.from({ length: 119 }, () => store.deliveries.replay(first?.id ?? "")));
+    await Promise.all(Array.from({ length: 119 }, () => store.deliveries.replay(first?.id ?? "", "test")));
     await endOne(store, project);
     const all = (await store.deliveries.list({ max: 1_000 })).map(({ id }) => id);
     assert.deepEqual(await throughAll(ada, `endpoint=${endpointId}`), { ids: all, parts: [50, 50, 21] });

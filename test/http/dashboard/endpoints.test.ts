@@ -65,6 +65,7 @@ onEachEngine((open) => {
       assert.deepEqual(json, {
         ...{ id, webhookId, createdAt, endedAt, attempts },
         endpointId: made.endpoint.id,
+        url: receiver.url,
         submissionId: null,
         kind: "test",
         state: "delivered",

@@ -166,6 +166,7 @@ test("a delivery is shown with its attempts, without what would control a termin
   assert.deepEqual(rest, {
     id: claim.id,
     endpointId: "e",
+    url: "https://example.com/",
     submissionId: id,
     webhookId: id,
     kind: "result",
