@@ -62,7 +62,6 @@ const list = {
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
   notPossible: row(422, (why: string) => why),
   quotaExceeded: row(429, () => "API key quota exceeded"),
-  tooManyFailures: row(429, () => "too many failed authentications from this address"),
   tooManyRequests: row(429, () => "too many requests without a key from this address"),
   tooManyWatched: row(429, () => "too many runs are watched at once: close the page of one"),
   tooManySignIns: row(429, () => "too many attempts to sign in, try again later"),

@@ -8,7 +8,7 @@ import { network } from "./network.ts";
 import { Turns } from "./turns.ts";
 import { MinuteWindow } from "./window.ts";
 
-/** Failed authentications that one address may have in a minute; beyond it they get 429. */
+/** Failed authentications of one address in a minute, beyond which its keys are looked up one after another. */
 const FAILURES_PER_MINUTE = 120;
 
 /** Requests for the open pages that one address may make in a minute; looking at /docs makes five. */
@@ -26,7 +26,7 @@ export class Failures {
  * Failures are counted by address and never keep a valid key out: behind one address there
  * may be many callers. Where there were too many, keys are looked up one after another, so
  * that no address can keep the database busy with guesses.
- * @throws ClientError unauthorized, tooManyFailures or accountSuspended.
+ * @throws ClientError unauthorized or accountSuspended.
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
   const from = network(request.ip);
@@ -36,8 +36,8 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
     const caller = await (suspicious ? failures.turns.take(from, () => lookUp(key, keys)) : lookUp(key, keys));
     if (caller) return caller;
   }
-  const retryAfter = failures.window.take(from, FAILURES_PER_MINUTE);
-  if (retryAfter > 0) throw clientError("tooManyFailures", [], { headers: { "retry-after": String(retryAfter) } });
+  failures.window.take(from, FAILURES_PER_MINUTE);
+  // The contract answers 401 to a key that is not valid, however often one is tried.
   throw clientError("unauthorized", []);
 }
 

@@ -55,7 +55,6 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   idempotencyConflict: clientError("idempotencyConflict", []),
   notPossible: clientError("notPossible", ["there is no account x"]),
   quotaExceeded: clientError("quotaExceeded", [], LATER),
-  tooManyFailures: clientError("tooManyFailures", [], LATER),
   tooManyRequests: clientError("tooManyRequests", [], LATER),
   tooManyWatched: clientError("tooManyWatched", []),
   tooManySignIns: clientError("tooManySignIns", [], LATER),

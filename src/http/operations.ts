@@ -40,7 +40,6 @@ export const ANYWHERE: readonly ErrorCode[] = [
   "requestTimeout",
   "expectationFailed",
   "quotaExceeded",
-  "tooManyFailures",
   "headersTooLarge",
   "internal",
   "shuttingDown",

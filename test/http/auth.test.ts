@@ -73,13 +73,10 @@ test("a key's own limit holds instead of the tier's", async (t) => {
   assert.deepEqual(statuses, [200, 200, 429]);
 });
 
-test("failed authentication is throttled by address, and a valid key still gets in", async (t) => {
+test("a key that is not valid is 401 however often it is tried, and a valid one from that address works", async (t) => {
   const { ask } = await startHttp(t);
   const failed = await Promise.all(Array.from({ length: 130 }, () => ask({ path: "/api/health", key: null })));
-  const throttled = failed.filter(({ status }) => status === 429);
-  assert.equal(failed.filter(({ status }) => status === 401).length, 120);
-  assert.equal(throttled.length, 10);
-  assert.match(throttled[0]?.headers["retry-after"] ?? "", /^[1-9]\d?$/);
+  assert.equal(failed.filter(({ status }) => status === 401).length, 130);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
 });
 
@@ -96,7 +93,7 @@ test("beyond the bound of failures, an address has its keys looked up one at a t
   await Promise.all(Array.from({ length: 120 }, () => ask({ path: "/api", key: null })));
   const guesses = Array.from({ length: 40 }, () => ask({ path: "/api", key: `assay_live_${"a".repeat(32)}` }));
   const valid = Array.from({ length: 5 }, () => ask({ path: "/api/health" }));
-  assert.ok((await Promise.all(guesses)).every(({ status }) => status === 429));
+  assert.ok((await Promise.all(guesses)).every(({ status }) => status === 401));
   assert.ok((await Promise.all(valid)).every(({ status }) => status === 200));
   assert.deepEqual(looking, { now: 0, most: 1, all: 45 });
 });
