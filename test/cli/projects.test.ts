@@ -43,9 +43,9 @@ test("without --json there is a table, or the one thing that a script needs", as
   assert.match(account, /^[0-9a-f-]{36}\n$/);
   const shown: [string, RegExp][] = [
     ["projects", /^ID +NAME +ACCOUNT +CREATED +STATE\n[0-9a-f-]{36} +shop +shop +\S+ +open\n$/],
-    ["accounts", /^ID +NAME +TIER +RPM +CONCURRENCY +CREATED\n[0-9a-f-]{36} +shop +beta +60 +10 /],
+    ["accounts", /^ID +NAME +TIER +RPM +CONCURRENCY +CREATED +STATE\n[0-9a-f-]{36} +shop +beta +60 +10 /],
     ["tiers", /^NAME +RPM +CONCURRENCY\nbeta +60 +10\n$/],
-    ["audit", /^AT +ACTOR +ACTION +SUBJECT +ACCOUNT +DETAIL\n\S+ +cli +account\.create +\S+ +acme +\{/],
+    ["audit", /^AT +ACTOR +ACTION +SUBJECT +ACCOUNT +ADDRESS +DETAIL\n\S+ +cli +account\.create +\S+ +acme +- +\{/],
   ];
   for (const [command, expected] of shown) assert.match((await assay(command, "list", ...data)).stdout, expected);
 });
