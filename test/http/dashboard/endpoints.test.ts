@@ -89,6 +89,7 @@ onEachEngine((open) => {
       ["PATCH", path, { active: false }],
       ["POST", `${path}/rotate-secret`, { overlapMs: 0 }],
       ["POST", `${path}/test`, undefined],
+      ["POST", `${path}/replay-failed`, {}],
       ["DELETE", path, undefined],
       ["DELETE", "/endpoints/nobody", undefined],
     ] as const) {
@@ -97,6 +98,8 @@ onEachEngine((open) => {
     }
     assert.deepEqual((await eve("GET", "/endpoints")).json.endpoints, []);
     assert.deepEqual((await root("GET", "/endpoints")).json.endpoints, [endpoint]);
+    assert.deepEqual((await ada("POST", `${path}/replay-failed`, {})).json, { replayed: 0, more: false });
+    assert.equal((await ada("POST", `${path}/replay-failed`, { since: "yesterday" })).status, 400);
     assert.equal((await running.store.endpoints.list()).length, 1);
   });
 });

@@ -34,6 +34,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
   ["POST", "/endpoints/?/rotate-secret", { overlapMs: 0 }],
   ["DELETE", "/endpoints/?", {}],
   ["POST", "/endpoints/?/test", {}],
+  ["POST", "/endpoints/?/replay-failed", {}],
   ["GET", "/deliveries?endpoint=?"],
   ["GET", "/deliveries?submission=?"],
   ["POST", "/deliveries/?/replay", {}],
