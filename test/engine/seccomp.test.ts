@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,6 +10,8 @@ import { checked } from "./record.ts";
 const engine = useEngine({ workers: 1 });
 /** uretprobe and uprobe on x86-64: newer kernels ask no filter, and end a process that calls them outside of a probe. */
 const PAST_FILTERS = new Set(process.arch === "x64" ? [335, 336] : []);
+/** Has not every call. */
+const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
 
 test("in a box, every number is answered as the list says, through each entry", async (t) => {
@@ -36,7 +38,7 @@ test("in a box, every number is answered as the list says, through each entry", 
       : (refused.get(number) ?? constants.errno.ENOSYS);
     const expected = entry === "native" ? broken : constants.errno.ENOSYS;
     // What the kernel itself answers to an allowed call is its affair, but it is no ENOSYS.
-    if (expected === 0) assert.notEqual(said, "ENOSYS", `${entry} ${number}`);
+    if (expected === 0) assert.ok(said !== "ENOSYS" || userMode, `${entry} ${number}`);
     else assert.equal(said, expected < 0 ? "allowed" : NAMES.get(expected), `${entry} ${number}`);
   }
 });

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { source, useEngine } from "../engine/engine.ts";
+import { checked } from "../engine/record.ts";
+import type { Launcher } from "../launcher/launcher.ts";
+import { exists, groupsOf, programsOf, read } from "../launcher/machine.ts";
+
+/**
+ * Kinds of kernel objects: a program makes as many as it can, and what the machine then has less is compared with what the
+ * box's group is charged for.
+ */
+const engine = useEngine({ workers: 1 });
+const MIB = 1_048_576;
+const APART_MOST = 32 * MIB;
+/**
+ * The kernel charges for the two sockets of a connection that waits, and not for the message between them, some 0.7 KiB. Without
+ * such connections no server of any runtime works. What is not charged is less than what is, which the memory limit bounds.
+ */
+const PARTLY_CHARGED = new Set(["waiting_connections"]);
+const TRIES = 5;
+
+/** By the name in test/programs/c/bounds/objects.c. */
+const KINDS: Readonly<Record<string, string>> = {
+  files: "empty files in the three places",
+  long_names: "files with long names",
+  symlinks: "symbolic links of 4,000 bytes",
+  links: "hard links",
+  directories: "directories side by side",
+  deep_directories: "directories in one another",
+  contents: "pages of files in the three places",
+  names_that_are_not: "look-ups of names that do not exist",
+  names_that_are: "look-ups of every name of the image",
+  pipes: "pipes, full",
+  streams: "stream sockets, full",
+  datagrams: "datagrams that wait",
+  packets: "packets that wait",
+  named_sockets: "sockets with names",
+  waiting_connections: "connections that wait to be accepted",
+  descriptors_in_flight: "descriptors in flight",
+  files_in_memory: "files in memory",
+  descriptors: "open files",
+  events: "eventfds",
+  timer_files: "timerfds",
+  process_files: "pidfds",
+  signal_files: "signalfds",
+  proc_files: "open files of /proc",
+  locks: "locks of whole files",
+  timers: "timers",
+  queued_signals: "queued signals",
+  page_tables: "page tables",
+  mappings: "mappings",
+  file_mappings: "mappings of files",
+  epoll_watches: "epoll watches",
+  watches: "inotify watches",
+  unread_notices: "inotify events that wait",
+  threads: "threads",
+  processes: "processes, each in a session of its own",
+  large_arguments: "large arguments and environments",
+  byte_locks: "byte-range locks, which are answered and not made",
+};
+/** None can be made. */
+const REFUSED: Readonly<Record<string, string>> = {
+  open_file_locks: "byte-range locks of open files",
+  access_lists: "access control lists",
+  attributes: "extended attributes",
+  segments: "System V shared memory",
+  semaphores: "System V semaphores",
+  queues: "System V message queues",
+  posix_queues: "POSIX message queues",
+  keys: "keys",
+  rings: "io_uring",
+  requests: "asynchronous requests",
+  rulesets: "Landlock rule sets",
+  notice_queues: "watch queues",
+  leases: "leases",
+  fanotify: "fanotify groups",
+  programs: "BPF programs",
+  page_faults: "userfaultfds",
+  secrets: "secret memory",
+};
+
+/**
+ * Of /proc/meminfo: what the kernel uses for objects, tables and tmpfs. The rest moves with all that runs on the machine: the memory
+ * of processes, and pages that wait in pipes and sockets, both of which the kernel charges page by page.
+ */
+function takenBytes(): number {
+  const meminfo = read("/proc/meminfo");
+  return ["Slab", "KernelStack", "PageTables", "Percpu", "Shmem"]
+    .map((name) => Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(meminfo)?.[1]) * 1024)
+    .reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** What the launcher's groups are charged for, but for the page cache and the memory of processes. */
+function chargedBytes(launcher: Launcher): number {
+  const name = `/assay-${launcher.instance}`;
+  const top = groupsOf(launcher).find((path) => path.endsWith(name) && exists(`${path}/memory.stat`)) ?? "";
+  const usage = Number(read(`${top}/memory.current`) || read(`${top}/memory.usage_in_bytes`));
+  const stat = read(`${top}/memory.stat`);
+  const field = (...names: string[]) =>
+    Number(
+      names.map((name) => new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1]).find((value) => value !== undefined),
+    );
+  const charged = usage - field("total_cache", "file") + field("total_shmem", "shmem") - field("total_rss", "anon");
+  assert.ok(Number.isFinite(charged), `${top} is not understood`);
+  return charged;
+}
+
+interface Held {
+  readonly made: number;
+  readonly charged: number;
+  readonly taken: number;
+}
+
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** The charge and the loss of memory where they were the furthest apart for a fifth of a second, against the moments before. */
+async function held(kind: string, profile: string): Promise<Held> {
+  const { launcher } = engine();
+  const look = () => ({
+    charged: chargedBytes(launcher),
+    taken: takenBytes(),
+    running: programsOf(launcher).length > 0,
+  });
+  const before: ReturnType<typeof look>[] = [];
+  for (let i = 0; i < 5; i++) {
+    before.push(look());
+    await sleep(20);
+  }
+  const middle = (looks: typeof before, of: "charged" | "taken") => median(looks.map((each) => each[of]));
+  const looks: typeof before = [];
+  const timer = setInterval(() => looks.push(look()), 40);
+  const record = checked(await engine().run("c", source("c", "bounds/objects"), { profile, stdin: kind }));
+  clearInterval(timer);
+  const { result, output, metrics } = record;
+  assert.equal(result.verdict, "AC", JSON.stringify({ result, output, metrics }));
+  const made = Number(output.stdout);
+  // Not the end: what is freed is charged no more at once, and the kernel keeps its empty pages for a moment.
+  const ended = looks.findLastIndex(({ running }) => running) - 8;
+  const windows = looks.slice(4, Math.max(ended, 4)).map((_, at) => {
+    const window = looks.slice(at, at + 5);
+    const rise = (of: "charged" | "taken") => middle(window, of) - middle(before, of);
+    return { made, charged: rise("charged"), taken: rise("taken") };
+  });
+  const [furthest] = windows.toSorted((a, b) => b.taken - b.charged - (a.taken - a.charged));
+  assert.ok(furthest && windows.length >= 8, `${windows.length} looks`);
+  return furthest;
+}
+
+function tell(t: TestContext, what: string, { made, charged, taken }: Held): void {
+  t.diagnostic(`| ${what} | ${made} | ${(charged / MIB).toFixed(1)} | ${(taken / MIB).toFixed(1)} |`);
+}
+
+for (const profile of ["judge", "agent"])
+  describe(`in ${profile}, what a program makes in the kernel is charged to its box`, () => {
+    for (const [kind, what] of Object.entries(KINDS))
+      test(what, async (t) => {
+        // Other programs of the machine take and free memory meanwhile; what stays uncharged does so each time.
+        for (let tries = 1; ; tries++) {
+          const seen = await held(kind, profile);
+          assert.ok(seen.made > 0, "none was made");
+          tell(t, what, seen);
+          const most = PARTLY_CHARGED.has(kind) ? Math.max(APART_MOST, seen.charged) : APART_MOST;
+          if (seen.taken - seen.charged < most) return;
+          assert.ok(tries < TRIES, JSON.stringify(seen));
+        }
+      });
+    for (const [kind, what] of Object.entries(REFUSED))
+      test(`${what}: refused`, async () => {
+        const { result, output } = checked(
+          await engine().run("c", source("c", "bounds/objects"), { profile, stdin: kind }),
+        );
+        assert.deepEqual([result.verdict, output.stdout], ["AC", "0\n"], JSON.stringify(result));
+      });
+  });
