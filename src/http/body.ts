@@ -44,6 +44,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     const bytes = announced(request);
     const { bodyLimit } = request.routeOptions;
     if (bytes === 0) return payload;
+    if (!isPlainUtf8(request)) throw clientError("notJson", []);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
@@ -67,6 +68,13 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       return parseJson(bytes);
     },
   );
+}
+
+/** JSON is UTF-8, so another charset would be read as what it is not; a compressed body could become any size. */
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const encoding = headers["content-encoding"] ?? "identity";
+  const [, charset = "utf-8"] = /;\s*charset="?([^\s;"]*)/i.exec(headers["content-type"] ?? "") ?? [];
+  return encoding.toLowerCase() === "identity" && /^utf-?8$/i.test(charset);
 }
 
 /** @returns bytes of the body that will come; infinite where the request does not say. */

@@ -122,3 +122,12 @@ test("an unknown route is 404 and a wrong method 405 with Allow, both in JSON", 
   });
   assert.equal(status, 405);
 });
+
+test("a body in another charset, or compressed, is 415", async (t) => {
+  const { submit } = await startHttp(t);
+  const type = (text: string) => ({ headers: { "content-type": `application/json${text}` } });
+  for (const text of ["", "; charset=utf-8", '; charset="UTF-8"'])
+    assert.equal((await submit(undefined, type(text))).status, 202);
+  assert.equal((await submit(undefined, type("; charset=latin1"))).status, 415);
+  assert.equal((await submit(undefined, { headers: { "content-encoding": "gzip" } })).status, 415);
+});
