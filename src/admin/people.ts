@@ -140,14 +140,15 @@ export async function findPerson(store: Store, which: string): Promise<Person> {
 }
 
 /** What somebody has chosen who uses a link. @returns it as it is stored, but for the password. @throws AdminError. */
-export function checkChosen(chosen: { readonly email: string; readonly name: string; readonly password: string }): {
+export async function checkChosen(chosen: {
   readonly email: string;
   readonly name: string;
-} {
+  readonly password: string;
+}): Promise<{ readonly email: string; readonly name: string }> {
   const email = emailOf(chosen.email);
   const name = chosen.name.trim();
   checkName(name);
-  checkPassword(chosen.password, { email, name });
+  await checkPassword(chosen.password, { email, name });
   return { email, name };
 }
 

@@ -38,11 +38,13 @@ export function invitationRoutes(server: FastifyInstance, door: Door): void {
     const asked = bodyOf(request, acceptance);
     const { hash, found } = await find(asked);
     const known = found.personId === null ? undefined : await people.get(found.personId);
-    const { email, name } = checkChosen({
-      email: found.email ?? asked.email,
-      name: known?.name ?? asked.name,
-      password: asked.password,
-    });
+    const { email, name } = await passwords.judge(() =>
+      checkChosen({
+        email: found.email ?? asked.email,
+        name: known?.name ?? asked.name,
+        password: asked.password,
+      }),
+    );
     const password = await passwords.hash(asked.password);
     const personId = await invitations.accept(hash, { email, name, password });
     if (personId === undefined) throw clientError("linkUseless", []);

@@ -22,7 +22,7 @@ export function meRoutes(server: FastifyInstance, { store, passwords }: Door): v
       // A session that somebody left open must not be enough to keep its owner out.
       const personId = await passwords.whose(request, person.email, password.current);
       if (personId !== person.id) throw new AdminError("the current password is another one");
-      checkPassword(password.next, person);
+      await passwords.judge(() => checkPassword(password.next, person));
       const hash = await passwords.hash(password.next);
       await store.people.setPassword(person.id, hash, request.sessionHash, person.email);
     }

@@ -38,6 +38,11 @@ export class Passwords {
     return known.personId;
   }
 
+  /** Judging a password takes a core, as hashing does. @throws ClientError tooManySignIns, and whatever `work` throws. */
+  judge<T>(work: () => Promise<T>): Promise<T> {
+    return this.#hashing.run(work);
+  }
+
   /** @throws ClientError tooManySignIns. */
   hash(password: string): Promise<string> {
     return this.#hashing.run(() => hashPassword(password));

@@ -80,7 +80,7 @@ test("a bad choice uses nothing up", async (t) => {
   const token = tokenOf(await firstLink(running.store, BY));
   for (const [wrong, status, why] of [
     [{ password: "short" }, 422, /at least 12/],
-    [{ password: "password1234" }, 422, /guessed first/],
+    [{ password: "password1234" }, 422, /guessed soon/],
     [{ email: "nobody" }, 422, /no e-mail/],
     [{ email: "a@b\nBcc: c@d" }, 422, /no e-mail/],
     [{ name: "" }, 422, /name must have/],
