@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import pg from "pg";
 import pino from "pino";
 import { Webhook } from "standardwebhooks";
 import { createEndpoint, rotateEndpointSecret } from "../../src/admin/endpoints.ts";
@@ -70,6 +71,22 @@ async function allOpened({ store }: Pick<Temporary, "store">, path: string): Pro
   return all.toSorted();
 }
 
+/** Does a change that cannot note itself in the audit trail for a while, so that its transaction lasts; on PostgreSQL. */
+async function heldUp({ database }: Temporary, change: () => Promise<unknown>): Promise<void> {
+  if (database.kind === "sqlite") return void (await change());
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    await client.query("begin; lock table audit in exclusive mode");
+    const changing = change();
+    await sleep(300);
+    await client.query("commit");
+    await changing;
+  } finally {
+    await client.end();
+  }
+}
+
 onEachEngine((open) => {
   test("a new key seals current and former secrets, and the old key goes when none needs it", async (t) => {
     const { temporary, store, path, sealer, config, add } = await room(t, open);
@@ -78,6 +95,10 @@ onEachEngine((open) => {
     const rotated = await rotateEndpointSecret({ store, sealer }, made.id, HOUR_MS, ACTOR);
     await store.endpoints.remove(removed.id, ACTOR);
     const old = readFileSync(path);
+    if (config.database.kind === "postgres") {
+      await assert.rejects(reseal(store, config, { newKey: true }), /other machines .*--one-machine/);
+      assert.deepEqual(readFileSync(path), old);
+    }
     const options = { newKey: true, forgetOld: true, oneMachine: true } as const;
     assert.deepEqual(await reseal(store, config, options), { secrets: 2, resealed: 2, forgotten: 1 });
     assert.equal(readFileSync(path).length, 32);
@@ -153,6 +174,30 @@ onEachEngine((open) => {
     t.mock.restoreAll();
     assert.equal((await reseal(store, config, { forgetOld: true })).forgotten, 1);
     assert.equal(sealer.open("x", sealer.seal("x", "y")), "y");
+  });
+
+  test("a proof that begins when a secret is sealed waits until that secret is stored, and sees it", async (t) => {
+    const { temporary, store, project } = await room(t, open);
+    const other = await temporary.another();
+    let seen: string[] = [];
+    let proof: Promise<void> | undefined;
+    const sealing = (sealed: string) => () => {
+      seen = [];
+      proof = other.secrets.proven(
+        (_, found) => void seen.push(found.toString()),
+        () => {},
+      );
+      return Buffer.from(sealed);
+    };
+    const id = randomUUID();
+    const endpoint = { id, projectId: project.id, url: "https://receiver.example/", signing: "standard" } as const;
+    await heldUp(temporary, () => store.endpoints.add({ ...endpoint, seal: sealing("new") }, 1, ACTOR));
+    await proof;
+    assert.deepEqual(seen, ["new"]);
+    const overlap = { overlapMs: HOUR_MS, mostFormer: 1 };
+    await heldUp(temporary, () => store.endpoints.setSecret(id, sealing("next"), overlap, ACTOR));
+    await proof;
+    assert.deepEqual(seen, ["next", "new"]);
   });
 
   test("a key file that lacks a key of any secret is refused, and nothing is changed", async (t) => {
