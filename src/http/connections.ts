@@ -13,6 +13,8 @@ export interface ConnectionLimits {
 export const CONNECTIONS: ConnectionLimits = { maxConnections: 2_000, maxConnectionsPerAddress: 1_000 };
 
 interface Connection {
+  /** See nameOf: a socket that was destroyed has no local address any more. */
+  readonly name: string;
   readonly socket: Socket;
   readonly from: string;
   /** Null: no valid key or session was shown on it. */
@@ -51,7 +53,7 @@ export class Connections {
         socket.destroy();
         return;
       }
-      this.#add(name, { socket, from, owner: null });
+      this.#add({ name, socket, from, owner: null });
     });
   }
 
@@ -78,8 +80,8 @@ export class Connections {
     return this.#limits.maxConnections;
   }
 
-  #add(name: string, connection: Connection): void {
-    const { socket, from } = connection;
+  #add(connection: Connection): void {
+    const { name, socket, from } = connection;
     this.#open.set(name, connection);
     const strangers = this.#strangers.get(from) ?? new Set();
     this.#strangers.set(from, strangers.add(connection));
@@ -119,13 +121,16 @@ export class Connections {
     // Its close event comes later, and the new connection is counted now.
     this.#leave(oldest);
     this.#strangers.get(oldest.from)?.delete(oldest);
-    this.#open.delete(nameOf(oldest.socket) ?? "");
+    this.#open.delete(oldest.name);
     oldest.socket.destroy();
     return true;
   }
 }
 
-/** The same for the TCP socket and the TLS socket on it; undefined for a socket file, which has no addresses. */
-function nameOf({ remoteAddress, remotePort }: Socket): string | undefined {
-  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`;
+/**
+ * The same for the TCP socket and the TLS socket on it; undefined for a socket file, which has no addresses. Both ends are in it:
+ * a client can connect one port to several addresses of the server at once.
+ */
+function nameOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
