@@ -26,7 +26,8 @@ export function endSlowReader(
     }
     passed = 0;
   }, windowMs);
-  response.once("close", () => clearInterval(timer));
+  if (response.closed) clearInterval(timer);
+  else response.once("close", () => clearInterval(timer));
   return (bytes) => {
     passed += bytes;
   };

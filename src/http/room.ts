@@ -52,8 +52,9 @@ export class Room {
     else this.#taken.delete(owner);
   }
 
-  #wait(owner: string, bytes: number, gone: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
+  async #wait(owner: string, bytes: number, gone: AbortSignal): Promise<boolean> {
+    if (gone.aborted) return false; // its event is over
+    return await new Promise((resolve) => {
       const settle = (admitted: boolean) => {
         clearTimeout(timer);
         gone.removeEventListener("abort", giveUp);

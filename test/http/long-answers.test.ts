@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jsonPieces, LongText } from "../../src/domain/json-pieces.ts";
 import { toRecord } from "../../src/domain/record.ts";
+import { endSlowReader } from "../../src/http/drain.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../src/http/json-shape.ts";
 import { Pace } from "../../src/http/pace.ts";
 import { Room } from "../../src/http/room.ts";
@@ -77,6 +80,32 @@ test("an owner of room leaves as much as it has, and who waits gets it as soon a
   gone.abort();
   assert.equal(await forgotten, undefined);
   for (const give of [other, last]) give();
+  assert.equal(room.takenBytes, 0);
+});
+
+test("an answer that is closed already has no slow reader", LIMIT, async (t) => {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const raw = Raw.plain((server.address() as AddressInfo).port);
+  raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [, response] = (await once(server, "request")) as [unknown, ServerResponse];
+  raw.socket.destroy();
+  await once(response, "close");
+  let ended = 0;
+  endSlowReader(response, { windowMs: 10, leastBytes: 1 }, () => ended++);
+  await sleep(100);
+  assert.equal(ended, 0);
+});
+
+test("a request that is over already does not wait for room", LIMIT, async () => {
+  const room = new Room(100, 5_000);
+  const give = (await room.take("a", 50, never)) ?? assert.fail();
+  const began = performance.now();
+  assert.equal(await room.take("a", 50, AbortSignal.abort()), undefined);
+  assert.ok(performance.now() - began < 1_000);
+  give();
   assert.equal(room.takenBytes, 0);
 });
 

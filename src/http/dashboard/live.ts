@@ -54,11 +54,14 @@ export function liveRoute(
     const others = watching.get(personId) ?? 0;
     if (others >= MAX_WATCHED) throw clientError("tooManyWatched", []);
     watching.set(personId, others + 1);
-    reply.raw.once("close", () => {
+    const leave = () => {
       const left = (watching.get(personId) ?? 1) - 1;
       if (left > 0) watching.set(personId, left);
       else watching.delete(personId);
-    });
+    };
+    // The client may have left during the search; its event is over then.
+    if (reply.raw.closed) leave();
+    else reply.raw.once("close", leave);
     // A proxy that gathers what it passes on would keep it until the end.
     reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
     const signal = AbortSignal.any([disconnected(reply), ended]);

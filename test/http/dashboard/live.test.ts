@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LivePiece } from "../../../src/store/observe-port.ts";
 import { type OpenTemporary, onEachEngine, temporaryStore } from "../../store/temporary.ts";
 import { DONE } from "../../webhooks/project.ts";
+import { Raw } from "../raw.ts";
 import { type Options, startHttp } from "../running.ts";
 import { signedIn } from "./signed-in.ts";
 import { watch } from "./watching.ts";
@@ -154,6 +155,34 @@ test("one person watches so many and no more; who leaves makes room", async (t) 
     assert.ok(performance.now() < until, "nobody made room");
   }
   for (const one of watching) one.leave();
+});
+
+test("a client that leaves before its view begins keeps no place", async (t) => {
+  const there = await playing(t, temporaryStore);
+  const { bob, submit, store, caPath, port } = there;
+  const id = await submit();
+  const { search } = store.records;
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  Object.assign(store.records, {
+    search: async (...which: Parameters<typeof search>) => {
+      asked++;
+      await gate.promise;
+      return await search(...which);
+    },
+  });
+  for (let n = 1; n <= 8; n++) {
+    const raw = Raw.secure(port, caPath);
+    raw.write(`GET ${SUBMISSIONS}/${id}/live HTTP/1.1\r\nHost: localhost\r\nCookie: ${bob.cookie}\r\n\r\n`);
+    for (const until = performance.now() + 5_000; asked < n; await sleep(5)) assert.ok(performance.now() < until);
+    raw.socket.destroy();
+  }
+  await sleep(200); // until the service has seen that they left
+  Object.assign(store.records, { search });
+  gate.resolve();
+  const watching = await watch(there, bob, id);
+  watching.leave();
+  assert.equal(watching.response.statusCode, 200);
 });
 
 test("a service that stops ends what is watched", async (t) => {
