@@ -15,6 +15,16 @@ const JUDGED = 64;
 /** A thread that takes longer is ended, and the password refused. */
 const MOST_MS = 10_000;
 
+/** The part of checkPassword that costs nothing: the length. @throws AdminError saying what is wrong with it. */
+export function checkLength(password: string): void {
+  if ([...password.normalize("NFC")].length < LEAST_CHARACTERS) {
+    throw new AdminError(`the password must have at least ${LEAST_CHARACTERS} characters; a few words are good`);
+  }
+  if (Buffer.byteLength(password) > MOST_BYTES) {
+    throw new AdminError(`the password must have at most ${MOST_BYTES} bytes`);
+  }
+}
+
 /**
  * Length is what counts; beside it, what a guesser tries soon is refused: common passwords, keyboard patterns, names, dates,
  * and what is known of the person, in usual disguises.
@@ -24,13 +34,8 @@ export async function checkPassword(
   password: string,
   { email, name }: { readonly email: string; readonly name: string },
 ): Promise<void> {
+  checkLength(password);
   const characters = [...password.normalize("NFC")];
-  if (characters.length < LEAST_CHARACTERS) {
-    throw new AdminError(`the password must have at least ${LEAST_CHARACTERS} characters; a few words are good`);
-  }
-  if (Buffer.byteLength(password) > MOST_BYTES) {
-    throw new AdminError(`the password must have at most ${MOST_BYTES} bytes`);
-  }
   const known = [email, ...email.split(/[@.+_-]/), name, ...name.split(/\s+/), "assay"];
   const guesses = await guessesFor({ password: characters.slice(0, JUDGED).join(""), known: known.filter(Boolean) });
   if (guesses < LEAST_GUESSES) {

@@ -4,7 +4,7 @@ import type { NewInvitation, Person, PersonChanges } from "../store/people-port.
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
-import { checkPassword } from "./password-rules.ts";
+import { checkLength } from "./password-rules.ts";
 import { checkName, isName } from "./rules.ts";
 
 /** What is not seen, or could end a header, a line or an address. */
@@ -139,16 +139,18 @@ export async function findPerson(store: Store, which: string): Promise<Person> {
   return person;
 }
 
-/** What somebody has chosen who uses a link. @returns it as it is stored, but for the password. @throws AdminError. */
-export async function checkChosen(chosen: {
+/**
+ * The choices of a person who uses a link. Of the password only the length is checked: checkPassword takes a core.
+ * @returns e-mail and name as they are stored. @throws AdminError.
+ */
+export function checkChosen(chosen: { readonly email: string; readonly name: string; readonly password: string }): {
   readonly email: string;
   readonly name: string;
-  readonly password: string;
-}): Promise<{ readonly email: string; readonly name: string }> {
+} {
   const email = emailOf(chosen.email);
   const name = chosen.name.trim();
   checkName(name);
-  await checkPassword(chosen.password, { email, name });
+  checkLength(chosen.password);
   return { email, name };
 }
 

@@ -53,19 +53,22 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;
-    return sent(error instanceof BlockedError ? "never" : "again", { status: null, error: words(error), answer: null });
+    const final = error instanceof BlockedError || error instanceof UnsignedError;
+    return sent(final ? "never" : "again", { status: null, error: words(error), answer: null });
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Nothing is sent without a signature. Another attempt may have one: its claim reads a secret that was sealed again since. */
+/** Nothing is sent without a signature, and another attempt would have none either. */
+class UnsignedError extends Error {}
+
 function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
     const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
     return sign(message, secrets, endpoint.signing);
   } catch (error) {
-    throw new Error(`it cannot be signed: ${words(error)}`);
+    throw new UnsignedError(`it cannot be signed: ${words(error)}`);
   }
 }
 

@@ -8,6 +8,11 @@ import { Bounded } from "./bounded.ts";
 /** Attempts in any minute: of one address at one e-mail, of one address, and at one e-mail from wherever. */
 const LIMITS = { both: 5, place: 30, email: 20 } as const;
 
+/** The same for one-time links. A link does not get used up by a password that is refused, and judging one takes a core. */
+const LINK_LIMITS = { both: 5, place: 30, email: 5 } as const;
+
+type Limits = Parameters<SignInStore["take"]>[1];
+
 /** Attempts that are counted in the database at once: a flood of them must not keep others from it. */
 const AT_ONCE = 4;
 const WAITING = 64;
@@ -28,13 +33,22 @@ export class Attempts {
     this.#here = new MinuteWindow(now);
   }
 
-  /** @throws ClientError tooManySignIns. */
-  async take(request: Pick<FastifyRequest, "ip">, email: string): Promise<void> {
-    const place = network(request.ip);
+  /** An attempt to sign in. @throws ClientError tooManySignIns. */
+  take(request: Pick<FastifyRequest, "ip">, email: string): Promise<void> {
+    return this.#take(request, email, LIMITS);
+  }
+
+  /** An attempt to choose a password by a link. @param hash of the link's token. @throws ClientError tooManySignIns. */
+  takeByLink(request: Pick<FastifyRequest, "ip">, hash: string): Promise<void> {
+    return this.#take(request, `link ${hash}`, LINK_LIMITS);
+  }
+
+  async #take({ ip }: Pick<FastifyRequest, "ip">, email: string, limits: Limits): Promise<void> {
+    const place = network(ip);
     const retryAfter =
-      this.#here.take(`${place} ${email}`, LIMITS.both) ||
-      this.#here.take(place, LIMITS.place) ||
-      (await this.#counting.run(() => this.#signIns.take({ place, email }, LIMITS)));
+      this.#here.take(`${place} ${email}`, limits.both) ||
+      this.#here.take(place, limits.place) ||
+      (await this.#counting.run(() => this.#signIns.take({ place, email }, limits)));
     if (retryAfter > 0) throw clientError("tooManySignIns", [], { headers: { "retry-after": String(retryAfter) } });
   }
 }

@@ -38,15 +38,13 @@ export function invitationRoutes(server: FastifyInstance, door: Door): void {
     const asked = bodyOf(request, acceptance);
     const { hash, found } = await find(asked);
     const known = found.personId === null ? undefined : await people.get(found.personId);
-    const { email, name } = await passwords.judge(() =>
-      checkChosen({
-        email: found.email ?? asked.email,
-        name: known?.name ?? asked.name,
-        password: asked.password,
-      }),
-    );
-    const password = await passwords.hash(asked.password);
-    const personId = await invitations.accept(hash, { email, name, password });
+    const person = checkChosen({
+      email: found.email ?? asked.email,
+      name: known?.name ?? asked.name,
+      password: asked.password,
+    });
+    const password = await passwords.chooseByLink(request, hash, asked.password, person);
+    const personId = await invitations.accept(hash, { ...person, password });
     if (personId === undefined) throw clientError("linkUseless", []);
     await guard.begin(request, reply, personId);
     return await sessionOf(door, request);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { AdminError } from "../../admin/error.ts";
-import { checkPassword } from "../../admin/password-rules.ts";
+import { checkLength } from "../../admin/password-rules.ts";
 import { updatePerson } from "../../admin/people.ts";
 import type { MyChanges, Person } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
@@ -19,11 +19,11 @@ export function meRoutes(server: FastifyInstance, { store, passwords }: Door): v
     const person = personOf(request);
     const { name, password } = bodyOf(request, changes);
     if (password) {
+      checkLength(password.next);
       // A session that somebody left open must not be enough to keep its owner out.
       const personId = await passwords.whose(request, person.email, password.current);
       if (personId !== person.id) throw new AdminError("the current password is another one");
-      await passwords.judge(() => checkPassword(password.next, person));
-      const hash = await passwords.hash(password.next);
+      const hash = await passwords.choose(person, password.next);
       await store.people.setPassword(person.id, hash, request.sessionHash, person.email);
     }
     if (name === undefined) return await describe(store, person);

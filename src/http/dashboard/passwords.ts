@@ -1,5 +1,7 @@
 import type { FastifyRequest } from "fastify";
+import { checkPassword } from "../../admin/password-rules.ts";
 import { hashPassword, isDated, isPassword } from "../../admin/passwords.ts";
+import { clientError } from "../../domain/error.ts";
 import type { Store } from "../../store/port.ts";
 import { network } from "../network.ts";
 import { Attempts } from "./attempts.ts";
@@ -9,12 +11,24 @@ import { Bounded } from "./bounded.ts";
 const AT_ONCE = 2;
 const WAITING = 32;
 
+/** Judging takes up to half a second of a core; the last one in the queue waits four. Sign-ins have other places. */
+const JUDGED_AT_ONCE = 1;
+const WAITING_TO_BE_JUDGED = 8;
+
+interface Chooser {
+  readonly email: string;
+  readonly name: string;
+}
+
 /** Passwords as requests bring them: how often they may be tried, and how many at once. */
 export class Passwords {
   readonly #people: Store["people"];
   readonly #signIns: Store["signIns"];
   readonly #attempts: Attempts;
   readonly #hashing = new Bounded(AT_ONCE, WAITING);
+  readonly #judging = new Bounded(JUDGED_AT_ONCE, WAITING_TO_BE_JUDGED);
+  /** Links and persons with a choice under way. */
+  readonly #choosing = new Set<string>();
 
   constructor({ people, signIns }: Pick<Store, "people" | "signIns">) {
     this.#people = people;
@@ -26,7 +40,7 @@ export class Passwords {
    * Who has that e-mail and that password; for somebody else it takes as long.
    * @returns the person's id. @throws ClientError tooManySignIns.
    */
-  async whose(request: FastifyRequest, email: string, password: string): Promise<string | undefined> {
+  async whose(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
     await this.#attempts.take(request, email);
     const known = await this.#people.passwordOf(email);
     const right = await this.#hashing.run(() => isPassword(password, known?.hash ?? null));
@@ -34,17 +48,44 @@ export class Passwords {
       await this.#signIns.refused({ place: network(request.ip), email });
       return undefined;
     }
-    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.hash(password));
+    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.#hash(password));
     return known.personId;
   }
 
-  /** Judging a password takes a core, as hashing does. @throws ClientError tooManySignIns, and whatever `work` throws. */
-  judge<T>(work: () => Promise<T>): Promise<T> {
-    return this.#hashing.run(work);
+  /**
+   * Judges and hashes the password that a person chooses by a one-time link, which counts as an attempt.
+   * @param linkHash of a link that can be used now. @returns the hash of the password.
+   * @throws AdminError when the password is weak. @throws ClientError tooManySignIns.
+   */
+  chooseByLink(
+    request: Pick<FastifyRequest, "ip">,
+    linkHash: string,
+    password: string,
+    person: Chooser,
+  ): Promise<string> {
+    return this.#choose(`link ${linkHash}`, password, person, () => this.#attempts.takeByLink(request, linkHash));
+  }
+
+  /** The same for a person whose current password was just checked by `whose`, which has counted it. */
+  choose(person: Chooser & { readonly id: string }, password: string): Promise<string> {
+    return this.#choose(`person ${person.id}`, password, person);
+  }
+
+  /** One choice at a time for each chooser: none can fill the queue alone. */
+  async #choose(chooser: string, password: string, person: Chooser, count = async () => {}): Promise<string> {
+    if (this.#choosing.has(chooser)) throw clientError("tooManySignIns", [], { headers: { "retry-after": "2" } });
+    this.#choosing.add(chooser);
+    try {
+      await count();
+      await this.#judging.run(() => checkPassword(password, person));
+      return await this.#hash(password);
+    } finally {
+      this.#choosing.delete(chooser);
+    }
   }
 
   /** @throws ClientError tooManySignIns. */
-  hash(password: string): Promise<string> {
+  #hash(password: string): Promise<string> {
     return this.#hashing.run(() => hashPassword(password));
   }
 }

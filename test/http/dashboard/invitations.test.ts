@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hashPassword } from "../../../src/admin/passwords.ts";
 import { firstLink, invite, reset } from "../../../src/admin/people.ts";
 import { LINK_MS } from "../../../src/domain/session.ts";
+import { addPerson } from "../../store/members.ts";
 import { type Running, startHttp } from "../running.ts";
 import { FROM_OWN_PAGE, signedIn } from "./signed-in.ts";
 
@@ -92,6 +94,30 @@ test("a bad choice uses nothing up", async (t) => {
   }
   assert.equal(await running.store.people.any(), false);
   assert.equal((await use(running, token, ADA)).status, 200);
+});
+
+test("one link can try five passwords a minute, and keeps no sign-in waiting", async (t) => {
+  const running = await startHttp(t);
+  await running.store.accounts.ensure("club", "beta", "test");
+  const eve = await invite(running.store, { email: "eve@example.com", account: "club", administrator: false }, BY);
+  const personId = await addPerson(running.store, "ada@example.com", "administrator");
+  await running.store.people.setPassword(personId, await hashPassword(PASSWORD), null, "test");
+  const token = tokenOf(eve);
+  const weak = { ...ADA, password: "p4$$w0rd1l0v3y0u".repeat(4) };
+  const flood = Array.from({ length: 40 }, () => use(running, token, weak));
+  await Promise.race(flood);
+  const body = { email: "ada@example.com", password: PASSWORD };
+  const path = "/dashboard/api/session";
+  const signIn = await running.ask({ method: "POST", path, key: null, body, headers: FROM_OWN_PAGE });
+  assert.equal(signIn.status, 200, signIn.text);
+  const judged = (await Promise.all(flood)).filter(({ status }) => status === 422).length;
+  assert.ok(judged >= 1 && judged <= 5, `${judged} passwords were judged`);
+  // What is refused without judging counts as no attempt.
+  for (let n = 0; n < 10; n++) assert.equal((await use(running, token, { ...ADA, password: "short" })).status, 422);
+  for (let n = judged; n < 5; n++) assert.equal((await use(running, token, weak)).status, 422);
+  const refused = await use(running, token, weak);
+  assert.equal(refused.status, 429);
+  assert.match(refused.headers["retry-after"] ?? "", /^\d+$/);
 });
 
 test("what is no token is as useless as one that never was", async (t) => {
