@@ -62,8 +62,7 @@ export async function createEndpoint(
   const caution = await checkUrl(url);
   const id = randomUUID();
   const secret = newWebhookSecret();
-  const sealed = sealer.seal(id, secret);
-  const endpoint = { id, projectId: project.id, url, secret: sealed, signing };
+  const endpoint = { id, projectId: project.id, url, seal: () => sealer.seal(id, secret), signing };
   const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor);
   if (result === "full")
     throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
@@ -123,7 +122,7 @@ export async function rotateEndpointSecret(
   if (overlapMs > 0) checkOpens(sealer, endpoint);
   const secret = newWebhookSecret();
   const overlap = { overlapMs, mostFormer: MAX_FORMER_SECRETS };
-  const endsAtMs = await store.endpoints.setSecret(id, sealer.seal(id, secret), overlap, actor);
+  const endsAtMs = await store.endpoints.setSecret(id, () => sealer.seal(id, secret), overlap, actor);
   if (endsAtMs === undefined) throw noSuchEndpoint(id);
   if (endsAtMs === "full") {
     throw new AdminError(

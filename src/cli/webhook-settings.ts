@@ -2,8 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
-import type { Sealer } from "../domain/sealer.ts";
+import type { KeyRing, Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
+import type { SecretPlace } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
@@ -62,23 +63,23 @@ export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): Sen
  * The sealer of a database. A key is never made where secrets are sealed already: they were sealed with another one.
  * @throws SecretKeyError when the file cannot be used.
  */
-export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<Sealer> {
+export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealed = await endpoints.list({ max: 1 });
   return fileSealer({ ...secretKey, make: secretKey.make && sealed.length === 0 });
 }
 
 /**
- * The same, proven on every secret that is stored: a machine with another key file could sign nothing, and would end
- * deliveries that its neighbours can make.
+ * The same, proven on every secret that is stored, former ones too: a machine with another key file could sign nothing,
+ * and would end deliveries that its neighbours can make.
  * @throws SecretKeyError, naming an endpoint whose secret cannot be opened.
  */
-export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<Sealer> {
+export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealer = await sealerOf(store, config);
-  for (let after: string | undefined; ; ) {
-    const part = await store.endpoints.list({ after });
-    for (const { id, secret } of part) sealer.open(id, secret);
-    after = part.at(-1)?.id;
-    if (after === undefined) return sealer;
+  for (let after: SecretPlace | undefined; ; ) {
+    const { secrets, next } = await store.secrets.part(after);
+    for (const { endpointId, sealed } of secrets) sealer.open(endpointId, sealed);
+    if (next === null) return sealer;
+    after = next;
   }
 }
 

@@ -16,6 +16,7 @@ import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { append, DEFAULT_OVERLAP, duration } from "./option-values.ts";
 import { provenSealerOf, sealerOf, webhookSettings } from "./webhook-settings.ts";
 import { deliveriesVerb } from "./webhooks-log.ts";
+import { resealVerb } from "./webhooks-reseal.ts";
 import { replayVerb, testVerb } from "./webhooks-send.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -96,6 +97,7 @@ export function webhooksCommand(): Command {
     }),
   );
 
+  resealVerb(webhooks);
   deliveriesVerb(webhooks);
   replayVerb(webhooks);
   testVerb(webhooks);

@@ -21,6 +21,7 @@ export const AUDIT_ACTIONS = [
   "endpoint.enable",
   "endpoint.disable",
   "endpoint.rotate-secret",
+  "endpoint.reseal",
   "endpoint.set-signing",
   "endpoint.remove",
   "endpoint.test",

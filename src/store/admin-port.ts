@@ -246,10 +246,51 @@ export interface Endpoint {
 }
 
 /** Endpoints. A removed one is kept for its deliveries, and is nowhere to be seen here. */
+/**
+ * Seals a secret that is about to be stored. It is called in the transaction, under the lock of the secrets; perhaps more
+ * than once.
+ */
+export type Seal = () => Buffer;
+
+/** A sealed secret of an endpoint that was not removed: its own, or a former one. */
+export interface SealedSecret {
+  readonly table: "endpoints" | "former_secrets";
+  /** Of the row. */
+  readonly id: string;
+  readonly endpointId: string;
+  readonly sealed: Buffer;
+}
+
+/** A part of the secrets begins behind this row. */
+export type SecretPlace = Pick<SealedSecret, "table" | "id">;
+
+/** The sealed secrets of all endpoints that were not removed, former ones too, whether or not these have ended. */
+export interface SecretStore {
+  /** @param max 500 unless told otherwise. @returns `next`: where the next part begins; null: there is none. */
+  part(
+    after?: SecretPlace,
+    max?: number,
+  ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretPlace | null }>;
+
+  /**
+   * Replaces the secrets of one part in one transaction, and notes how many in the audit trail.
+   * @param renew gives the secret as it is to be stored; null: it stays. If it throws, the part stays as it was.
+   */
+  reseal(
+    renew: (endpointId: string, sealed: Buffer) => Buffer | null,
+    actor: string,
+    after?: SecretPlace,
+    max?: number,
+  ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }>;
+
+  /** Shows every secret to `prove`, which throws, and then does `then`, while no secret can be added or changed. */
+  proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T>;
+}
+
 export interface EndpointStore {
   /** Adds an active endpoint, unless the project has `most` already or is archived. */
   add(
-    endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "secret" | "signing">,
+    endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
     most: number,
     actor: string,
   ): Promise<"added" | "full" | "no-project">;
@@ -273,7 +314,7 @@ export interface EndpointStore {
    */
   setSecret(
     id: string,
-    sealed: Buffer,
+    seal: Seal,
     overlap: { readonly overlapMs: number; readonly mostFormer: number },
     actor: string,
   ): Promise<number | "full" | undefined>;

@@ -8,6 +8,7 @@ import type { Engine } from "./engine.ts";
 import { behindPlace, partOf } from "./parts.ts";
 import { lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
+import { SECRETS_LOCK } from "./sealed-secrets.ts";
 import type { Transactions } from "./transactions.ts";
 
 type EndpointRow = Selectable<Schema["endpoints"]>;
@@ -37,13 +38,14 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
 
   return {
     add(endpoint, most, actor) {
-      const { id, projectId, url, secret, signing } = endpoint;
+      const { id, projectId, url, seal, signing } = endpoint;
       return transactions.run(async (trx) => {
         const atMs = now();
         const project = await lockProject(trx, projectId);
         if (!project || project.archived_at !== null) return "no-project";
         if ((await countOf(trx, projectId)) >= most) return "full";
-        const row = { id, project_id: projectId, url, secret, signing, active: 1, created_at: atMs };
+        await abilities.lock(trx, SECRETS_LOCK);
+        const row = { id, project_id: projectId, url, secret: seal(), signing, active: 1, created_at: atMs };
         await trx.insertInto("endpoints").values(row).execute();
         const detail = { projectId, origin: originOf(url), signing };
         const { account_id: accountId } = project;
@@ -93,10 +95,10 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
       return change(id, "endpoint.set-signing", actor, { signing }, { signing });
     },
 
-    setSecret(id, secret, { overlapMs, mostFormer }, actor) {
+    setSecret(id, seal, { overlapMs, mostFormer }, actor) {
       return transactions.run(async (trx) => {
         const atMs = now();
-        await abilities.lock(trx, "endpoint secrets"); // or of two that rotate at once, both would keep the same old one
+        await abilities.lock(trx, SECRETS_LOCK); // or of two that rotate at once, both would keep the same old one
         const row = await read(trx, id);
         if (!row) return undefined;
         const endsAtMs = atMs + overlapMs;
@@ -107,7 +109,7 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
           const former = { id: randomUUID(), endpoint_id: id, secret: row.secret, ends_at: endsAtMs };
           await trx.insertInto("former_secrets").values(former).execute();
         }
-        await trx.updateTable("endpoints").set({ secret }).where("id", "=", id).execute();
+        await trx.updateTable("endpoints").set({ secret: seal() }).where("id", "=", id).execute();
         const entry = { atMs, actor, action: "endpoint.rotate-secret", subject: id } as const;
         const detail = { ...detailOf(row), formerEndsAt: new Date(endsAtMs).toISOString() };
         await note(trx, { ...entry, accountId: await accountOf(trx, row), detail });

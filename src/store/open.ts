@@ -23,6 +23,7 @@ import { retentionStore } from "./purge.ts";
 import { quotaStore } from "./quota.ts";
 import { recordStore } from "./records.ts";
 import { restore } from "./restore.ts";
+import { secretStore } from "./sealed-secrets.ts";
 import { sessionStore } from "./sessions.ts";
 import { signInStore } from "./sign-ins.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -102,6 +103,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     projects: projectStore(engine, transactions, now),
     keys: keyStore(engine, transactions, now),
     endpoints: endpointStore(engine, transactions, now),
+    secrets: secretStore(engine, transactions, now),
     audit: auditStore(engine, transactions, now),
     people: peopleStore(engine, transactions, now),
     invitations: invitationStore(engine, transactions, now),

@@ -11,6 +11,7 @@ import type {
   KeyStore,
   ProjectStore,
   QueueStore,
+  SecretStore,
   TierStore,
 } from "./admin-port.ts";
 import type { Room } from "./delivery-share.ts";
@@ -32,6 +33,7 @@ export interface Store {
   readonly projects: ProjectStore;
   readonly keys: KeyStore;
   readonly endpoints: EndpointStore;
+  readonly secrets: SecretStore;
   readonly audit: AuditStore;
   readonly people: PeopleStore;
   readonly invitations: InvitationStore;

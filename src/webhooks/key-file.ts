@@ -1,18 +1,35 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import {
   closeSync,
+  fchmodSync,
+  fchownSync,
   fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
+  renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 
 export const KEY_BYTES = 32;
+
+/** Each is tried for a value of form 1, so there is a bound. */
+const MAX_KEYS = 16;
+
+const ID_BYTES = 4;
+
+export interface Key {
+  /** The start of a hash of the key: it tells keys apart and reveals nothing of use. 4 bytes. */
+  readonly id: Buffer;
+  /** 32 bytes. */
+  readonly bytes: Buffer;
+}
 
 /** For the user that the set-up makes, who has to read it. */
 const HOW_TO_MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
@@ -35,16 +52,88 @@ export class SecretKeyError extends Error {
 }
 
 /**
- * The key that webhook secrets are sealed with: 32 random bytes, nothing else.
- * @throws SecretKeyError when it is missing, has another size or can be read by everyone.
+ * The keys that webhook secrets are sealed with: 32 random bytes each and nothing else. The first one seals.
+ * @throws SecretKeyError when the file is missing, has another size, has a key twice or can be read by everyone.
  */
-export function loadKey({ path, make }: SecretKeyFile): Buffer {
-  const key = read(path) ?? (make ? makeKey(path) : undefined);
-  if (!key) throw new SecretKeyError(`${path} is not there; make it as root with: ${HOW_TO_MAKE}`);
-  if (key.length !== KEY_BYTES) {
-    throw new SecretKeyError(`${path} must have exactly ${KEY_BYTES} bytes, but it has ${key.length}`);
+export function loadKeys({ path, make }: SecretKeyFile): readonly [Key, ...Key[]] {
+  const bytes = read(path) ?? (make ? makeKey(path) : undefined);
+  if (!bytes) throw new SecretKeyError(`${path} is not there; make it as root with: ${HOW_TO_MAKE}`);
+  if (bytes.length === 0 || bytes.length % KEY_BYTES !== 0 || bytes.length > MAX_KEYS * KEY_BYTES) {
+    const rule = `must have ${KEY_BYTES} bytes for each of 1 to ${MAX_KEYS} keys`;
+    throw new SecretKeyError(`${path} ${rule}, but it has ${bytes.length} bytes`);
   }
-  return key;
+  const keys = Array.from({ length: bytes.length / KEY_BYTES }, (_, at) =>
+    keyOf(bytes.subarray(at * KEY_BYTES, (at + 1) * KEY_BYTES)),
+  );
+  const ids = new Set(keys.map(({ id }) => id.toString("hex")));
+  if (ids.size < keys.length) throw new SecretKeyError(`${path} has a key twice, or two keys of the same id`);
+  return keys as [Key, ...Key[]];
+}
+
+/** @param bytes 32 of them. */
+export function keyOf(bytes: Buffer): Key {
+  if (bytes.length !== KEY_BYTES) throw new SecretKeyError(`a key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
+  const id = createHash("sha256").update("assay: id of a sealing key").update(bytes).digest().subarray(0, ID_BYTES);
+  return { id, bytes };
+}
+
+/** Puts a new random key in front of the others, so that it seals from now on. @throws SecretKeyError */
+export function addKey(path: string): void {
+  changeKeys(path, (keys) => {
+    if (keys.length === MAX_KEYS) throw new SecretKeyError(`${path} has ${MAX_KEYS} keys, which is the most`);
+    return [keyOf(randomBytes(KEY_BYTES)), ...keys];
+  });
+}
+
+/**
+ * Leaves only the first key.
+ * @param first the id that the first key must have.
+ * @returns how many keys were removed.
+ * @throws SecretKeyError when another key has become the first one.
+ */
+export function forgetOldKeys(path: string, first: Buffer): number {
+  let removed = 0;
+  changeKeys(path, (keys) => {
+    if (!keys[0].id.equals(first)) throw new SecretKeyError(`${path} has got another first key: repeat the command`);
+    removed = keys.length - 1;
+    return [keys[0]];
+  });
+  return removed;
+}
+
+/**
+ * Replaces the file as a whole: a reader sees the old keys or the new ones. The draft is also the lock between
+ * commands, or of two that add a key at once one key would be lost together with what it had sealed.
+ */
+function changeKeys(named: string, change: (keys: readonly [Key, ...Key[]]) => readonly Key[]): void {
+  loadKeys({ path: named, make: false });
+  const path = realpathSync(named);
+  const draft = `${path}.new`;
+  let file: number;
+  try {
+    file = openSync(draft, "wx", 0o600);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== "EEXIST") throw new SecretKeyError(`${path} cannot be changed: ${message}`);
+    const reason = "another command changes the key file, or was interrupted; remove it if no such command runs";
+    throw new SecretKeyError(`${draft} is there: ${reason}`);
+  }
+  try {
+    const keys = change(loadKeys({ path, make: false }));
+    const { mode, uid, gid } = statSync(path);
+    writeFileSync(file, Buffer.concat(keys.map(({ bytes }) => bytes)));
+    fchownSync(file, uid, gid);
+    fchmodSync(file, mode & 0o777);
+    fsyncSync(file);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    if (error instanceof SecretKeyError) throw error;
+    throw new SecretKeyError(`${path} cannot be changed: ${(error as Error).message}`);
+  } finally {
+    closeSync(file);
+  }
+  flushDirectory(path);
 }
 
 function read(path: string): Buffer | undefined {
@@ -82,8 +171,12 @@ function makeKey(path: string): Buffer | undefined {
   } finally {
     rmSync(draft, { force: true });
   }
+  flushDirectory(path);
+  return read(path);
+}
+
+function flushDirectory(path: string): void {
   const directory = openSync(dirname(path), "r");
   fsyncSync(directory);
   closeSync(directory);
-  return read(path);
 }

@@ -1,51 +1,103 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { Sealer } from "../domain/sealer.ts";
-import { KEY_BYTES, loadKey, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
+import type { KeyRing } from "../domain/sealer.ts";
+import { type Key, keyOf, loadKeys, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
 
 const ALGORITHM = "aes-256-gcm";
-/** First byte of what is sealed, so that another form can be told from this one. */
-const FORM = 1;
+/** First byte of what is sealed. Form 1 does not name its key: each is tried. */
+const WITHOUT_ID = 1;
+const WITH_ID = 2;
 /** Random for each secret: 96 bits are enough for the few that one key will ever seal. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+type Keys = readonly [Key, ...Key[]];
+
 /**
- * Seals with the key of a file: form (1 byte), nonce (12), ciphertext, tag (16).
- * The endpoint's id is authenticated with it, so a sealed secret cannot be moved to another row.
- * @throws SecretKeyError when the file cannot be used.
+ * Seals with the first key of a file: form (1 byte), key id (4 bytes, form 2 only), nonce (12), ciphertext, tag (16).
+ * What stands before the nonce and the endpoint's id are authenticated, so a sealed secret cannot be moved to another
+ * row. A file with one key seals in form 1, which releases before key rotation can open: they may run beside this one
+ * during an upgrade.
+ *
+ * The file is read again at each seal and whenever no known key opens a value, so a rotation needs no restart.
+ * @throws SecretKeyError when the file cannot be used; so do the functions that read it again.
  */
-export function fileSealer(file: SecretKeyFile): Sealer {
-  return keySealer(loadKey(file));
+export function fileSealer(file: SecretKeyFile): KeyRing {
+  const first = loadKeys(file);
+  return ring(first, () => loadKeys({ ...file, make: false }));
 }
 
 /** @param key 32 bytes. */
-export function keySealer(key: Buffer): Sealer {
-  if (key.length !== KEY_BYTES) throw new SecretKeyError(`the key must have ${KEY_BYTES} bytes, not ${key.length}`);
+export function keySealer(key: Buffer): KeyRing {
+  const keys: Keys = [keyOf(key)];
+  return ring(keys, () => keys);
+}
+
+function ring(first: Keys, read: () => Keys): KeyRing {
+  let keys = first;
+  const seal = (id: string, secret: string) => {
+    keys = read();
+    return sealWith(keys[0], keys.length > 1, id, secret);
+  };
   return {
-    seal(id, secret) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(Buffer.from(id, "utf8"));
-      const sealed = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
-      return Buffer.concat([Buffer.from([FORM]), nonce, sealed, cipher.getAuthTag()]);
-    },
+    seal,
 
     open(id, sealed) {
-      const body = sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES);
-      if (sealed[0] !== FORM || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw cannotOpen(id);
-      try {
-        const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
-        const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-        decipher.setAAD(Buffer.from(id, "utf8"));
-        decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
-        return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
-      } catch {
-        throw cannotOpen(id);
-      }
+      const known = opened(keys, id, sealed);
+      if (known) return known.secret;
+      keys = read();
+      return (opened(keys, id, sealed) ?? cannotOpen(id)).secret;
+    },
+
+    renew(id, sealed) {
+      keys = read();
+      const { secret, key } = opened(keys, id, sealed) ?? cannotOpen(id);
+      return key === keys[0] ? null : sealWith(keys[0], true, id, secret);
+    },
+
+    newest() {
+      keys = read();
+      return keys[0].id;
     },
   };
 }
 
-function cannotOpen(id: string): SecretKeyError {
-  return new SecretKeyError(`the secret of endpoint ${id} cannot be opened: it was sealed with another key file`);
+function sealWith(key: Key, named: boolean, id: string, secret: string): Buffer {
+  const head = named ? Buffer.concat([Buffer.from([WITH_ID]), key.id]) : Buffer.from([WITHOUT_ID]);
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(authenticated(head, id));
+  const sealed = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+  return Buffer.concat([head, nonce, sealed, cipher.getAuthTag()]);
+}
+
+/** @returns undefined when none of the keys opens it. */
+function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: Key } | undefined {
+  if (sealed[0] !== WITHOUT_ID && sealed[0] !== WITH_ID) return undefined;
+  for (const key of keys) {
+    const headBytes = sealed[0] === WITH_ID ? 1 + key.id.length : 1;
+    if (sealed.length < headBytes + NONCE_BYTES + TAG_BYTES) continue;
+    const head = sealed.subarray(0, headBytes);
+    if (sealed[0] === WITH_ID && !head.subarray(1).equals(key.id)) continue;
+    const nonce = sealed.subarray(headBytes, headBytes + NONCE_BYTES);
+    const body = sealed.subarray(headBytes + NONCE_BYTES, sealed.length - TAG_BYTES);
+    try {
+      const decipher = createDecipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(authenticated(head, id));
+      decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+      return { secret: Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8"), key };
+    } catch {
+      // another key, another endpoint, or changed since
+    }
+  }
+  return undefined;
+}
+
+/** Form 1 has always authenticated the endpoint's id alone. */
+function authenticated(head: Buffer, id: string): Buffer {
+  const name = Buffer.from(id, "utf8");
+  return head[0] === WITHOUT_ID ? name : Buffer.concat([head, name]);
+}
+
+function cannotOpen(id: string): never {
+  throw new SecretKeyError(`the secret of endpoint ${id} cannot be opened: it was sealed with another key file`);
 }

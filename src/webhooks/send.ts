@@ -53,22 +53,19 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;
-    const final = error instanceof BlockedError || error instanceof UnsignedError;
-    return sent(final ? "never" : "again", { status: null, error: words(error), answer: null });
+    return sent(error instanceof BlockedError ? "never" : "again", { status: null, error: words(error), answer: null });
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Nothing is sent without a signature, and another attempt would have none either. */
-class UnsignedError extends Error {}
-
+/** Nothing is sent without a signature. Another attempt may have one: its claim reads a secret that was sealed again since. */
 function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
     const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
     return sign(message, secrets, endpoint.signing);
   } catch (error) {
-    throw new UnsignedError(`it cannot be signed: ${words(error)}`);
+    throw new Error(`it cannot be signed: ${words(error)}`);
   }
 }
 

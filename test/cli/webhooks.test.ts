@@ -104,3 +104,35 @@ test("a mistake is one sentence and not 0, and makes nothing", async (t) => {
   }
   assert.deepEqual(JSON.parse((await assay("webhooks", "list", "--json", ...data)).stdout), []);
 });
+
+test("the key file is rotated by one command, and a wrong or missing one is refused", async (t) => {
+  const data = dataDirectory(t);
+  const key = join(data, "keys", "webhook.key");
+  const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];
+  const reseal = (...more: string[]) => assay("webhooks", "reseal", ...more, "--data", data);
+  await assay("projects", "create", "--name", "shop", "--data", data);
+  const { id } = JSON.parse((await assay(...create)).stdout);
+  const old = readFileSync(key);
+  const kept = await reseal("--new-key");
+  assert.deepEqual([kept.code, kept.stdout, kept.stderr], [0, "1 of 1 secrets sealed again\n", ""]);
+  const young = readFileSync(key).subarray(0, 32);
+  assert.deepEqual(readFileSync(key).subarray(32), old);
+  const { uid, gid, mode } = statSync(key);
+  assert.equal(uid, statSync(join(data, "db")).uid, "the service can read it");
+  const { code, stdout } = await reseal("--forget-old", "--json");
+  assert.deepEqual([code, JSON.parse(stdout)], [0, { secrets: 1, resealed: 0, forgotten: 1 }]);
+  assert.deepEqual(readFileSync(key), young);
+  assert.deepEqual([statSync(key).uid, statSync(key).gid, statSync(key).mode], [uid, gid, mode]);
+  assert.equal((await assay(...create)).code, 0);
+  writeFileSync(key, old);
+  const wrong = await reseal("--new-key", "--forget-old");
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /^assay: the secret of endpoint \S+ cannot be opened: .*\n$/);
+  assert.deepEqual(readFileSync(key), old);
+  rmSync(key);
+  const missing = await reseal("--new-key");
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /^assay: .*webhook\.key is not there; .*\n$/);
+  const { stdout: trail } = await assay("audit", "list", "--json", "--data", data);
+  assert.ok(trail.includes("endpoint.reseal") && trail.includes(id));
+});

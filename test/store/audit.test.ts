@@ -28,7 +28,7 @@ onEachEngine((temporaryStore) => {
       id: "e",
       projectId,
       url: "https://example.com/",
-      secret: Buffer.from("s"),
+      seal: () => Buffer.from("s"),
       signing: "standard",
     } as const;
     await store.endpoints.add(endpoint, 10, "x");
@@ -71,7 +71,7 @@ onEachEngine((temporaryStore) => {
       () => store.endpoints.add({ ...endpoint, id: "f" }, 10, nobody),
       () => store.endpoints.setActive("e", false, nobody),
       () => store.endpoints.setSigning("e", "raw", nobody),
-      () => store.endpoints.setSecret("e", Buffer.from("t"), { overlapMs: 1, mostFormer: 1 }, nobody),
+      () => store.endpoints.setSecret("e", () => Buffer.from("t"), { overlapMs: 1, mostFormer: 1 }, nobody),
       () => store.endpoints.remove("e", nobody),
       () => store.people.update(bob, { disabled: true }, nobody),
       () => store.people.setPassword(ada, "new", null, nobody),

@@ -39,7 +39,7 @@ async function* stream(lines: readonly string[]): AsyncGenerator<string> {
 async function fill(store: Store): Promise<{ readonly account: string; readonly running: string }> {
   const project = await addProject(store, "shop");
   const endpoint = await addEndpoint(store, project);
-  await store.endpoints.setSecret(endpoint.id, Buffer.from([1, 0]), { overlapMs: 1_000, mostFormer: 1 }, ACTOR);
+  await store.endpoints.setSecret(endpoint.id, () => Buffer.from([1, 0]), { overlapMs: 1_000, mostFormer: 1 }, ACTOR);
   await store.endpoints.setActive((await addEndpoint(store, project)).id, false, ACTOR);
   const old = await addKey(store, "old", { account: "shop" });
   await store.keys.rotate(

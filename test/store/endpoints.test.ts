@@ -12,7 +12,7 @@ async function projectOf(store: Store): Promise<string> {
 
 function add(store: Store, projectId: string, id = "e", most = 10) {
   const url = `https://example.com/${id}?token=t0ken`;
-  return store.endpoints.add({ id, projectId, url, secret: SEALED, signing: "standard" }, most, "x");
+  return store.endpoints.add({ id, projectId, url, seal: () => SEALED, signing: "standard" }, most, "x");
 }
 
 onEachEngine((temporaryStore) => {
@@ -63,7 +63,7 @@ onEachEngine((temporaryStore) => {
     }
     await store.endpoints.setActive("e", true, "x");
     await store.endpoints.setSigning("e", "raw", "x");
-    await store.endpoints.setSecret("e", Buffer.from("other"), { overlapMs: 0, mostFormer: 1 }, "y");
+    await store.endpoints.setSecret("e", () => Buffer.from("other"), { overlapMs: 0, mostFormer: 1 }, "y");
     const now = await store.endpoints.get("e");
     assert.deepEqual([now?.active, now?.signing, now?.secret.toString()], [true, "raw", "other"]);
     const entries = (await store.audit.list({ max: 100 })).filter(({ action }) => action.startsWith("endpoint."));
@@ -86,7 +86,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.endpoints.remove("e", "x"), false);
     assert.equal(await store.endpoints.setActive("e", true, "x"), false);
     assert.equal(await store.endpoints.setSigning("e", "raw", "x"), false);
-    assert.equal(await store.endpoints.setSecret("e", SEALED, { overlapMs: 0, mostFormer: 1 }, "x"), undefined);
+    assert.equal(await store.endpoints.setSecret("e", () => SEALED, { overlapMs: 0, mostFormer: 1 }, "x"), undefined);
     assert.deepEqual([await store.endpoints.get("e"), await store.endpoints.list()], [undefined, []]);
   });
 });

@@ -46,7 +46,11 @@ export async function addEndpoint(
 ): Promise<{ id: string; secret: string }> {
   const id = randomUUID();
   const secret = newWebhookSecret();
-  const added = await store.endpoints.add({ id, projectId, url, secret: sealer.seal(id, secret), signing }, 10, ACTOR);
+  const added = await store.endpoints.add(
+    { id, projectId, url, seal: () => sealer.seal(id, secret), signing },
+    10,
+    ACTOR,
+  );
   if (added !== "added") throw new Error(added);
   return { id, secret };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { SecretKeyError } from "../../src/webhooks/key-file.ts";
+import { addKey, forgetOldKeys, SecretKeyError } from "../../src/webhooks/key-file.ts";
 import { fileSealer, keySealer } from "../../src/webhooks/seal.ts";
 
 const run = promisify(execFile);
@@ -76,9 +76,10 @@ test("a key file that was named is never made", (t) => {
 
 test("a key file of another size, or one that others can read, is refused", (t) => {
   const path = join(directory(t), "webhook.key");
-  for (const size of [0, 31, 33, 64]) {
+  for (const size of [0, 31, 33, 63, 17 * 32]) {
     writeFileSync(path, randomBytes(size), { mode: 0o600 });
-    assert.throws(() => fileSealer({ path, make: true }), new RegExp(`exactly 32 bytes, but it has ${size}`));
+    const refused = new RegExp(`32 bytes for each of 1 to 16 keys, but it has ${size} bytes`);
+    assert.throws(() => fileSealer({ path, make: true }), refused);
   }
   writeFileSync(path, randomBytes(32));
   for (const mode of [0o644, 0o604, 0o602, 0o620, 0o660]) {
@@ -87,4 +88,90 @@ test("a key file of another size, or one that others can read, is refused", (t) 
   }
   chmodSync(path, 0o440); // as a secret that an orchestrator mounts
   fileSealer({ path, make: false });
+});
+
+test("with several keys the first one seals, by name, and all of them open", (t) => {
+  const path = join(directory(t), "webhook.key");
+  const [old, young] = [randomBytes(32), randomBytes(32)];
+  writeFileSync(path, old, { mode: 0o600 });
+  const before = fileSealer({ path, make: false }).seal(ID, SECRET);
+  assert.equal(before[0], 1, "the release before opens what a single key seals");
+  writeFileSync(path, Buffer.concat([young, old]));
+  const both = fileSealer({ path, make: false });
+  const after = both.seal(ID, SECRET);
+  assert.equal(after[0], 2);
+  assert.deepEqual(after.subarray(1, 5), both.newest());
+  for (const sealed of [before, after]) assert.equal(both.open(ID, sealed), SECRET);
+  const renewed = both.renew(ID, before) ?? Buffer.alloc(0);
+  assert.equal(both.renew(ID, renewed), null);
+  assert.equal(both.renew(ID, after), null);
+  assert.equal(keySealer(young).open(ID, renewed), SECRET);
+  assert.throws(() => keySealer(old).open(ID, renewed), SecretKeyError);
+  assert.throws(() => keySealer(randomBytes(32)).renew(ID, before), SecretKeyError);
+  for (let at = 0; at < after.length; at++) {
+    const changed = Buffer.from(after);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    assert.throws(() => both.open(ID, changed), SecretKeyError, `byte ${at}`);
+  }
+  for (let length = 0; length < after.length; length++) {
+    assert.throws(() => both.open(ID, after.subarray(0, length)), SecretKeyError, `${length} bytes`);
+  }
+  assert.throws(() => both.open(randomUUID(), after), SecretKeyError);
+});
+
+test("a running process reads the file again: to seal, and to open what it knows no key for", (t) => {
+  const path = join(directory(t), "webhook.key");
+  const running = fileSealer({ path, make: true });
+  const first = running.seal(ID, SECRET);
+  addKey(path);
+  const sealed = running.seal(ID, SECRET);
+  assert.deepEqual(sealed.subarray(1, 5), fileSealer({ path, make: false }).newest());
+  addKey(path);
+  assert.equal(running.open(ID, fileSealer({ path, make: false }).seal(ID, SECRET)), SECRET);
+  assert.equal(running.open(ID, first), SECRET);
+  rmSync(path);
+  assert.throws(() => running.seal(ID, SECRET), /is not there/, "it does not go on with keys that are gone");
+  assert.equal(readdirSync(join(path, "..")).length, 0, "and makes none");
+});
+
+test("a key is added in front and the others are removed; the mode stays", (t) => {
+  const path = join(directory(t), "webhook.key");
+  fileSealer({ path, make: true });
+  const old = readFileSync(path);
+  chmodSync(path, 0o640);
+  addKey(path);
+  assert.deepEqual(readFileSync(path).subarray(32), old);
+  assert.equal(statSync(path).mode & 0o777, 0o640);
+  const { newest } = fileSealer({ path, make: false });
+  const young = readFileSync(path).subarray(0, 32);
+  assert.throws(() => forgetOldKeys(path, randomBytes(4)), /another first key/);
+  assert.equal(readFileSync(path).length, 64);
+  assert.equal(forgetOldKeys(path, newest()), 1);
+  assert.deepEqual(readFileSync(path), young);
+  assert.equal(forgetOldKeys(path, newest()), 0);
+  for (let keys = 1; keys < 16; keys++) addKey(path);
+  assert.throws(() => addKey(path), /has 16 keys, which is the most/);
+  assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
+});
+
+test("of commands that add a key at once none loses the key of another", async (t) => {
+  const path = join(directory(t), "webhook.key");
+  fileSealer({ path, make: true });
+  const module = new URL("../../src/webhooks/key-file.ts", import.meta.url).href;
+  const script = `import { addKey } from ${JSON.stringify(module)}; addKey(process.argv[1]);`;
+  const args = ["--input-type=module", "-e", script, path];
+  const ended = await Promise.allSettled(Array.from({ length: 4 }, () => run(process.execPath, args)));
+  const added = ended.filter(({ status }) => status === "fulfilled").length;
+  assert.ok(added > 0);
+  assert.equal(readFileSync(path).length, 32 * (1 + added));
+  writeFileSync(`${path}.new`, "");
+  assert.throws(() => addKey(path), /webhook\.key\.new is there: another command .*was interrupted/);
+  assert.equal(readFileSync(path).length, 32 * (1 + added));
+});
+
+test("a key file with the same key twice is refused", (t) => {
+  const path = join(directory(t), "webhook.key");
+  const key = randomBytes(32);
+  writeFileSync(path, Buffer.concat([key, key]), { mode: 0o600 });
+  assert.throws(() => fileSealer({ path, make: false }), /has a key twice/);
 });

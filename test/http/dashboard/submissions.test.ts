@@ -150,7 +150,7 @@ test("a delivery is shown with its attempts, without what would control a termin
   const { store, key, submit } = running;
   const { id: projectId } = await createProject(store, { name: "shop" }, "test");
   await store.endpoints.add(
-    { id: "e", projectId, url: "https://example.com/", secret: Buffer.from("s"), signing: "raw" },
+    { id: "e", projectId, url: "https://example.com/", seal: () => Buffer.from("s"), signing: "raw" },
     5,
     "test",
   );
