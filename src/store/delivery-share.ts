@@ -48,6 +48,10 @@ export interface Bodies {
  * An account gets a place only while more places are free than it has attempts under way, and room for a body only
  * while as much as it would then hold stays free. So one account alone gets half of both, n accounts get 1/(n+1) each,
  * and an account with nothing under way finds a place as long as there are fewer such accounts than places.
+ *
+ * When the account whose turn it is has nothing under way and its body does not fit, memory is reserved for it: until it
+ * fits, only small bodies begin. Without this, two accounts with slow receivers and bodies of 1 MB kept a body of 12 MB
+ * waiting for ever. With it, the body waits at most until what is under way has ended.
  * @param endpoints changed: `serving` counts what is chosen.
  * @param dueOf the oldest of what is due for an endpoint, at most so many.
  * @returns in the order in which they are to begin.
@@ -62,6 +66,7 @@ export async function chooseFairly(
   const found = new Map<DueEndpoint, Due[]>();
   const chosen: (Due & { readonly account: DueAccount })[] = [];
   let open = endpoints;
+  let reserved = false;
   while (chosen.length < places) {
     const free = places - chosen.length;
     open = open.filter(({ serving, account }) => serving < perEndpoint && account.serving < free);
@@ -73,8 +78,13 @@ export async function chooseFairly(
     const next = due.shift();
     const holds = held.get(account.id) ?? 0;
     if (!next) open = open.filter((one) => one !== endpoint);
-    else if (!fits(next.bodyBytes, holds, freeBytes)) open = open.filter((one) => one.account !== account);
-    else {
+    else if (
+      (reserved && next.bodyBytes > bodies.budgetBytes / SMALL_PART) ||
+      freeBytes < neededBytes(next.bodyBytes, holds, bodies.budgetBytes)
+    ) {
+      reserved ||= account.serving === 0;
+      open = open.filter((one) => one.account !== account);
+    } else {
       chosen.push({ ...next, account });
       held.set(account.id, holds + next.bodyBytes);
       freeBytes -= next.bodyBytes;
@@ -85,7 +95,15 @@ export async function chooseFairly(
   return chosen;
 }
 
-const fits = (bytes: number, holds: number, freeBytes: number) => holds + bytes <= freeBytes - bytes;
+/**
+ * A small body has at most this part of the budget. A process has 64 places, so small bodies hold at most half of the
+ * budget, and the other half becomes free for a body that waits for it.
+ */
+const SMALL_PART = 128;
+
+/** The body of an account that holds nothing needs no more than the half that always becomes free. */
+const neededBytes = (bytes: number, holds: number, budgetBytes: number) =>
+  holds === 0 ? Math.min(2 * bytes, budgetBytes / 2) : holds + 2 * bytes;
 
 function first(endpoints: readonly DueEndpoint[]): DueEndpoint | undefined {
   let best: DueEndpoint | undefined;
