@@ -79,11 +79,16 @@ export const MAX_REPLAYS = 500;
  * it goes on with those that are left.
  * @param since ISO 8601; without it, all that are on record.
  * @returns how many, and whether there may be more.
- * @throws AdminError when that is no time, or there is no such endpoint that is active.
+ * @param onlyIdle refuses while replays to the endpoint are still pending.
+ * @throws AdminError when that is no time, there is no such endpoint that is active, or replays are pending.
  */
 export async function replayFailed(
   store: Store,
-  { endpointId, since }: { readonly endpointId?: string | undefined; readonly since?: string | undefined },
+  {
+    endpointId,
+    since,
+    onlyIdle,
+  }: { readonly endpointId?: string | undefined; readonly since?: string | undefined; readonly onlyIdle?: boolean },
   actor: string,
 ): Promise<{ readonly replayed: number; readonly more: boolean }> {
   const sinceMs = since === undefined ? 0 : Date.parse(since);
@@ -93,7 +98,8 @@ export async function replayFailed(
     if (!endpoint) throw noSuchEndpoint(endpointId);
     if (!endpoint.active) throw new AdminError("the endpoint is disabled: nothing is sent there");
   }
-  const replayed = await store.deliveries.replayFailed({ endpointId, sinceMs, max: MAX_REPLAYS }, actor);
+  const replayed = await store.deliveries.replayFailed({ endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle }, actor);
+  if (replayed === undefined) throw new AdminError("replays to the endpoint are still pending; try again later");
   return { replayed, more: replayed === MAX_REPLAYS };
 }
 

@@ -5,7 +5,15 @@ import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import type { Engine } from "./engine.ts";
 import type { DeliveryClaim, DeliveryStore } from "./port.ts";
 import { readEnded } from "./read.ts";
-import { addTest, replay, replayFailed } from "./replay.ts";
+import {
+  addTest,
+  endpointsToReplay,
+  MAX_LOOKED_AT,
+  type ReplayPlace,
+  type ReplayStep,
+  replay,
+  replayFailed,
+} from "./replay.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
@@ -76,10 +84,24 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
       });
     },
 
-    replayFailed(which, actor) {
-      return transactions.run((trx) => replayFailed(trx, abilities, which, { actor, atMs: now() }), {
-        words: (amount) => (amount === 0 ? [] : [{ kind: "deliveries" }]),
-      });
+    async replayFailed({ endpointId: only, sinceMs, max, onlyIdle = false, lookAt = MAX_LOOKED_AT }, actor) {
+      let total = 0;
+      for (const endpointId of await endpointsToReplay(db, only)) {
+        const before = total;
+        let afterSeq: number | null = 0;
+        while (afterSeq !== null && total < max) {
+          const place: ReplayPlace = { endpointId, afterSeq, lookAt };
+          const which = { sinceMs, max: max - total, onlyIdle: onlyIdle && total === before };
+          const step: ReplayStep | undefined = await transactions.run(
+            (trx) => replayFailed(trx, abilities, place, which, { actor, atMs: now() }),
+            { words: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
+          );
+          if (!step) return undefined;
+          total += step.replayed;
+          afterSeq = step.next;
+        }
+      }
+      return total;
     },
 
     addTest(endpointId, test, actor) {

@@ -312,12 +312,22 @@ export interface DeliveryStore {
   /**
    * Sends the results again whose newest delivery to an active endpoint has failed, the oldest first. A result that is
    * already sent again is not sent twice, so the same request once more does nothing but what failed meanwhile.
-   * @param which.sinceMs only deliveries that were made then or later. @returns how many; with `max`, there may be more.
+   * Works in short transactions, so that other writers do not wait for a walk through all failed deliveries.
+   * @param which.sinceMs only deliveries that were made then or later.
+   * @param which.lookAt failed deliveries that one transaction looks at; 5,000 when not set.
+   * @param which.onlyIdle refuses while replays to the endpoint are still pending.
+   * @returns how many; with `max`, there may be more. Undefined when refused.
    */
   replayFailed(
-    which: { readonly endpointId?: string | undefined; readonly sinceMs: number; readonly max: number },
+    which: {
+      readonly endpointId?: string | undefined;
+      readonly sinceMs: number;
+      readonly max: number;
+      readonly onlyIdle?: boolean | undefined;
+      readonly lookAt?: number;
+    },
     actor: string,
-  ): Promise<number>;
+  ): Promise<number | undefined>;
 
   /**
    * A test message, claimed by whoever adds it and noted in the audit trail; the endpoint need not be active.

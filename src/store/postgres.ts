@@ -28,7 +28,10 @@ const PATIENT = "set local statement_timeout = 0";
 export const BY_INDEX = "-c enable_seqscan=off -c jit=off";
 const INT8 = pg.types.builtins.INT8;
 
-/** Two transactions waited for each other, or could not be put in an order. */
+/**
+ * Two transactions waited for each other (40P01), or could not be put in an order (40001): the loser is run again. Claims
+ * of submissions and of deliveries can deadlock, as they update rows of `accounts` in no order under different locks.
+ */
 const LOST_TO_ANOTHER = new Set(["40P01", "40001"]);
 
 /**

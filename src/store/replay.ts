@@ -1,10 +1,10 @@
-import { sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import { note } from "./audit.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
 import type { Abilities } from "./engine.ts";
 import { insertDelivery } from "./outbox.ts";
-import type { DeliveryClaim, DeliveryStore } from "./port.ts";
+import type { DeliveryClaim } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
 /** Who asks for a delivery, and when. */
@@ -30,48 +30,108 @@ export async function replay(trx: Transaction<Schema>, id: string, asking: Askin
   return made;
 }
 
-/** See DeliveryStore.replayFailed. Two requests at once wait for one another, or both would send the same again. */
+/** Failed rows that one transaction looks at: with 150,000 rows in one, all other writers waited for 144 ms. */
+export const MAX_LOOKED_AT = 5_000;
+/** Pending rows that are searched for a replay. */
+const MAX_PENDING = 1_000;
+
+/** Where the next transaction of the same request goes on. */
+export interface ReplayPlace {
+  readonly endpointId: string;
+  readonly afterSeq: number;
+  /** Failed deliveries that the transaction looks at. */
+  readonly lookAt: number;
+}
+
+export interface ReplayStep {
+  readonly replayed: number;
+  /** The next step goes on after this seq; null at the end. */
+  readonly next: number | null;
+}
+
+/**
+ * Whether replays to an endpoint are still pending. With MAX_PENDING deliveries pending, the answer is yes, without a
+ * search through all of them.
+ */
+async function hasPendingReplays(trx: Transaction<Schema>, endpointId: string): Promise<boolean> {
+  const rows = await trx
+    .selectFrom("deliveries")
+    .select("kind")
+    .where("endpoint_id", "=", endpointId)
+    .where("state", "=", sql.lit("pending"))
+    .orderBy("next_at")
+    .orderBy("seq")
+    .limit(MAX_PENDING)
+    .execute();
+  return rows.length === MAX_PENDING || rows.some(({ kind }) => kind === "replay");
+}
+
+/** The active endpoints that a request concerns, oldest first. */
+export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string | undefined): Promise<string[]> {
+  let endpoints = db.selectFrom("endpoints").select("id").where("active", "=", 1).where("removed_at", "is", null);
+  if (endpointId !== undefined) endpoints = endpoints.where("id", "=", endpointId);
+  return (await endpoints.orderBy("created_at").orderBy("id").execute()).map(({ id }) => id);
+}
+
+/**
+ * One step of DeliveryStore.replayFailed: looks at up to `lookAt` failed deliveries of one endpoint. Steps of two
+ * requests wait for one another, or both would send the same again.
+ * @returns undefined when `onlyIdle` and replays to the endpoint are still pending.
+ */
 export async function replayFailed(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
-  { endpointId, sinceMs, max }: Parameters<DeliveryStore["replayFailed"]>[0],
+  { endpointId, afterSeq, lookAt }: ReplayPlace,
+  { sinceMs, max, onlyIdle }: { readonly sinceMs: number; readonly max: number; readonly onlyIdle: boolean },
   asking: Asking,
-): Promise<number> {
+): Promise<ReplayStep | undefined> {
   await lock(trx, "replay");
-  let endpoints = trx.selectFrom("endpoints").select("id").where("active", "=", 1).where("removed_at", "is", null);
-  if (endpointId !== undefined) endpoints = endpoints.where("id", "=", endpointId);
-  let total = 0;
-  for (const { id } of await endpoints.orderBy("created_at").orderBy("id").execute()) {
-    if (total === max) break;
-    const rows = await trx
-      .selectFrom("deliveries as failed")
-      .select(["endpoint_id", "submission_seq", "message_id", "body"])
-      .where("state", "=", sql.lit("failed"))
-      .where("endpoint_id", "=", id)
-      .where("kind", "!=", "test")
-      .where("created_at", ">=", sinceMs)
-      .where(({ not, exists, selectFrom, ref }) =>
-        not(
-          exists(
-            selectFrom("deliveries as later")
-              .select("later.seq")
-              .where("later.submission_seq", "=", ref("failed.submission_seq"))
-              .where("later.endpoint_id", "=", ref("failed.endpoint_id"))
-              .where("later.seq", ">", ref("failed.seq")),
-          ),
+  if (onlyIdle && (await hasPendingReplays(trx, endpointId))) return undefined;
+  const endpoint = trx.selectFrom("endpoints").select("id").where("id", "=", endpointId);
+  const active = await endpoint.where("active", "=", 1).where("removed_at", "is", null).executeTakeFirst();
+  if (!active) return { replayed: 0, next: null };
+  const failed = trx
+    .selectFrom("deliveries")
+    .where("state", "=", sql.lit("failed"))
+    .where("endpoint_id", "=", endpointId)
+    .where("seq", ">", afterSeq);
+  const last = await failed
+    .select("seq")
+    .orderBy("seq")
+    .offset(lookAt - 1)
+    .limit(1)
+    .executeTakeFirst();
+  const rows = await trx
+    .selectFrom("deliveries as failed")
+    .select(["endpoint_id", "submission_seq", "message_id", "body"])
+    .where("state", "=", sql.lit("failed"))
+    .where("endpoint_id", "=", endpointId)
+    .where("failed.seq", ">", afterSeq)
+    .where("failed.seq", "<=", last?.seq ?? Number.MAX_SAFE_INTEGER)
+    .where("kind", "!=", "test")
+    .where("created_at", ">=", sinceMs)
+    .where(({ not, exists, selectFrom, ref }) =>
+      not(
+        exists(
+          selectFrom("deliveries as later")
+            .select("later.seq")
+            .where("later.submission_seq", "=", ref("failed.submission_seq"))
+            .where("later.endpoint_id", "=", ref("failed.endpoint_id"))
+            .where("later.seq", ">", ref("failed.seq")),
         ),
-      )
-      .orderBy("failed.seq")
-      .limit(max - total)
-      .execute();
-    for (const row of rows) await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
-    total += rows.length;
-    if (rows.length === 0) continue;
-    const { accountId, detail } = await aboutEndpoint(trx, id);
-    const about = { ...detail, amount: rows.length, since: new Date(sinceMs).toISOString() };
-    await note(trx, { ...asking, action: "endpoint.replay-failed", subject: id, accountId, detail: about });
+      ),
+    )
+    .orderBy("failed.seq")
+    .limit(max)
+    .execute();
+  for (const row of rows) await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
+  const replayed = rows.length;
+  if (replayed > 0) {
+    const { accountId, detail } = await aboutEndpoint(trx, endpointId);
+    const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString() };
+    await note(trx, { ...asking, action: "endpoint.replay-failed", subject: endpointId, accountId, detail: about });
   }
-  return total;
+  return { replayed, next: last?.seq ?? null };
 }
 
 export async function addTest(

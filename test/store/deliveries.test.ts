@@ -418,5 +418,29 @@ onEachEngine((temporaryStore) => {
       await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
     }
     assert.equal(await again(other), 3, "what failed again is sent again");
+    for (const claim of await claimAll(store)) {
+      await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
+    }
+    const inSteps = { endpointId: other, sinceMs: 0, max: 2, lookAt: 1 };
+    assert.equal(await store.deliveries.replayFailed(inSteps, "steps"), 2);
+    const steps = (await store.audit.list({ max: 10 })).filter(({ actor }) => actor === "steps");
+    assert.deepEqual(
+      steps.map(({ detail }) => detail.amount),
+      [1, 1],
+      "each transaction looks at one failed delivery",
+    );
+    assert.equal(await again(other), 1, "the one that is left");
+    const idle = () =>
+      store.deliveries.replayFailed({ endpointId: other, sinceMs: 0, max: 100, onlyIdle: true }, "ada");
+    await end("delivered");
+    const id = await endOne(store, project);
+    for (const claim of await claimAll(store)) {
+      assert.notEqual(claim.kind, "replay", "all replays were claimed");
+      await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
+    }
+    assert.equal(await idle(), 1, "nothing is pending");
+    assert.equal(await idle(), undefined, "the replay is pending");
+    const newest = (await store.deliveries.list({ max: 1, endpointId: other }))[0];
+    assert.deepEqual([newest?.messageId, newest?.kind], [id, "replay"]);
   });
 });

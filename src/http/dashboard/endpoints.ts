@@ -8,12 +8,10 @@ import {
   setEndpointActive,
   setEndpointSigning,
 } from "../../admin/endpoints.ts";
-import { AdminError } from "../../admin/error.ts";
 import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
 import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
-import { MinuteWindow } from "../window.ts";
 import type {
   Delivery,
   Endpoint,
@@ -30,12 +28,10 @@ import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownEndpoint, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
+import type { SendLimits } from "./send-limits.ts";
 import { personOf, type SignedIn } from "./session.ts";
 
 const ENDPOINTS = "/dashboard/api/endpoints";
-
-/** Tests of one account in a minute: each is a request to a server that may be somebody else's. */
-const TESTS_PER_MINUTE = 10;
 
 const signing = z.enum(SIGNINGS);
 /** What is no URL, or none that may be sent to, is said by the guard. */
@@ -61,10 +57,9 @@ interface ById {
 }
 
 /** /dashboard/api/endpoints: where the results of projects are sent. */
-export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies): void {
+export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies, limits: SendLimits): void {
   const { store, sealer, checkUrl, sendTest } = d;
   const config = { session: "member" } as const;
-  const tests = new MinuteWindow();
 
   server.get(ENDPOINTS, { config }, async (request): Promise<Endpoints> => {
     const person = personOf(request);
@@ -117,18 +112,16 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<Delivery> => {
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
-    const waitSecs = tests.take(accountId, TESTS_PER_MINUTE);
-    if (waitSecs > 0) {
-      throw new AdminError(`an account can send ${TESTS_PER_MINUTE} tests in a minute; try again in ${waitSecs} s`);
-    }
+    limits.take("tests", accountId);
     return deliveryAnswer(await testEndpoint(sendTest, id, person.email));
   });
 
   server.post<ById>(`${ENDPOINTS}/:id/replay-failed`, { config }, async (request): Promise<Replayed> => {
     const { since } = bodyOf(request, replays);
     const person = personOf(request);
-    const { id } = await ownEndpoint(store, person, request.params.id);
-    return await replayFailed(store, { endpointId: id, since }, person.email);
+    const { id, accountId } = await ownEndpoint(store, person, request.params.id);
+    limits.take("replays", accountId);
+    return await replayFailed(store, { endpointId: id, since, onlyIdle: true }, person.email);
   });
 }
 

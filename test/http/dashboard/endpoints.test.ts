@@ -171,6 +171,26 @@ test(
   },
 );
 
+test("an account has ten requests for replays in a minute, by both routes", LIMIT, async (t) => {
+  const { ada, made, running } = await withReceiver(t, undefined, (response) => response.writeHead(200).end());
+  const path = `/endpoints/${made.endpoint.id}`;
+  const { id } = (await ada("POST", `${path}/test`)).json;
+  assert.equal((await ada("POST", `/deliveries/${id}/replay`)).status, 200);
+  const pending = await ada("POST", `${path}/replay-failed`, {});
+  assert.deepEqual(pending.json, { error: "replays to the endpoint are still pending; try again later" });
+  assert.equal(pending.status, 422);
+  for (let at = 2; at < 10; at++) assert.equal((await ada("POST", `/deliveries/${id}/replay`)).status, 200);
+  for (const [to, body] of [
+    [`/deliveries/${id}/replay`, undefined],
+    [`${path}/replay-failed`, {}],
+  ] as const) {
+    const { status, json } = await ada("POST", to, body);
+    assert.equal(status, 422);
+    assert.match(json.error, /^an account can send 10 replays in a minute; try again in \d+ s$/);
+  }
+  assert.equal((await running.store.deliveries.list({ max: 100 })).length, 10);
+});
+
 async function withReceiver(t: TestContext, open: OpenTemporary | undefined, answer: Answer) {
   const receiver = await startReceiver(t, certificates, answer);
   const receivers = { ports: [receiver.port], ca: certificates.ca };
