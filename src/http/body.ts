@@ -22,7 +22,7 @@ export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES
 const MAX_FORM_BYTES = 65_536;
 
 /** Bodies that are being received or used, all accounts together. */
-const BODIES_BYTES = 64 * 1_048_576;
+const BODIES_BYTES = 40 * 1_048_576;
 
 declare module "fastify" {
   interface FastifyRequest {

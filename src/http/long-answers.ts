@@ -10,7 +10,7 @@ import type { Pace } from "./pace.ts";
 import { Room } from "./room.ts";
 
 /** Output that answers hold at once, all accounts together, as the bytes that programs wrote. */
-const ANSWERS_BYTES = 64 * 1_048_576;
+const ANSWERS_BYTES = 40 * 1_048_576;
 
 /** Text up to this size is sent at once, with a Content-Length. */
 const SHORT_BYTES = 16_384;
