@@ -107,6 +107,7 @@ clock
 tests_start=$now
 case $test_mode in
 plain)
+  run_quiet
   [ -z "$variants" ] || start_beside "$beside"
   run_machine
   run_sharing
@@ -116,6 +117,7 @@ full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
   : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
+  run_quiet
   run_machine
   run_sharing
   here=$status

@@ -9,15 +9,24 @@ test_seconds=900
 sharing='admin/ cli/ dashboard/ deploy/ domain/ faults/away faults/hanging faults/live-backup faults/nothing-lost faults/upgrade
   history/ http/ kernel/ languages/ launcher/analysis launcher/fuzz metrics/ repo/ retention/ setup/ store/ tracing/ verdict/ webhooks/'
 
+# Tests that measure how long something takes: they run first, one file at a time, with no other kernel beside them.
+quiet='bounds/answers bounds/connections bounds/event-loop bounds/keys bounds/left-behind bounds/neighbours bounds/queue
+  bounds/times bounds/webhooks'
+
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/chosen"
   pattern=
   : >"$instance_dir/sharing"
+  : >"$instance_dir/quiet"
   if [ -z "$word" ]; then
     mv "$instance_dir/chosen" "$instance_dir/all"
     for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
     grep -f "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/sharing" || true
     grep -vf "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/chosen" || true
+    for part in $quiet; do echo "^test/$part"; done >"$instance_dir/parts"
+    grep -f "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/quiet" || true
+    grep -vf "$instance_dir/quiet" "$instance_dir/chosen" >"$instance_dir/rest" || true
+    mv "$instance_dir/rest" "$instance_dir/chosen"
     return
   fi
   cp "$instance_dir/chosen" "$instance_dir/all"
@@ -87,8 +96,16 @@ wait_for() {
   finish_node
 }
 
+# run_quiet: those that measure.
+run_quiet() {
+  [ -s "$instance_dir/quiet" ] || return 0
+  wait_for node_test exec "$instance_dir/quiet" "$instance_dir/tap-quiet"
+  judge "$instance_dir/tap-quiet" " of those that measure"
+}
+
 # run_machine: every chosen file that has the machine for itself.
 run_machine() {
+  [ "$interrupted" = no ] || return 0
   wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
   judge "$instance_dir/tap" "${word:+: none has $word in its file or name}"
 }
