@@ -8,7 +8,7 @@ const MIB = 1_048_576;
 export const LIMITS: Limits = {
   wallMs: 5_001 * PATIENCE,
   cpuMs: 2_002 * PATIENCE,
-  cpus: 1,
+  cpus: 2,
   memoryBytes: 128 * MIB,
   processes: 12,
   fileBytes: 3 * MIB,
