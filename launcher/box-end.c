@@ -122,7 +122,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 			int tasks = leaf_tasks(g, &b->leaf);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
-		int64_t held = t->reaped ? leaf_settle(g, &b->leaf, s->work_mounted ? (uint64_t)work_bytes(NULL) : 0) : 0;
+		int64_t held = t->reaped ? leaf_settle(g, &b->leaf, s->work_mounted) : 0;
 		if (held < 0)
 			note_error(t, "memory after the end", errno);
 		else if (held > 0)

@@ -10,6 +10,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "box.h"
 #include "cgroup-parts.h"
 
 /*
@@ -133,7 +134,7 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf)
  * Pages of files of the image are no leftover: they belong to all boxes, and reading them again from the disk would
  * make the next start slow. On v1 `cache` counts shared memory as well.
  */
-static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t kept_bytes, uint64_t *held)
+static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t *held)
 {
 	bool v2 = g->backend->controllers;
 	char text[4096] = "\n";
@@ -150,7 +151,7 @@ static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t k
 		return -1;
 	}
 	uint64_t files = strtoull(file + strlen(names[0]), NULL, 10), shmem = strtoull(shared + strlen(names[1]), NULL, 10);
-	uint64_t accounted = (files > shmem ? files - shmem : 0) + kept_bytes;
+	uint64_t accounted = files > shmem ? files - shmem : 0;
 	*held = *held > accounted ? *held - accounted : 0;
 	return 0;
 }
@@ -165,15 +166,20 @@ static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t by
 		put(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
 }
 
-int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, uint64_t kept_bytes)
+int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_kept)
 {
-	uint64_t held;
+	uint64_t held, deadline = now_ns() + SETTLE_PATIENCE_MS * 1000000ull;
 	for (int waited_ms = 0;; waited_ms++) {
-		if (read_held(g, leaf, kept_bytes, &held) < 0)
+		if (read_held(g, leaf, &held) < 0)
 			return -1;
 		if (held <= HELD_MOST)
 			return 0;
-		if (waited_ms >= SETTLE_PATIENCE_MS)
+		/* Inodes and names of kept files cannot be told from what else is left; all of it goes with the work directory. */
+		if (work_kept) {
+			reclaim(g, leaf, held);
+			return 0;
+		}
+		if (now_ns() >= deadline)
 			return (int64_t)held;
 		/* The memory of processes and mounts comes back by itself, some milliseconds after their end. */
 		if (waited_ms % SETTLE_RECLAIM_MS == SETTLE_RECLAIM_MS - 1)

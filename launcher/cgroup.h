@@ -76,10 +76,11 @@ bool has_word(const char *list, const char *word, const char *separators);
 int leaf_tasks(const struct groups *g, const struct leaf *leaf);
 /*
  * Waits until the kernel has taken back what an empty leaf was charged for, and has it drop the names that were looked up
- * in vain. `kept_bytes` are files that stay. Costs one read where little is left. Returns the bytes that remain beyond
- * HELD_MOST, 0 as a rule; -1 with errno where the leaf's memory cannot be read.
+ * in vain. Costs one read where little is left. While the work directory is kept for another step it does not wait, because
+ * the files there stay. Returns the bytes that remain beyond HELD_MOST, 0 as a rule; -1 with errno where the leaf's memory
+ * cannot be read.
  */
-int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, uint64_t kept_bytes);
+int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_kept);
 /* Removes the leaf. `left` gets the trees where that failed, as text. */
 void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { PATIENCE } from "../engine/patience.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { eventually, groupsOf, runningProgramsOf } from "../launcher/machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "../launcher/raw.ts";
@@ -76,6 +77,18 @@ def took(prefix):
     const { stdout } = await run(raw, python(`${look}\nprint(took("/usr/lib/secret-%d"), took("/usr/lib/public-%d"))`));
     const [secret = 0, fresh = 0] = stdout.split(" ").map(Number);
     assert.ok(secret > fresh / 2, `asked for before: ${secret} ns, never: ${fresh} ns; at first ${asked.stdout}`);
+  });
+
+  test("many files with long names in a kept work directory cost neither time nor the slot", async () => {
+    const sizes = { WORK_BYTES: 64 * MiB, WORK_INODES: 4_096, FILE_BYTES: 32 * MiB };
+    const write = 'for i in range(4050): open("n" * 230 + str(i), "w").close()';
+    const began = performance.now();
+    const first = await run(raw, step(["/usr/bin/python3", "-c", write], { ...sizes, MORE: 1 }));
+    const tookMs = performance.now() - began - Number(first.ended.big("WALL_NS")) / 1e6;
+    assert.deepEqual(first.torn.texts("GROUP_LEFT"), []);
+    assert.ok(tookMs < 1_000 * PATIENCE, `${tookMs} ms beside the program's own`);
+    const { ended, stdout } = await run(raw, step(["/bin/sh", "-c", "ls | wc -l"], { ...sizes, KEEP_WORK: 1 }));
+    assert.deepEqual([ended.optionalInt("EXIT_CODE"), stdout.trim()], [0, "4050"]);
   });
 
   test("the report tells what a kept work directory held, which no group of the step is charged for", async () => {
