@@ -43,7 +43,8 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
   server.addHook("preParsing", async (request, reply, payload) => {
     const bytes = announced(request);
     const { bodyLimit } = request.routeOptions;
-    if (bytes === 0) return payload;
+    // The body of a GET is never read.
+    if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
     if (!isPlainUtf8(request)) throw clientError("notJson", []);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);

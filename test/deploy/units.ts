@@ -18,7 +18,7 @@ export function unit(name: Unit): Map<string, string[]> {
 
 /** The capabilities that the launcher keeps, by its own list. */
 export function launcherCapabilities(): string[] {
-  const source = readFileSync(join(ROOT, "launcher/main.c"), "utf8");
+  const source = readFileSync(join(ROOT, "launcher/prepare.c"), "utf8");
   const list = /static const int kept\[\] = \{([\s\S]*?)\};/.exec(source)?.[1] ?? "";
   return [...list.matchAll(/\bCAP_[A-Z_]+/g)].map(([name]) => name).sort();
 }

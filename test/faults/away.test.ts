@@ -76,11 +76,20 @@ async function throughAnAbsence(
   const behind = client.submit(3, "import time; time.sleep(2); print('behind')", true);
   await sleep(1_000);
   await leave();
+  // SQLite's own files may have room left on a full disk: what is accepted there is kept like all else.
+  const accepted = new Set<string>();
+  let refusals = 0;
+  const look = (answer: TextAnswer) => {
+    if (answer.status === 202) accepted.add(idOf(answer));
+    else away(answer);
+    refusals += answer.status === 503 ? 1 : 0;
+  };
   for (let round = 0; round < 3; round++) {
-    away(await client.submit(4, "print('refused')"));
-    away(await client.submit(5, `print(${"1".repeat(60_000)} > 0)`));
+    look(await client.submit(4, "print('refused')"));
+    look(await client.submit(5, `print(${"1".repeat(60_000)} > 0)`));
     await sleep(500);
   }
+  assert.ok(refusals > 0, "nothing was refused");
   await comeBack();
   const back = performance.now();
   const waited = await Promise.all([during, behind]);
@@ -92,11 +101,13 @@ async function throughAnAbsence(
     ],
   );
   const refused = await client.submit(4, "print('refused')", true);
-  assert.deepEqual([refused.status, JSON.parse(refused.text).output.stdout], [200, "refused\n"]);
+  assert.equal(refused.status, accepted.has(idOf(refused)) ? 202 : 200);
+  assert.equal(JSON.parse(refused.text).output.stdout, "refused\n");
+  for (const id of accepted) await client.end(id);
   t.diagnostic(`all as before ${(performance.now() - back).toFixed(0)} ms after it was back`);
   assert.equal(await client.end(before), ended);
   assert.equal(service.service(), pid, "without a restart");
-  return [before, ...waited.map(idOf), idOf(refused)];
+  return [...new Set([before, ...waited.map(idOf), idOf(refused), ...accepted])];
 }
 
 /** Each is there once, ran once, and is whole; nothing else is there. */

@@ -26,7 +26,7 @@ function makeNext({ checkout }: Installation): void {
   const store = join(checkout, "src/store");
   writeFileSync(join(store, "migrations/next.ts"), NEXT);
   const path = join(store, "migrate.ts");
-  const list = /(const MIGRATIONS: readonly Migration\[\] = \[[^\]]*)\]/;
+  const list = /(const MIGRATIONS: readonly Migration\[\] = \[[^\]]*?),?\s*\]/;
   const text = readFileSync(path, "utf8");
   assert.match(text, list);
   writeFileSync(path, `import { next } from "./migrations/next.ts";\n${text.replace(list, "$1, next]")}`);

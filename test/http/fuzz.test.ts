@@ -28,7 +28,12 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
   });
   const document = (await ask({ path: "/openapi.json" })).json as OpenApi;
   const known: Known = {
-    keys: [await key({ requestsPerMinute: 1_000_000, profiles: ["judge", "agent"] })],
+    keys: [
+      ...(await Promise.all(
+        Array.from({ length: 9 }, () => key({ requestsPerMinute: 1_000_000, profiles: ["judge", "agent"] })),
+      )),
+      await key({ requestsPerMinute: 30 }),
+    ],
     ids: await Promise.all(Array.from({ length: 3 }, async () => (await submit()).json.id as string)),
     words: {
       language: ["python", "py", "c", "rust", "cobol"],
@@ -71,7 +76,7 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
     `seed ${SEED}, ${judge.count} requests: ${seen.map(([status, count]) => `${status} ${count}`).join(", ")}`,
   );
   assert.ok(judge.count >= 20_000);
-  for (const status of [200, 202, 400, 401, 404, 405, 408, 413, 415, 417, 422, 429, 431, 503]) {
+  for (const status of [200, 202, 400, 401, 404, 405, 408, 415, 417, 422, 429, 431, 503]) {
     assert.ok(judge.seen.has(status), `the requests never led to ${status}`);
   }
 });

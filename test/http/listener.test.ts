@@ -82,7 +82,7 @@ test("who does not read what it asked for is cut off, and nothing is kept for it
 });
 
 test("the hold of wait=true is not taken for a connection that stands still", LIMIT, async (t) => {
-  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 200 } });
+  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 800 } });
   assert.equal((await submit(undefined, { path: "/api/submit?wait=true" })).status, 408);
 });
 

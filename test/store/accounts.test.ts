@@ -86,6 +86,7 @@ onEachEngine((temporaryStore) => {
       subject: id,
       ...owner,
       detail,
+      address: null,
     });
     assert.deepEqual([made?.action, made?.subject, made?.accountId], ["tier.set", "large", null]);
     await assert.rejects(store.accounts.setTier(id, "no such tier", "b"));
