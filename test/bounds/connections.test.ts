@@ -74,7 +74,7 @@ test(
 );
 
 test("900 clients of one address wait at the same time, and each has its result", LIMIT, async (t) => {
-  const { port, caPath, key, store } = await startHttp(t);
+  const { port, caPath, key, store } = await startHttp(t, { maxPending: 4 * CLIENTS });
   const mine = await key();
   const ca = readFileSync(caPath);
   const agent = new Agent({ ca, maxSockets: CLIENTS });
