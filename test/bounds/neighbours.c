@@ -1,0 +1,305 @@
+/*
+ * Programs that run beside one another in boxes of two accounts: neighbours.test.ts.
+ *
+ *   neighbours MODE   "compute" and "start" are honest, end by themselves, and do a fixed amount of work;
+ *                     every other mode takes what it can get until it is killed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile uint64_t sink;
+
+static void work(unsigned long rounds)
+{
+	uint64_t x = 88172645463325252ull;
+	for (unsigned long i = 0; i < rounds; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	sink = x;
+}
+
+/* ---- honest ---- */
+
+static void compute(void) { work(160000000); }
+
+static void start(void)
+{
+	for (int i = 0; i < 250; i++) {
+		pid_t child = fork();
+		if (child == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		waitpid(child, NULL, 0);
+		work(100000);
+	}
+}
+
+static void pipes(void)
+{
+	int to[2], back[2];
+	char byte = 0;
+	if (pipe(to) < 0 || pipe(back) < 0)
+		exit(1);
+	if (fork() == 0) {
+		close(to[1]);
+		while (read(to[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+			work(2000);
+		_exit(0);
+	}
+	for (int i = 0; i < 20000; i++)
+		if (write(to[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			exit(1);
+}
+
+/* ---- hostile: each runs until it is killed ---- */
+
+static void children(int count, void (*each)(void))
+{
+	for (int i = 0; i < count; i++)
+		if (fork() == 0)
+			each();
+	for (;;)
+		pause();
+}
+
+static void busy(void)
+{
+	for (;;)
+		work(1000000);
+}
+
+static void pass_a_byte(void)
+{
+	int to[2], back[2];
+	char byte = 0;
+	if (pipe(to) < 0 || pipe(back) < 0)
+		exit(1);
+	if (fork() == 0)
+		for (;;)
+			if (read(to[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
+				_exit(0);
+	for (;;)
+		if (write(to[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			_exit(0);
+}
+
+static uint32_t *turn;
+
+static void pass_a_futex(void)
+{
+	turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t own = fork() == 0;
+	for (;;) {
+		while (__atomic_load_n(turn, __ATOMIC_SEQ_CST) != own)
+			syscall(SYS_futex, turn, FUTEX_WAIT, 1 - own, NULL, NULL, 0);
+		__atomic_store_n(turn, 1 - own, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+static void fork_and_exit(void)
+{
+	for (;;) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		if (child > 0)
+			waitpid(child, NULL, 0);
+	}
+}
+
+static void vfork_and_exec(void)
+{
+	for (;;) {
+		pid_t child = vfork();
+		if (child == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(0);
+		}
+		if (child > 0)
+			waitpid(child, NULL, 0);
+	}
+}
+
+static void move_between_cpus(void)
+{
+	cpu_set_t set;
+	for (int cpu = 0;; cpu = !cpu) {
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		sched_setaffinity(0, sizeof set, &set);
+	}
+}
+
+static void *nothing(void *unused) { return unused; }
+
+static void threads_that_exit(void)
+{
+	for (;;) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+	}
+}
+
+static void *spin(void *unused)
+{
+	busy();
+	return unused;
+}
+
+static void change_protection(void)
+{
+	char *area = mmap(NULL, 64 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, spin, NULL);
+	for (;;) {
+		memset(area, 1, 64 << 12);
+		mprotect(area, 64 << 12, PROT_READ);
+		mprotect(area, 64 << 12, PROT_READ | PROT_WRITE);
+	}
+}
+
+static void barriers(void)
+{
+	pthread_t thread;
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, spin, NULL);
+	for (;;)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static void ignore(int sig) { (void)sig; }
+
+static void signals(void)
+{
+	pid_t other = getppid();
+	signal(SIGUSR1, ignore);
+	for (;;)
+		if (kill(getpid(), SIGUSR1) < 0 || kill(other, 0) < 0)
+			_exit(0);
+}
+
+static void timers(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_NONE};
+	struct itimerspec every = {{0, 20000}, {0, 20000}};
+	timer_t timer;
+	for (int i = 0; i < 200; i++)
+		if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+			timer_settime(timer, 0, &every, NULL);
+	struct timespec pause = {0, 20000};
+	for (;;)
+		nanosleep(&pause, NULL);
+}
+
+static void output(void)
+{
+	static char block[65536];
+	for (;;)
+		if (write(1, block, sizeof block) < 0 && errno != EAGAIN)
+			_exit(0);
+}
+
+static void stream_memory(void)
+{
+	size_t size = 48 << 20;
+	char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0;; i++)
+		memset(area, i, size);
+}
+
+static void touch_and_drop(void)
+{
+	size_t size = 64 << 20;
+	for (;;) {
+		char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		for (size_t at = 0; at < size; at += 4096)
+			area[at] = 1;
+		munmap(area, size);
+	}
+}
+
+static void files(void)
+{
+	char name[64];
+	for (;;)
+		for (int round = 0; round < 2; round++)
+			for (int i = 0; i < 200; i++) {
+				snprintf(name, sizeof name, "/tmp/%d-%d", getpid(), i);
+				if (round == 0)
+					close(open(name, O_CREAT | O_RDWR, 0600));
+				else
+					unlink(name);
+			}
+}
+
+static void look_ups(void)
+{
+	struct stat st;
+	char name[64];
+	for (unsigned long i = 0;; i++) {
+		snprintf(name, sizeof name, "/usr/lib/none-%d-%lu", getpid(), i);
+		stat(name, &st);
+	}
+}
+
+static void read_image(void)
+{
+	static char block[1 << 20];
+	for (;;) {
+		int fd = open("/usr/bin/gcc", O_RDONLY);
+		while (read(fd, block, sizeof block) > 0)
+			continue;
+		close(fd);
+	}
+}
+
+static const struct {
+	const char *name;
+	int processes; /* 0: in this process */
+	void (*run)(void);
+} modes[] = {
+	{"compute", 0, compute}, {"start", 0, start}, {"pipes", 0, pipes},
+	{"busy", 0, busy}, {"busy-60", 60, busy},
+	{"pass-a-byte", 5, pass_a_byte}, {"pass-a-futex", 5, pass_a_futex},
+	{"fork-and-exit", 8, fork_and_exit}, {"vfork-and-exec", 8, vfork_and_exec},
+	{"move-between-cpus", 9, move_between_cpus}, {"threads-that-exit", 8, threads_that_exit},
+	{"change-protection", 4, change_protection}, {"barriers", 4, barriers}, {"signals", 8, signals},
+	{"timers", 8, timers}, {"output", 8, output}, {"stream-memory", 2, stream_memory},
+	{"touch-and-drop", 2, touch_and_drop}, {"files", 8, files}, {"look-ups", 8, look_ups},
+	{"read-image", 8, read_image},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
+		if (!strcmp(modes[i].name, argv[1])) {
+			if (modes[i].processes)
+				children(modes[i].processes, modes[i].run);
+			modes[i].run();
+			return 0;
+		}
+	return 2;
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { TOO_LONG } from "../engine/long.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from "./neighbours.ts";
+
+/** How much longer a program may take beside a hostile neighbour than beside one that only computes. */
+const MOST = 1.25;
+
+/** What else the machine does hits one run more than another. A bound that does not hold is missed each time. */
+const TRIES = 4;
+
+/** Modes of neighbours.c. */
+const HONEST = ["compute", "start", "pipes"];
+const HOSTILE = [
+  "busy-60",
+  "pass-a-byte",
+  "pass-a-futex",
+  "fork-and-exit",
+  "vfork-and-exec",
+  "move-between-cpus",
+  "threads-that-exit",
+  "change-protection",
+  "barriers",
+  "signals",
+  "timers",
+  "output",
+  "stream-memory",
+  "touch-and-drop",
+  "files",
+  "look-ups",
+  "read-image",
+];
+
+const PROFILES: Readonly<Record<string, Limits>> = { judge: JUDGE, ...(!TOO_LONG && { agent: AGENT }) };
+
+describe("a program beside a hostile neighbour", () => {
+  let launcher: Launcher;
+  let program: Buffer;
+  before(async () => {
+    program = buildNeighbours();
+    launcher = await startLauncher();
+  });
+  after(() => launcher.stop());
+
+  for (const [profile, limits] of Object.entries(PROFILES))
+    for (const honest of TOO_LONG ? HONEST.slice(0, 1) : HONEST)
+      for (const hostile of HOSTILE)
+        test(`${profile}, ${honest} beside ${hostile}: at most ${MOST} times as long as beside one busy process`, async (t) => {
+          const ratios: string[] = [];
+          const meet = async (neighbour: string): Promise<Meeting> => {
+            const meeting = await beside(launcher.socket, program, honest, neighbour, limits);
+            assert.equal(meeting.ended.optionalInt("EXIT_CODE"), 0, neighbour);
+            assert.equal(meeting.ended.text("KILL_REASON"), "none", neighbour);
+            return meeting;
+          };
+          for (let tries = 0; tries < TRIES; tries++) {
+            const ratio = (await meet(hostile)).wallMs / (await meet("busy")).wallMs;
+            ratios.push(ratio.toFixed(2));
+            if (ratio <= MOST) break;
+          }
+          t.diagnostic(`${profile} ${honest} ${hostile}: ${ratios.join(", ")}`);
+          assert.ok(Number(ratios.at(-1)) <= MOST, `${ratios.join(", ")} times as long`);
+        });
+});
