@@ -30,7 +30,8 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
 
       const load = new Load([service.port], { k: key });
       t.after(() => load.close());
-      const clients = Array.from({ length: 12 }, () => load.client("k"));
+      // So many that some of what they sent is under way at each moment, though they rest between two looks.
+      const clients = Array.from({ length: 40 }, () => load.client("k"));
       while (load.ended.size < 40) await sleep(20);
       const before = new Map(load.ended);
       const file = join(home.data, "backup");
