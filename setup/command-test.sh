@@ -135,6 +135,12 @@ esac
 [ "$taps" = " $instance_dir/tap" ] || total $taps
 
 # After the summary of the tests, only words about what is wrong.
+# shellcheck disable=SC2086 # file names of ours
+failed=$(failed_tests $taps)
+if [ -n "$failed" ]; then
+  say "these tests failed:"
+  printf '%s\n' "$failed" >&2
+fi
 left=$(leftovers)
 if [ -n "$left" ]; then
   end_leftovers "$left"

@@ -78,6 +78,13 @@ finish_node() {
     wait "$node_pid" || node_status=$?
     alive "$node_pid" || break
   done
+  # A signal can interrupt the wait in the instant in which Node ends. The shell then still has Node's status; otherwise it
+  # answers 127.
+  if [ $interrupted = yes ]; then
+    last_status=0
+    wait "$node_pid" || last_status=$?
+    [ $last_status -eq 127 ] || node_status=$last_status
+  fi
   trap '' TERM HUP INT
   [ "$node_status" -ne 143 ] || node_status=$ended_by
 }

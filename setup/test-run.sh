@@ -172,3 +172,14 @@ total() {
     $1 == "#" && NF == 3 { if (!($2 in sum)) names[++count] = $2; sum[$2] += $3 }
     END { sum["duration_ms"] = ms; for (i = 1; i <= count; i++) print "\342\204\271 " names[i] " " sum[names[i]] }'
 }
+
+# failed_tests TAP...: the place and the title of each test that failed by itself, not by a test within it.
+failed_tests() {
+  awk '
+    function tell() { if (title != "" && !parent) print "    " (place != "" ? place ": " : "") title; title = "" }
+    /^ *not ok [0-9]+ - / { tell(); title = $0; sub(/^ *not ok [0-9]+ - /, "", title); place = ""; parent = 0; next }
+    /^ *ok [0-9]+ - / { tell() }
+    title != "" && /^ *location: / { place = $0; sub(/^[^\047]*\047/, "", place); sub(/:[0-9]+\047$/, "", place); sub(/^.*\/test\//, "test/", place) }
+    title != "" && /^ *failureType: .subtestsFailed./ { parent = 1 }
+    END { tell() }' "$@" 2>/dev/null || true # a run that was ended has none
+}

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -34,6 +34,25 @@ for (const [signal, code] of [
     assert.deepEqual(fake.list("run"), []);
   });
 }
+
+test("a signal that comes as Node ends does not hide its exit status", () => {
+  const wait = (then: string): number | null =>
+    spawnSync(
+      "dash",
+      [
+        "-euc",
+        `. setup/instance.sh; . setup/prepare.sh
+        kill() { command kill "$@" && sleep 0.2; } # Node is dead before the trap returns
+        sh -c '${then}' & node_pid=$!
+        (sleep 0.3; command kill -s HUP $$) &
+        finish_node
+        exit "$node_status"`,
+      ],
+      { cwd: join(import.meta.dirname, "../.."), stdio: "inherit" },
+    ).status;
+  assert.equal(wait("exec sleep 10"), 143);
+  assert.equal(wait('trap "exit 7" TERM; while :; do sleep 0.01; done'), 7);
+});
 
 test("a second start builds nothing and says nothing", async () => {
   using fake = new FakeCheckout();

@@ -28,6 +28,21 @@ test("assay test ends with the summary of the tests and their verdict", async ()
   assert.equal((await fake.run("test")).code, 1);
 });
 
+test("the names of the tests that failed come last, without the suites around them", async () => {
+  using fake = checkoutWith({
+    ...TWO_FILES,
+    "store/bad": `
+      import { suite } from "node:test";
+      suite("outer", () => {
+        test("good", () => {});
+        suite("inner", () => test("rotten # 1", () => { throw new Error("no"); }));
+      });`,
+  });
+  const { code, stderr } = await fake.run("test");
+  assert.equal(code, 1);
+  assert.match(stderr, /these tests failed:\n {4}test\/store\/bad\.test\.ts:\d+: rotten .*1\n$/);
+});
+
 test("a word chooses files by their path, or else tests by their name, and one that chooses none fails", async () => {
   using fake = checkoutWith(TWO_FILES);
   assert.match((await fake.run("test", "pears/")).stdout, /✔ sour(.*\n)+.*tests 1\n/);
