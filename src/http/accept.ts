@@ -1,4 +1,4 @@
-import { clientError } from "../domain/error.ts";
+import { clientError, type ErrorCode } from "../domain/error.ts";
 import { NO_METER } from "../domain/meter.ts";
 import { type Caller, newSubmission, programOf, requestHash, type Submission } from "../domain/submission.ts";
 import type { Enqueued } from "../store/port.ts";
@@ -11,15 +11,24 @@ const FULL_RETRY_SECS = 1;
 /** Accepted now, or before under the same idempotency key. */
 export type Accepted = Extract<Enqueued, { submission: Submission }>;
 
+export interface How {
+  /** An idempotency key. */
+  readonly key?: string | undefined;
+  /** A person may watch it run. */
+  readonly live?: boolean;
+  /** What is answered when the key was revoked since the request began. */
+  readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
+}
+
 /**
- * Puts what was asked for into the queue. @param how.key an idempotency key. @param how.live somebody may watch it run.
+ * Puts what was asked for into the queue.
  * @throws ClientError when it is not accepted.
  */
 export async function accept(
   { submit, refusal }: Asked,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false }: { readonly key?: string | undefined; readonly live?: boolean } = {},
+  { key, live = false, revoked = "unauthorized" }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
@@ -31,6 +40,8 @@ export async function accept(
     live,
   });
   if (result.kind === "unknown") throw refusal ?? new Error("what was new was not accepted");
+  if (result.kind === "revoked") throw clientError(revoked, []);
+  if (result.kind === "suspended") throw clientError("accountSuspended", []);
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
   if (result.kind === "full")
     throw clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });

@@ -3,11 +3,12 @@ import type { Selectable } from "kysely";
 import type { Account, AccountStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { ENQUEUE_LOCK } from "./enqueue.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** @param now milliseconds since the epoch. */
-export function accountStore({ db }: Engine, transactions: Transactions, now: () => number): AccountStore {
+export function accountStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): AccountStore {
   const select = () =>
     db
       .selectFrom("accounts")
@@ -80,6 +81,7 @@ export function accountStore({ db }: Engine, transactions: Transactions, now: ()
       const atMs = now();
       return transactions.run(
         async (trx) => {
+          await abilities.lock(trx, ENQUEUE_LOCK);
           const account = await trx
             .selectFrom("accounts")
             .select("suspended_at")

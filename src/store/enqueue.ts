@@ -1,12 +1,20 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "./engine.ts";
+import { isLive } from "./key-rows.ts";
 import type { Enqueue, Enqueued } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Accepts submissions in their order, or says of each why not. A known idempotency key is answered before the
- * bound is looked at: a repeated request must not fail because others filled the queue.
+ * Held by each transaction that accepts submissions, revokes a key or suspends an account. So nothing is accepted for a
+ * key or an account once its end is committed, and a drop of what waits finds all that was accepted before.
+ */
+export const ENQUEUE_LOCK = "enqueue";
+
+/**
+ * Accepts submissions in their order, or says of each why not. The key and the account are read here again: between the
+ * authentication and here, a client may have taken half a minute to send its body. A known idempotency key is answered
+ * before the bound is looked at: a repeated request must not fail because others filled the queue.
  *
  * An account may have as many pending as there are places left: alone at most half of the queue, n accounts at most an
  * n + 1st part each. So however many submissions the others send, an account that has none pending finds a place.
@@ -14,14 +22,15 @@ import type { Schema } from "./schema.ts";
 export async function enqueue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
-  requests: readonly Enqueue[],
+  { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
 ): Promise<Enqueued[]> {
   // One after the other: else two that count at the same time would both find the last place free.
-  await lock(trx, "enqueue");
+  await lock(trx, ENQUEUE_LOCK);
   const found = new Map<Enqueue, Enqueued>();
+  const ended = await endedKeys(trx, requests, nowMs);
   for (const request of requests) {
-    const known = await findKnown(trx, request);
-    if (known) found.set(request, known);
+    const answer = ended.get(request.submission.keyId) ?? (await findKnown(trx, request));
+    if (answer) found.set(request, answer);
   }
   const fresh = requests.filter((request) => !found.has(request));
   const pending = fresh.length > 0 ? await countByAccount(trx) : new Map<string, number>();
@@ -51,6 +60,27 @@ export async function enqueue(
   }
   for (const request of again) found.set(request, await winnerOver(trx, request));
   return requests.map((request) => found.get(request) as Enqueued);
+}
+
+/** @returns for each key that may not submit any more, why. */
+async function endedKeys(
+  trx: Transaction<Schema>,
+  requests: readonly Enqueue[],
+  nowMs: number,
+): Promise<Map<string, Enqueued>> {
+  const ids = [...new Set(requests.map(({ submission }) => submission.keyId))];
+  const rows = await trx
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .select(["api_keys.id", "revoked_at", "expires_at", "suspended_at"])
+    .where("api_keys.id", "in", ids)
+    .execute();
+  const ended = new Map<string, Enqueued>();
+  for (const row of rows) {
+    if (!isLive(row, nowMs)) ended.set(row.id, { kind: "revoked" });
+    else if (row.suspended_at !== null) ended.set(row.id, { kind: "suspended" });
+  }
+  return ended;
 }
 
 /** What at most one submission of an account has. */

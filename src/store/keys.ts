@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from "kysely";
 import type { KeyBounds, KeyChanges, KeyStore, KeysRefused } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { ENQUEUE_LOCK } from "./enqueue.ts";
 import { Gathered } from "./gathered.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
@@ -16,7 +17,7 @@ const TOUCH_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** @param now milliseconds since the epoch. */
-export function keyStore({ db }: Engine, transactions: Transactions, now: () => number): KeyStore {
+export function keyStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): KeyStore {
   const touched = new Map<string, number>();
   const callers = new Gathered((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
@@ -136,6 +137,7 @@ export function keyStore({ db }: Engine, transactions: Transactions, now: () => 
 
     revoke(id, actor) {
       return transactions.run(async (trx) => {
+        await abilities.lock(trx, ENQUEUE_LOCK);
         const atMs = now();
         const row = await lockKey(trx, id);
         if (!row || !isLive(row, atMs)) return false;

@@ -17,7 +17,8 @@ type Locks = Pick<Abilities, "lock">;
 export const OPERATIONS = {
   takeQuota: (trx: Trx, _: Locks, { takes, nowMs }: { takes: readonly Take[]; nowMs: number }) =>
     takeQuota(trx, takes, nowMs),
-  enqueue: (trx: Trx, locks: Locks, requests: readonly Enqueue[]) => enqueue(trx, locks, requests),
+  enqueue: (trx: Trx, locks: Locks, asked: { requests: readonly Enqueue[]; nowMs: number }) =>
+    enqueue(trx, locks, asked),
   claim: (trx: Trx, locks: Locks, request: ClaimRequest) => claim(trx, locks, request),
   renew: (trx: Trx, _: Locks, { lease, leaseUntilMs }: { lease: Lease; leaseUntilMs: number }) =>
     renew(trx, lease, leaseUntilMs),

@@ -126,6 +126,10 @@ export type Enqueued =
   | { readonly kind: "conflict" }
   /** With `onlyKnown`: there is none of that idempotency key. */
   | { readonly kind: "unknown" }
+  /** The key was revoked, or has expired, since it was authenticated. */
+  | { readonly kind: "revoked" }
+  /** The account was suspended since the key was authenticated. */
+  | { readonly kind: "suspended" }
   /** No place is left for this account; another one may find a place. */
   | { readonly kind: "full"; readonly queueDepth: number };
 

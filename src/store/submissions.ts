@@ -41,11 +41,15 @@ export function submissionStore(
   };
   const reads = new Gathered((wanted: readonly Wanted[]) => readHeads(db, wanted));
   const enqueues = new Gathered((requests: readonly Enqueue[]) =>
-    transactions.call("enqueue", requests, {
-      // Whoever asks again may do so because the answer was lost, and the word with it.
-      words: (results) =>
-        results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
-    }),
+    transactions.call(
+      "enqueue",
+      { requests, nowMs: now() },
+      {
+        // A client may ask again because the answer was lost, and the word was lost with it.
+        words: (results) =>
+          results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
+      },
+    ),
   );
   const finishes = new Gathered(async (group: readonly Finish[]) => {
     const results = await transactions.call(

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../src/admin/keys.ts";
+import { Raw } from "./raw.ts";
 import { startHttp } from "./running.ts";
 
 const EVERY_ENDPOINT = [
@@ -26,6 +27,25 @@ test("every endpoint wants a key, and a wrong one is 401", async (t) => {
       assert.deepEqual(json, { error: "unauthorized", message: "Missing or invalid API key" });
     }
   }
+});
+
+test("a submission whose key or account ends while its body is sent is refused", async (t) => {
+  const { port, caPath, key, store } = await startHttp(t);
+  const body = JSON.stringify({ language: "python", code: "x" });
+  for (const [end, status] of [
+    [(mine: string) => revokeKey(store, mine, "x"), 401],
+    [() => suspendAccount(store, "slow", "x"), 403],
+  ] as const) {
+    const mine = await key({ account: "slow" });
+    const raw = Raw.secure(port, caPath);
+    const headers = `X-API-Key: ${mine}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nConnection: close`;
+    raw.write(`POST /api/submit HTTP/1.1\r\nHost: x\r\n${headers}\r\nContent-Length: ${body.length}\r\n\r\n`);
+    while (!raw.received.startsWith("HTTP/1.1 100 ")) await sleep(5);
+    await end(mine);
+    raw.write(body);
+    assert.match(await raw.ended, new RegExp(`\r\nHTTP/1.1 ${status} `));
+  }
+  assert.equal(await store.submissions.depth(), 0);
 });
 
 test("a revoked key is refused at once", async (t) => {

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { dropPendingOf, suspendAccount } from "../../src/admin/accounts.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { Store } from "../../src/store/port.ts";
 import { addKey, enqueue, onEachEngine } from "./temporary.ts";
@@ -52,6 +55,47 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, key, { idempotencyKey: UUID })).kind, "enqueued");
     assert.equal((await enqueue(store, key, known)).kind, "duplicate");
     assert.equal((await enqueue(store, key, { ...known, code: "print(2)" })).kind, "conflict");
+  });
+
+  test("nothing is accepted for a key that was revoked or expired, nor for a suspended account", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const [revoked, rotated] = [await addKey(store, "revoked"), await addKey(store, "rotated")];
+    const suspended = await addKey(store, "suspended");
+    for (const key of [revoked, rotated, suspended]) await enqueue(store, key, { idempotencyKey: UUID });
+    await store.keys.revoke(revoked.keyId, "x");
+    await store.keys.rotate(rotated.keyId, { id: "next", hash: "next", prefix: "assay_live_1" }, 1_000, "x");
+    await store.accounts.setSuspended(suspended.accountId, true, "x");
+    assert.equal((await enqueue(store, rotated)).kind, "enqueued", "until it expires");
+    clock.nowMs += 1_000;
+    for (const idempotencyKey of [UUID, "another"]) {
+      assert.deepEqual(await enqueue(store, revoked, { idempotencyKey }), { kind: "revoked" });
+      assert.deepEqual(await enqueue(store, rotated, { idempotencyKey }), { kind: "revoked" });
+      assert.deepEqual(await enqueue(store, suspended, { idempotencyKey }), { kind: "suspended" });
+    }
+    await store.accounts.setSuspended(suspended.accountId, false, "x");
+    assert.equal((await enqueue(store, suspended, { idempotencyKey: UUID })).kind, "duplicate");
+  });
+
+  test("a drop after a revocation or a suspension leaves nothing behind, whatever came at the same time", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    const other = store.manyProcesses ? await another() : store;
+    for (const how of ["revoke", "suspend"] as const) {
+      for (let round = 0; round < 10; round++) {
+        const key = await addKey(store, `${how} ${round}`);
+        const coming = Array.from({ length: 40 }, async (_, i) => {
+          await setTimeout(i / 4);
+          return await enqueue(other, key);
+        });
+        await coming[3 * round];
+        if (how === "revoke") await revokeKey(store, key.keyId, "x", { drop: true });
+        else {
+          await suspendAccount(store, key.accountId, "x");
+          await dropPendingOf(store, key.accountId, "x");
+        }
+        await Promise.all(coming);
+        assert.equal(await store.submissions.depth(), 0, `${how} ${round}`);
+      }
+    }
   });
 
   test("the bound holds when many arrive at once", async (t) => {

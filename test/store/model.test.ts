@@ -173,6 +173,10 @@ class Model {
     const own = pending.filter((one) => ACCOUNT_OF[one.key] === ACCOUNT_OF[key]).length;
     const full = own >= MAX_PENDING - pending.length;
     const kinds = results.map(({ kind }) => kind).sort();
+    if (this.#suspended.has(ACCOUNT_OF[key] ?? "")) {
+      assert.deepEqual(new Set(kinds), new Set(["suspended"]));
+      return;
+    }
     if (known) {
       const same = known.idempotency?.code === idempotency?.code && known.profile === profile;
       assert.deepEqual(new Set(kinds), new Set([same ? "duplicate" : "conflict"]));

@@ -48,7 +48,10 @@ async function run(
   const retryAfter = await d.store.quota.take(caller.keyId, caller.requestsPerMinute);
   if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
   await d.store.keys.touch(caller.keyId);
-  const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, { live: true });
+  const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, {
+    live: true,
+    revoked: "playgroundClosed",
+  });
   request.submissionId = submission.id;
   return { id: submission.id };
 }
