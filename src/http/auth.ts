@@ -33,7 +33,9 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
   const key = request.headers["x-api-key"];
   if (typeof key === "string" && hasKeyForm(key)) {
     const suspicious = failures.window.isFull(from, FAILURES_PER_MINUTE);
-    const caller = await (suspicious ? failures.turns.take(from, () => lookUp(key, keys)) : lookUp(key, keys));
+    const caller = await (suspicious
+      ? failures.turns.take(from, () => ifThere(request, key, keys))
+      : lookUp(key, keys));
     if (caller) return caller;
   }
   failures.window.take(from, FAILURES_PER_MINUTE);
@@ -49,6 +51,11 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
 export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void {
   const retryAfter = visits.take(network(request.ip), VISITS_PER_MINUTE);
   if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
+}
+
+/** Clients that have left keep those that wait behind them no longer. */
+async function ifThere({ raw }: FastifyRequest, key: string, keys: KeyStore): Promise<Caller | undefined> {
+  return raw.socket.destroyed ? undefined : await lookUp(key, keys);
 }
 
 async function lookUp(key: string, keys: KeyStore): Promise<Caller | undefined> {

@@ -4,7 +4,7 @@ import { createServer as createHttps } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
-import type { Connections } from "./connections.ts";
+import type { Clients } from "./connections.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
 
@@ -52,7 +52,7 @@ export function createListener(
   handler: RequestListener,
   holdMs: number,
   meter: Meter,
-  connections: Connections,
+  clients: Clients,
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
@@ -69,9 +69,7 @@ export function createListener(
     transport.kind === "https"
       ? createHttps({ ...options, ...tls(transport) }, listener)
       : createHttp(options, listener);
-  // Behind a proxy all clients have its connections, which are the proxy's to bound.
-  if (transport.kind === "proxied") server.maxConnections = connections.most;
-  else connections.watch(server);
+  clients.watch(server);
   server.timeout = holdMs + stillTimeout;
   server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
   // Node would say `100 Continue` before anything is known of the request; readJsonOnly says it when the body is wanted.

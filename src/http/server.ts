@@ -6,7 +6,7 @@ import type { Address, Transport } from "../domain/transport.ts";
 import { authenticate, checkVisit, Failures } from "./auth.ts";
 import { MAX_BODY_BYTES, readJsonOnly } from "./body.ts";
 import { decorateCaller } from "./caller.ts";
-import { type ConnectionLimits, Connections } from "./connections.ts";
+import { type Clients, Connections, RequestsUnderWay } from "./connections.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
 import { dashboardRoutes } from "./dashboard/routes.ts";
 import { Guard } from "./dashboard/session.ts";
@@ -23,6 +23,7 @@ import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import { Pace } from "./pace.ts";
+import { type ConnectionLimits, Places } from "./places.ts";
 import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
@@ -63,8 +64,9 @@ export class HttpServer {
     this.#transport = transport;
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
-    const connections = new Connections(limits, meter);
-    this.#server = create(dependencies, meter, transport, trusts, connections, limits);
+    const places = new Places(limits, meter);
+    const clients = transport.kind === "proxied" ? new RequestsUnderWay(places) : new Connections(places);
+    this.#server = create(dependencies, meter, transport, trusts, clients, limits);
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
@@ -82,6 +84,7 @@ export class HttpServer {
       addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
       checkHost(request);
+      if (!clients.began(request, reply)) throw tooManyConnections();
       if (this.#closing) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
       const { open, session } = request.routeOptions.config ?? {};
       if (open) {
@@ -90,7 +93,7 @@ export class HttpServer {
       }
       if (session) {
         await guard.check(request, session);
-        if (request.person) ownConnection(connections, request);
+        if (request.person) takePlace(clients, request);
         return;
       }
       if (request.is404 && guard.isBelow(request)) {
@@ -99,7 +102,7 @@ export class HttpServer {
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
-      ownConnection(connections, request);
+      takePlace(clients, request);
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
@@ -186,10 +189,14 @@ export class HttpServer {
   }
 }
 
-/** @throws ClientError tooManyConnections, which ends the connection. */
-function ownConnection(connections: Connections, request: FastifyRequest): void {
-  if (connections.isOwned(request.raw.socket, ownerOf(request))) return;
-  throw clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
+/** @throws ClientError tooManyConnections. */
+function takePlace(clients: Clients, request: FastifyRequest): void {
+  if (!clients.own(request, ownerOf(request))) throw tooManyConnections();
+}
+
+/** It ends the connection. */
+function tooManyConnections(): Error {
+  return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
 }
 
 /** HTTP/1.1 wants one Host, and two of them are a way to mean different things to a proxy and to us. */
@@ -215,11 +222,11 @@ function create(
   meter: Meter,
   transport: Transport,
   trusts: TrustsHop,
-  connections: Connections,
+  clients: Clients,
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
   return fastify({
-    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, connections, limits),
+    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, limits),
     loggerInstance: log,
     // One line per answer, written below, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Connections } from "../../src/http/connections.ts";
+import { Places } from "../../src/http/places.ts";
 import { noting } from "../metrics/noting.ts";
+import { Raw } from "./raw.ts";
+import { type Reply, startHttp } from "./running.ts";
 
 test("connections from one client port to several addresses of the server are counted one by one", async (t) => {
   const { meter, times } = noting();
-  const connections = new Connections({ maxConnections: 2 }, meter);
+  const connections = new Connections(new Places({ maxConnections: 2 }, meter));
   const server = createServer();
   const accepted: Socket[] = [];
   server.on("connection", (socket: Socket) => accepted.push(socket));
@@ -34,6 +38,65 @@ test("connections from one client port to several addresses of the server are co
   const open = accepted.filter(({ destroyed }) => !destroyed);
   assert.equal(open.length, 2);
   assert.equal(times("connectionsRefused all"), 2);
-  const owned = open.filter((socket) => connections.isOwned(socket, "account a"));
+  const owned = open.filter((socket) => connections.own({ raw: { socket } as IncomingMessage }, "account a"));
   assert.equal(owned.length, 1, "an owner leaves as many as it has");
+});
+
+const PROXIED = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
+const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
+
+/** Attempts to sign in whose bodies do not come, as a proxy passes them on. */
+async function strangers(t: TestContext, port: number, many: number, address: string): Promise<Raw[]> {
+  const all: Raw[] = [];
+  t.after(() => {
+    for (const { socket } of all) socket.destroy();
+  });
+  for (let n = 0; n < many; n++) {
+    const raw = Raw.plain(port);
+    all.push(raw);
+    const proxied = `X-Forwarded-Proto: https\r\nX-Forwarded-For: ${address}\r\nOrigin: https://x`;
+    const body = "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue";
+    raw.write(`POST /dashboard/api/session HTTP/1.1\r\nHost: x\r\n${proxied}\r\n${body}\r\n\r\n`);
+    while (raw.received === "" && !raw.socket.destroyed) await sleep(5);
+    assert.match(raw.received, /^HTTP\/1.1 100 /);
+  }
+  return all;
+}
+
+test("behind a proxy, requests of strangers are bounded by their address and keep out no client of it", async (t) => {
+  const limits = { maxConnectionsPerAddress: 10, maxConnections: 25 };
+  const { port, ask, times } = await startHttp(t, { transport: PROXIED, limits });
+  const many = await strangers(t, port, 14, "203.0.113.1");
+  const others = await strangers(t, port, 5, "203.0.113.2");
+  await sleep(50);
+  assert.deepEqual(
+    many.map(({ socket }) => socket.destroyed),
+    many.map((_, n) => n < 4),
+  );
+  assert.ok(others.every(({ socket }) => !socket.destroyed));
+  for (const address of ["203.0.113.1", "203.0.113.2", "203.0.113.3"]) {
+    assert.equal((await ask({ path: "/api/health", headers: from(address) })).status, 200, address);
+  }
+  assert.equal(times("connectionsRefused address"), 5, "four for strangers, one for the client of their address");
+});
+
+test("behind a proxy, an account has as many requests under way as remain for others, held waits included", async (t) => {
+  const running = await startHttp(t, { transport: PROXIED, limits: { maxConnections: 20 }, holdMs: 2_000 });
+  const greedy = await running.key({ account: "greedy" });
+  const addresses = Array.from({ length: 15 }, (_, n) => `203.0.113.${n}`);
+  const held = addresses.map((address) =>
+    running.submit(undefined, { key: greedy, path: "/api/submit?wait=true", headers: from(address) }),
+  );
+  const refused: Reply[] = [];
+  for (const one of held) void one.then((reply) => reply.status === 503 && refused.push(reply));
+  while (refused.length < 5) await sleep(10);
+  assert.equal(
+    (await running.ask({ path: "/api/health", headers: from("203.0.113.1") })).status,
+    200,
+    "another account",
+  );
+  assert.ok(refused.every(({ headers }) => headers["retry-after"] === "1"));
+  const statuses = (await Promise.all(held)).map(({ status }) => status);
+  assert.equal(statuses.filter((status) => status === 408).length, 10);
+  assert.equal((await running.ask({ path: "/api/health", headers: from("::1"), key: greedy })).status, 200, "later");
 });

@@ -92,11 +92,13 @@ test("who is answered by hand and does not hang up is hung up on", LIMIT, async 
     limits: { maxConnections: 1 },
   });
   const health = { path: "/api/health", headers: { "x-forwarded-proto": "https" } };
-  const raw = Raw.plain(port, true);
-  t.after(() => raw.socket.destroy());
-  raw.write("nonsense\r\n\r\n");
-  while (!raw.received.endsWith("}")) await sleep(10);
-  await assert.rejects(ask(health), "the one place is taken");
+  for (let n = 0; n < 2; n++) {
+    const raw = Raw.plain(port, true);
+    t.after(() => raw.socket.destroy());
+    raw.write("nonsense\r\n\r\n");
+    while (!raw.received.endsWith("}")) await sleep(10);
+  }
+  await assert.rejects(ask(health), "both connections for the one place are taken");
   await sleep(1_500);
   assert.equal((await ask(health)).status, 200);
 });
