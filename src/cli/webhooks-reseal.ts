@@ -55,7 +55,7 @@ export async function reseal(
   if (newKey && config.database.kind === "postgres" && !oneMachine) {
     // A service with another copy of the file would meet secrets that it cannot open.
     throw new AdminError(
-      "services on other machines have key files of their own: follow OPERATIONS.md, or say --one-machine if there are none",
+      "services on other machines have key files of their own: follow docs/operations.md, or say --one-machine if there are none",
     );
   }
   const sealer = await provenSealerOf(store, { secretKey: { path, make: false } });

@@ -46,7 +46,7 @@ const WAIT_SECS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 
 const DATABASE_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
 /**
- * Everything that is measured, in one table: the names and labels that rooms may use, and what OPERATIONS.md says. Times are
+ * Everything that is measured, in one table: the names and labels that rooms may use, and what docs/operations.md says. Times are
  * seconds, sizes bytes. Every label has few values, and none of them is chosen by a client.
  */
 export const METRICS = {

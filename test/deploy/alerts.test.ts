@@ -71,20 +71,20 @@ test("the values that they ask of our labels are values that these can have", ()
 });
 
 test("each alert has words for a person and a heading that says what to do", () => {
-  const runbook = section(read("OPERATIONS.md"), "Alerts");
+  const runbook = section(read("docs/operations.md"), "Alerts");
   const headings = [...runbook.matchAll(/^### (.+)$/gm)].map(([, name]) => name);
   assert.deepEqual(NAMES, headings);
   for (const { name, text } of ALERTS) {
     assert.match(text, /^ {10}summary: ".+"$/m, name);
     assert.match(text, /^ {10}description: ".+"$/m, name);
-    assert.match(text, new RegExp(`^ {10}runbook_url: OPERATIONS.md#${name.toLowerCase()}$`, "m"), name);
+    assert.match(text, new RegExp(`^ {10}runbook_url: docs/operations.md#${name.toLowerCase()}$`, "m"), name);
     assert.match(text, /^ {8}labels: \{ severity: (critical|warning) \}$/m, name);
     assert.match(section(runbook, name), /\*\*What to do:\*\* \S/, name);
   }
 });
 
 test("the table of metrics is that of the code", () => {
-  const told = rows(section(read("OPERATIONS.md"), "Metrics"));
+  const told = rows(section(read("docs/operations.md"), "Metrics"));
   const expected = Object.values(METRICS).map(({ kind, name, help, labels }) => {
     const names = Object.keys(labels).map((label) => `\`${label}\``);
     return [`\`${name}\``, kind, names.join(", ") || "–", help];

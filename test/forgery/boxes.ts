@@ -105,7 +105,7 @@ export const signalled = (signal: number): Said => ({
 
 /**
  * Whether the kernel tells who sent a signal. Where it does not, nothing is counted, and a program that SIGXFSZ ended has met
- * the file-size limit (SECURITY.md, Fallbacks).
+ * the file-size limit (docs/security.md, Fallbacks).
  */
 export const countsSignals = ({ facts }: Judged): boolean => facts.signalSource === "bpf";
 

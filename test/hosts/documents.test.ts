@@ -16,11 +16,11 @@ function titles(path: string): string[] {
 
 function documented(): string[] {
   const section =
-    /^### Less capable hosts\n(.*?)^## /ms.exec(readFileSync(join(root, "SECURITY.md"), "utf8"))?.[1] ?? "";
+    /^### Less capable hosts\n(.*?)^## /ms.exec(readFileSync(join(root, "docs/security.md"), "utf8"))?.[1] ?? "";
   return [...section.matchAll(/^\| ([^|]+?) \|/gm)].map(([, first = ""]) => first).filter((first) => first !== "host");
 }
 
-test("each less capable host in SECURITY.md is tried, and each that is tried stands there", () => {
+test("each less capable host in docs/security.md is tried, and each that is tried stands there", () => {
   const tried = here.flatMap((name) => titles(`test/hosts/${name}`));
   const rows = documented();
   assert.ok(rows.length > 20 && tried.length > 20, `${rows.length} rows, ${tried.length} tests`);

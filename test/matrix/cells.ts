@@ -158,7 +158,7 @@ export interface Cell {
 }
 
 /**
- * What a cell is on a host that cannot see who sent SIGXFSZ: FSE only where the program dies of it (SECURITY.md, Fallbacks).
+ * What a cell is on a host that cannot see who sent SIGXFSZ: FSE only where the program dies of it (docs/security.md, Fallbacks).
  */
 export function withoutTheTracepoint(cell: Cell): Cell {
   const { row, end } = cell;

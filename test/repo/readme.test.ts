@@ -179,7 +179,7 @@ test("every package that set-up may install is told", () => {
   for (const name of [...packages, "npm"]) assert.ok(text.includes(name), name);
 });
 
-test("SECURITY.md says of every control where it is read", () => {
+test("docs/security.md says of every control where it is read", () => {
   const source = readdirSync(join(ROOT, "launcher"))
     .filter((name) => name.endsWith(".c"))
     .map((name) => read(`launcher/${name}`))
@@ -187,7 +187,7 @@ test("SECURITY.md says of every control where it is read", () => {
   const noted = [...source.matchAll(/control_note\([^,]+, "(\w+)"|\{"\w+", "(\w+_namespace)"\}/g)];
   const controls = noted.map(([, single, namespace]) => single ?? namespace ?? "");
   assert.ok(controls.length >= 14, `found ${controls}`);
-  const table = rows(section(read("SECURITY.md"), "How far the evidence can be trusted"));
+  const table = rows(section(read("docs/security.md"), "How far the evidence can be trusted"));
   const told = table.flatMap(([names = ""]) => codes(names));
   for (const control of controls) assert.ok(told.includes(control), control);
 });
