@@ -14,6 +14,14 @@ test("metrics describe the execute step alone", () => {
   assert.equal(conclude({ compile: report({ exitCode: 1 }) }).metrics, null);
 });
 
+test("the memory of a step is what its group was charged for, and the work that was kept for it", () => {
+  const { metrics, evidence } = conclude({
+    compile: report({ keptBytes: 1 }),
+    execute: report({ memoryPeakBytes: 500_000, keptBytes: 28_000_000 }),
+  });
+  assert.deepEqual([metrics?.memoryPeakBytes, evidence?.limits.memoryPeakBytes], [28_500_000, 28_500_000]);
+});
+
 test("diagnostics of a compiler are all on stderr, also those it printed on stdout", () => {
   const compile = report({ exitCode: 2, stdout: Buffer.from("main.ts(1,1): error\n"), stderr: Buffer.from("note\n") });
   const { output, status } = conclude({ compile });

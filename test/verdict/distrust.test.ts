@@ -4,34 +4,52 @@ import type { StepReport } from "../../src/domain/report.ts";
 import { judgeStep } from "../../src/verdict/judge.ts";
 import { report, signalled, teardown } from "./reports.ts";
 
-const UNBELIEVABLE: readonly [string, StepReport][] = [
-  ["set-up failed", report({ failure: { step: "mount", object: "/secret/host/path", errno: "EPERM" } })],
-  ["a control is missing", report({ controlsMissing: ["seccomp: 0"] })],
-  ["a counter could not be read", report({ teardown: teardown({ collectionErrors: ["memory.events: EIO"] }) })],
-  ["exit code and signal", report({ signal: 9 })],
-  ["neither exit code nor signal", report({ exitCode: null })],
-  ["a negative time", report({ wallNs: -1 })],
-  ["a time that is no number", report({ cpuUsec: Number.NaN })],
-  ["an exit code of 256", report({ exitCode: 256 })],
-  ["signal 0", signalled(0)],
-  ["signal 65", signalled(65)],
-  ["more kept than seen", report({ stdoutSeen: 1, stdoutKept: 2, stdout: Buffer.alloc(2) })],
-  ["a captured length that differs from its count", report({ stdoutSeen: 9, stdoutKept: 2, stdout: Buffer.alloc(3) })],
-  ["killed for memory without an OOM kill", signalled(9, { killReason: "oom" })],
-  ["killed for memory below its own limit", signalled(9, { oomKills: 1, memoryLimitHits: 0 })],
-  ["killed for memory, and its group was never out of it", signalled(9, { oomKills: 1, oomEvents: 0 })],
-  ["refused a process below its own limit", report({ exitCode: 1, pidsRefused: 1, pidsPeak: 9 })],
-  ["kernel signals without a source", report({ signalSource: "none", fsizeSignals: 1 })],
-  ["stopped by the service", signalled(9, { killReason: "client" })],
+/** Killed for memory by its own limit: MLE, if the report can be believed. */
+const killed = (changes: Partial<StepReport> = {}) => report({ exitCode: 1, oomKills: 1, ...changes });
+const bySignal = (changes: Partial<StepReport>) => signalled(9, { oomKills: 1, ...changes });
+
+const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
+  ["set-up failed", killed({ failure: { step: "mount", object: "/secret/host/path", errno: "EPERM" } }), /set up/],
+  ["a control is missing", killed({ controlsMissing: ["seccomp: 0"] }), /control/],
+  [
+    "a counter could not be read",
+    killed({ teardown: teardown({ collectionErrors: ["memory.events: EIO"] }) }),
+    /read completely/,
+  ],
+  ["exit code and signal", killed({ signal: 9 }), /exactly one/],
+  ["neither exit code nor signal", killed({ exitCode: null }), /exactly one/],
+  ["a negative time", killed({ wallNs: -1 }), /range/],
+  ["a time that is no number", killed({ cpuUsec: Number.NaN }), /range/],
+  ["an exit code of 256", killed({ exitCode: 256 }), /range/],
+  ["signal 0", killed({ exitCode: null, signal: 0 }), /range/],
+  ["signal 65", killed({ exitCode: null, signal: 65 }), /range/],
+  ["more kept than seen", killed({ stdoutSeen: 1, stdoutKept: 2, stdout: Buffer.alloc(2) }), /more output was kept/],
+  [
+    "a captured length that differs from its count",
+    killed({ stdoutSeen: 9, stdoutKept: 2, stdout: Buffer.alloc(3) }),
+    /another length/,
+  ],
+  [
+    "killed for memory without an OOM kill",
+    signalled(9, { killReason: "oom", pidsRefused: 1 }),
+    /no OOM kill was counted/,
+  ],
+  ["killed for memory below its own limit", bySignal({ memoryLimitHits: 0 }), /host ran out of memory/],
+  ["killed for memory, and its group was never out of it", bySignal({ oomEvents: 0 }), /host ran out of memory/],
+  ["refused a process below its own limit", killed({ pidsRefused: 1, pidsPeak: 9 }), /host refused a process/],
+  ["kernel signals without a source", killed({ signalSource: "none", fsizeSignals: 1 }), /without a source/],
+  ["stopped by the service", bySignal({ killReason: "client" }), /stopped by the service/],
 ];
 
-test("a report that cannot be believed is an internal error, whatever else it says", async (t) => {
-  for (const [name, facts] of UNBELIEVABLE) {
+test("a report that cannot be believed is an internal error that says why, whatever else it says", async (t) => {
+  assert.equal(judgeStep(killed()).verdict, "MLE");
+  for (const [name, facts, reason] of UNBELIEVABLE) {
     await t.test(name, () => {
-      const judgement = judgeStep({ ...facts, oomKills: facts.killReason === "oom" ? 0 : 1 });
+      const judgement = judgeStep(facts);
       assert.equal(judgement.verdict, "IE");
       assert.equal(judgement.cause, "internal_error");
       assert.deepEqual([judgement.exitCode, judgement.signal], [null, null]);
+      assert.match(judgement.errorMessage ?? "", reason);
       assert.doesNotMatch(judgement.errorMessage ?? "", /\/|EPERM|EIO/);
     });
   }
