@@ -15,7 +15,7 @@ import type { LiveEvent } from "./answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
-import { SUBMISSIONS } from "./submissions.ts";
+import { noteReading, SUBMISSIONS } from "./submissions.ts";
 
 /** Runs that one person can watch at once; each holds a connection, and an address has not many. */
 const MAX_WATCHED = 8;
@@ -50,6 +50,7 @@ export function liveRoute(
     const [found] = (await d.store.records.search(which)).found;
     if (!found) throw clientError("notThere", []);
     request.submissionId = found.id;
+    await noteReading(d.store, request, found);
     const { id: personId } = personOf(request);
     const others = watching.get(personId) ?? 0;
     if (others >= MAX_WATCHED) throw clientError("tooManyWatched", []);

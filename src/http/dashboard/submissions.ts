@@ -4,6 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
+import type { FoundSubmission } from "../../store/observe-port.ts";
 import type { Store } from "../../store/port.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
@@ -89,11 +90,17 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notThere", []);
   request.submissionId = read.submission.id;
-  const { administrator, email } = personOf(request);
-  if (administrator) {
-    const { account } = read.found;
-    const reading = { submissionId: read.submission.id, accountId: account.id };
-    await store.audit.noteReading({ actor: email, address: request.ip, ...reading });
-  }
+  await noteReading(store, request, read.found);
   return read;
+}
+
+/** Notes an administrator's look at a submission in the audit trail of its account, before anything of it is answered. */
+export async function noteReading(
+  store: Store,
+  request: FastifyRequest,
+  { id, account }: FoundSubmission,
+): Promise<void> {
+  const { administrator, email } = personOf(request);
+  if (!administrator) return;
+  await store.audit.noteReading({ actor: email, address: request.ip, submissionId: id, accountId: account.id });
 }

@@ -8,6 +8,7 @@ import { roomFor } from "../../webhooks/project.ts";
 import { runPending, startHttp } from "../running.ts";
 import { startClub } from "./club.ts";
 import { signedIn } from "./signed-in.ts";
+import { watch } from "./watching.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
 const NOT_THERE = { error: "there is no such thing, or it is not yours" };
@@ -32,6 +33,16 @@ onEachEngine((open) => {
     running.clock.nowMs += 3_600_000;
     await root("GET", `/submissions/${id}/record`);
     assert.equal((await readings()).length, 2);
+    running.clock.nowMs += 3_600_000;
+    for (const [{ person }, entries] of [
+      [ada, 2],
+      [root, 3],
+    ] as const) {
+      const view = await watch(running, person, id);
+      await view.next("status");
+      view.leave();
+      assert.equal((await readings()).length, entries);
+    }
   });
 
   test("a person finds the submissions of their accounts and no other; an administrator all", async (t) => {
