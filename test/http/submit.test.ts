@@ -152,8 +152,9 @@ test("with wait=true a repeated request is held as usual, then 202", LIMIT, asyn
   await submit(undefined, { headers: IDEMPOTENCY });
   const waiting = submit(undefined, { headers: IDEMPOTENCY, path: "/api/submit?wait=true" });
   while ((await runPending(store)) === 0) await sleep(5);
-  const { status, json } = await waiting;
+  const { status, json, headers } = await waiting;
   assert.equal(status, 202);
+  assert.equal(headers.location, `/api/result/${json.id}`);
   assert.equal(json.status, "completed");
 });
 
