@@ -5,7 +5,6 @@
  * when to kill, and the reason is recorded before the signal is sent.
  */
 #define _GNU_SOURCE
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
