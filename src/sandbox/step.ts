@@ -36,8 +36,16 @@ function cpuRlimit({ wallMs }: Limits): number {
 const CPUS = cpus().length;
 const CPU_RLIMIT_ABOVE_SECS = 1;
 
-/** One inode per this many bytes of /tmp, as many as the work directory has at most. */
-const BYTES_PER_TMP_INODE = 4096;
+/**
+ * Of /tmp and of /dev/shm. The kernel charges for directories, but not for the node of 256 bytes in which a directory keeps its
+ * first name: 50 MiB for three times 65,536 directories, each in the one before.
+ */
+const BYTES_PER_TMP_INODE = 16_384;
+
+/** Files and directories that /tmp can hold, and /dev/shm: as many as the work directory at most. */
+export function tmpInodes(limits: Pick<Limits, "workInodes" | "tmpBytes">): number {
+  return Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE)));
+}
 
 /** The STEP frame of a step. */
 export function encodeStep({ command, files, stdin, limits, work, more }: Step): Buffer {
@@ -62,7 +70,7 @@ export function encodeStep({ command, files, stdin, limits, work, more }: Step):
     .int("WORK_BYTES", limits.workBytes)
     .int("WORK_INODES", limits.workInodes)
     .int("TMP_BYTES", limits.tmpBytes)
-    .int("TMP_INODES", Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE))))
+    .int("TMP_INODES", tmpInodes(limits))
     .int("STDOUT_BYTES", limits.stdoutBytes)
     .int("STDERR_BYTES", limits.stderrBytes)
     .int("CPUS", limits.cpus ?? UNLIMITED)

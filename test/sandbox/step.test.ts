@@ -64,7 +64,7 @@ test("the rlimits that stand behind a group's limits are above them", () => {
 test("/tmp holds as many files as its size allows, and no more than the work directory", () => {
   const inodes = (tmpBytes: number, workInodes: number) =>
     sent(shell("", { limits: { ...LIMITS, tmpBytes, workInodes } })).int("TMP_INODES");
-  assert.equal(inodes(1 << 20, 4_096), 256);
+  assert.equal(inodes(4 << 20, 4_096), 256);
   assert.equal(inodes(4_096, 4_096), 64);
   assert.equal(inodes(1 << 30, 4_096), 4_096);
 });

@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import { type Limits, PROFILE_NAMES } from "../../src/domain/limits.ts";
+import { tmpInodes } from "../../src/sandbox/step.ts";
 import { environment } from "../launcher/launcher.ts";
 
-/** Which limit of a language a ceiling of the launcher stands above. */
-const LIMIT_OF: Readonly<Record<string, keyof Limits>> = {
+/** The limit of a language, or a value derived from its limits, that each ceiling of the launcher must not be below. */
+const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => number)>> = {
   MEMORY_BYTES: "memoryBytes",
   PROCESSES: "processes",
   WALL_MS: "wallMs",
@@ -17,7 +18,7 @@ const LIMIT_OF: Readonly<Record<string, keyof Limits>> = {
   WORK_BYTES: "workBytes",
   WORK_INODES: "workInodes",
   TMP_BYTES: "tmpBytes",
-  TMP_INODES: "workInodes",
+  TMP_INODES: tmpInodes,
   STDOUT_BYTES: "stdoutBytes",
   STDERR_BYTES: "stderrBytes",
 };
@@ -34,7 +35,8 @@ test("every limit of every language is below the launcher's ceilings", () => {
     for (const language of languages.list()) {
       for (const profile of PROFILE_NAMES) {
         for (const limits of Object.values(languages.limitsFor(language, profile)) as Limits[]) {
-          const value = limits[LIMIT_OF[key] as keyof Limits] as number;
+          const limit = LIMIT_OF[key] as keyof Limits | ((limits: Limits) => number);
+          const value = typeof limit === "function" ? limit(limits) : (limits[limit] as number);
           assert.ok(value <= Number(most), `${language.name}, ${profile}: ${value} is above ${key}`);
         }
       }
