@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
+import type { Pace } from "../domain/pace.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
 import { awaitsContinue, sayContinue } from "./continue.ts";
 import { tooLarge } from "./errors.ts";
@@ -7,7 +8,6 @@ import { disconnected } from "./gone.ts";
 import { checkShape } from "./json-shape.ts";
 import { noRoom } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
-import type { Pace } from "./pace.ts";
 import { Room } from "./room.ts";
 
 /** JSON may write one byte of text as six: \u0001. */

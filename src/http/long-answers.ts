@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { jsonPieces, longBytes } from "../domain/json-pieces.ts";
 import type { Meter } from "../domain/meter.ts";
+import type { Pace } from "../domain/pace.ts";
 import type { Admit } from "../store/port.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 import { disconnected } from "./gone.ts";
-import type { Pace } from "./pace.ts";
 import { Room } from "./room.ts";
 
 /** Output that answers hold at once, all accounts together, as the bytes that programs wrote. */

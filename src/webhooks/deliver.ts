@@ -1,6 +1,6 @@
 import { ATTEMPT_DELAYS_MS, type Next } from "../domain/delivery.ts";
-import { toRecord } from "../domain/record.ts";
-import type { DeliveryClaim, Message, Store } from "../store/port.ts";
+import type { DeliveryClaim, Store } from "../store/port.ts";
+import { bodyOf } from "./body.ts";
 import { type SendOptions, type Sent, send } from "./send.ts";
 
 /**
@@ -16,17 +16,11 @@ export async function deliver(
 ): Promise<(Sent & { became: "delivered" | "again" | "failed" }) | undefined> {
   const message = await store.deliveries.message(claim);
   if (!message) return undefined;
-  const sent = await send(claim, bodyOf(message), options, stop);
+  const sent = await send(claim, await bodyOf(message, claim.accountId), options, stop);
   const now = options.now ?? Date.now;
   const next = nextAfter(claim, sent.ending, now());
   const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, next);
   return recorded ? { ...sent, became: next.state === "pending" ? "again" : next.state } : undefined;
-}
-
-/** The same bytes for every attempt: a terminal record never changes. */
-function bodyOf(message: Message): Buffer {
-  if ("body" in message) return message.body;
-  return Buffer.from(JSON.stringify(toRecord(message.submission)), "utf8");
 }
 
 /** @param endMs when the attempt ended: the next one is due so long after it. */

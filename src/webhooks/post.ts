@@ -2,6 +2,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
+import type { Body } from "./body.ts";
 import { permittedAddresses } from "./guard.ts";
 import type { Resolve } from "./resolve.ts";
 import type { Target } from "./target.ts";
@@ -10,12 +11,11 @@ import type { Target } from "./target.ts";
 const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
-const PIECE_BYTES = 65_536;
 
 export interface Post {
   readonly target: Target;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  readonly body: Body;
 }
 
 export interface PostOptions {
@@ -40,7 +40,7 @@ export interface Answer {
  */
 export async function post({ target, headers, body }: Post, options: PostOptions): Promise<Answer> {
   const { signal } = options;
-  const addresses = await orAborted(permittedAddresses(target, options.resolve, signal), signal);
+  const addresses = await orAborted(() => permittedAddresses(target, options.resolve, signal), signal);
   const client = new Client(target.url.origin, {
     connect: connector(target, addresses, options),
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -49,25 +49,22 @@ export async function post({ target, headers, body }: Post, options: PostOptions
   });
   try {
     const path = `${target.url.pathname}${target.url.search}`;
-    const length = { "content-length": body.length.toString() };
-    const request = client.request({
-      method: "POST",
-      path,
-      headers: { ...headers, ...length },
-      body: Readable.from(piecesOf(body)),
-      signal,
-      reset: true,
-    });
+    const length = { "content-length": body.reduce((sum, piece) => sum + piece.length, 0).toString() };
+    const request = () =>
+      client.request({
+        method: "POST",
+        path,
+        headers: { ...headers, ...length },
+        // In pieces, because TLS encrypts at once all that it is given: a receiver that does not read would hold a second copy.
+        body: Readable.from(body),
+        signal,
+        reset: true,
+      });
     const answer = await orAborted(request, signal); // the client itself hears of it only once it is connected
     return { status: answer.statusCode, ...(await readBegin(answer.body)) };
   } finally {
     void client.destroy();
   }
-}
-
-/** In pieces, because TLS encrypts at once all that it is given: a receiver that does not read would hold a second copy. */
-function* piecesOf(body: Buffer): Generator<Buffer> {
-  for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
 }
 
 /** Connects to these addresses, whatever the name means by now, and asks for the certificate of the name. */
@@ -87,8 +84,11 @@ function connector({ host, port }: Target, addresses: readonly string[], options
       socket.off("error", failed);
       callback(null, socket);
     });
-    // The same holds for its end: nobody else would let go of a socket that is not connected yet.
-    options.signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    // The same holds for its end: the client would not let go of a socket that is not connected yet.
+    const abort = () => socket.destroy();
+    if (options.signal.aborted) abort();
+    options.signal.addEventListener("abort", abort, { once: true });
+    socket.once("close", () => options.signal.removeEventListener("abort", abort));
   };
 }
 
@@ -109,13 +109,14 @@ async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "beg
   return { begin: Buffer.concat(kept), broken };
 }
 
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** @param work is not begun when the signal has aborted. */
+async function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   try {
-    return await Promise.race([work, aborted.promise]);
+    return await Promise.race([work(), aborted.promise]);
   } finally {
     signal.removeEventListener("abort", abort);
   }

@@ -13,6 +13,7 @@ const QUERY = { timeout: 2_500, tries: 2 };
  */
 export function dnsResolve(servers?: readonly string[]): Resolve {
   return async (name, signal) => {
+    signal?.throwIfAborted();
     const resolver = new Resolver(QUERY);
     if (servers) resolver.setServers(servers);
     const cancel = () => resolver.cancel();

@@ -3,6 +3,7 @@ import type { Attempt } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/port.ts";
+import type { Body } from "./body.ts";
 import { type Answer, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
@@ -33,9 +34,9 @@ export interface Sent {
  * @param stop ends it early; what then became of it is not known.
  * @throws the reason of `stop`. Whatever else happens is in what it returns.
  */
-export async function send(claim: DeliveryClaim, body: Buffer, options: SendOptions, stop: AbortSignal): Promise<Sent> {
+export async function send(claim: DeliveryClaim, body: Body, options: SendOptions, stop: AbortSignal): Promise<Sent> {
   const { now = Date.now, timeoutMs = TIMEOUT_MS, resolve = resolvePublic } = options;
-  const { endpoint, messageId } = claim;
+  const { endpoint, messageId, accountId: owner } = claim;
   const atMs = now();
   const began = performance.now();
   const sent = (ending: Sent["ending"], seen: Pick<Attempt, "status" | "error" | "answer">): Sent => ({
@@ -46,7 +47,7 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
   const timer = setTimeout(() => time.abort(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
   try {
     const target = parseTarget(endpoint.url, options.allowed);
-    const signed = signatureOf(claim, { id: messageId, atMs, body }, options.sealer);
+    const signed = await signatureOf(claim, { id: messageId, atMs, body, owner }, options.sealer);
     const headers = { "content-type": "application/json", "user-agent": options.userAgent, ...signed };
     const signal = AbortSignal.any([time.signal, stop]);
     const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
@@ -60,10 +61,10 @@ export async function send(claim: DeliveryClaim, body: Buffer, options: SendOpti
 }
 
 /** Nothing is sent without a signature. Another attempt may have one: its claim reads a secret that was sealed again since. */
-function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
+async function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
     const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
-    return sign(message, secrets, endpoint.signing);
+    return await sign(message, secrets, endpoint.signing);
   } catch (error) {
     throw new Error(`it cannot be signed: ${words(error)}`);
   }

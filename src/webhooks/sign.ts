@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Signing } from "../domain/webhook.ts";
+import { type Body, paced } from "./body.ts";
 
 const PREFIX = "whsec_";
 
@@ -12,20 +13,20 @@ export interface Signed {
 /**
  * The three headers of Standard Webhooks. With several secrets the signature has one value for each, separated by
  * spaces: a receiver that has any of them accepts the message.
- * @param body the bytes exactly as they are sent.
+ * @param message.body the bytes exactly as they are sent. @param message.owner whose turns of the event loop it takes.
  * @throws when a secret cannot be a key, or there is none.
  */
-export function sign(
-  message: { readonly id: string; readonly atMs: number; readonly body: Buffer },
+export async function sign(
+  message: { readonly id: string; readonly atMs: number; readonly body: Body; readonly owner: string },
   secrets: readonly string[],
   signing: Signing,
-): Signed {
+): Promise<Signed> {
   if (secrets.length === 0) throw new Error("there is no secret");
   const timestamp = Math.floor(message.atMs / 1000).toString();
-  const signatures = secrets.map((secret) => {
-    const hmac = createHmac("sha256", keyOf(secret, signing));
-    return `v1,${hmac.update(`${message.id}.${timestamp}.`).update(message.body).digest("base64")}`;
-  });
+  const head = `${message.id}.${timestamp}.`;
+  const hmacs = secrets.map((secret) => createHmac("sha256", keyOf(secret, signing)).update(head));
+  for await (const piece of paced(message.body, message.owner)) for (const hmac of hmacs) hmac.update(piece);
+  const signatures = hmacs.map((hmac) => `v1,${hmac.digest("base64")}`);
   return {
     "webhook-id": message.id,
     "webhook-timestamp": timestamp,

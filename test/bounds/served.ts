@@ -7,6 +7,7 @@ import { runPending, startHttp } from "../http/running.ts";
 import { addPerson } from "../store/members.ts";
 import { temporaryPostgres, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
+import { type Turns, watchTurns } from "./measured.ts";
 
 /** The process of service.ts: ends when its parent lets go of it. */
 const over: (() => unknown)[] = [];
@@ -52,37 +53,14 @@ async function ended(by: string, output: Buffer): Promise<string> {
   return json.id;
 }
 
-/** A turn of the loop that only looks takes a few microseconds. */
-const IDLE_US = 20;
-
-/** CPU time of the thread, so that a busy machine, on which the process has to wait, is not taken for a busy loop. */
-let spent: number[] | null = null;
-let last = process.threadCpuUsage();
-const look = () => {
-  if (!spent) return;
-  const now = process.threadCpuUsage(last);
-  const us = now.user + now.system;
-  if (us >= IDLE_US) {
-    spent.push(us);
-    last = process.threadCpuUsage();
-  }
-  setImmediate(look);
-};
-
+let turns: (() => Turns) | null = null;
 process.on("message", () => {
-  if (!spent) {
-    spent = [];
-    last = process.threadCpuUsage();
-    look();
+  if (!turns) {
+    turns = watchTurns();
     return;
   }
-  const sorted = spent.sort((a, b) => a - b);
-  spent = null;
-  process.send?.({
-    turns: sorted.length,
-    p999Ms: (sorted[Math.floor(sorted.length * 0.999)] ?? 0) / 1000,
-    mostMs: (sorted.at(-1) ?? 0) / 1000,
-  });
+  process.send?.(turns());
+  turns = null;
 });
 
 // Runs that are asked for with wait=true end with the longest output.

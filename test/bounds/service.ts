@@ -2,13 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
-
-/** Turns of a process's event loop, by the CPU time that its thread spent in each. */
-export interface Turns {
-  readonly turns: number;
-  readonly p999Ms: number;
-  readonly mostMs: number;
-}
+import type { Turns } from "./measured.ts";
 
 /** The real server in a process of its own, over HTTPS on loopback, with records of two accounts. */
 export interface BoundedService {

@@ -65,7 +65,7 @@ const NEVER = new AbortController().signal;
 
 function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
   const options = { sealer, allowed, trust: NOBODY_MORE, userAgent: "Assay/0.0.0", resolve, timeoutMs };
-  return send(claimFor(url), Buffer.from("{}"), options, NEVER);
+  return send(claimFor(url), [Buffer.from("{}")], options, NEVER);
 }
 
 /** Both times at which an address is looked at say no, and neither connects. */
@@ -178,7 +178,7 @@ test("a redirect to any of them", async (t) => {
       const allowed = [{ host: "127.0.0.1", port: receiver.port }];
       const options = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
       const before = [begun.mock.callCount(), accepted] as const;
-      const { ending, attempt } = await send(claimFor(receiver.url), Buffer.from("{}"), options, NEVER);
+      const { ending, attempt } = await send(claimFor(receiver.url), [Buffer.from("{}")], options, NEVER);
       assert.deepEqual([ending, attempt.status], ["never", status]);
       assert.deepEqual([begun.mock.callCount(), accepted], [before[0] + 1, before[1]]);
     }

@@ -86,6 +86,12 @@ test("a server that says nothing is given up when the attempt is", async (t) => 
   assert.ok(Date.now() - begun < 2_000);
 });
 
+test("nothing is asked for an attempt that is over", async (t) => {
+  const { resolve, asked } = await nameServer(t, () => [FOUR]);
+  await assert.rejects(resolve("late.example", AbortSignal.abort(new Error("over"))), /^Error: over$/);
+  assert.equal(asked(), 0);
+});
+
 test("a receiver that the operator named is known as this machine knows it", async () => {
   assert.deepEqual(await resolveLocal("127.0.0.1"), ["127.0.0.1"]);
   assert.deepEqual(await resolveLocal("localhost"), ["127.0.0.1", "::1"], "also where there is no /etc/hosts");

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { getEventListeners } from "node:events";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
 import type { DeliveryClaim } from "../../src/store/port.ts";
+import { post } from "../../src/webhooks/post.ts";
 import { type SendOptions, type Sent, send } from "../../src/webhooks/send.ts";
+import { parseTarget } from "../../src/webhooks/target.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { sealer } from "./project.ts";
 import { type Answer, makeCertificates, startReceiver } from "./receiver.ts";
@@ -49,7 +53,7 @@ const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
 async function sendTo(t: TestContext, answer: Answer, { signing, options, body = BODY }: Case = {}) {
   const receiver = await startReceiver(t, certificates, answer);
   const claim = claimFor(receiver.url, signing);
-  const sent = await send(claim, body, allow(receiver.port, options), NEVER);
+  const sent = await send(claim, [body], allow(receiver.port, options), NEVER);
   return { receiver, claim, sent };
 }
 
@@ -113,7 +117,7 @@ test("a redirect is not followed", LIMIT, async (t) => {
       response.writeHead(status, { location: elsewhere.url }).end(),
     );
     const allowed = [receiver, elsewhere].map(({ port }) => ({ host: "127.0.0.1", port }));
-    const sent = await send(claimFor(receiver.url), BODY, allow(0, { allowed }), NEVER);
+    const sent = await send(claimFor(receiver.url), [BODY], allow(0, { allowed }), NEVER);
     assert.deepEqual(seen(sent), ["never", status, null]);
   }
   assert.equal(elsewhere.connections(), 0);
@@ -198,7 +202,7 @@ test("what is not HTTP, or ends at once, is tried again", LIMIT, async (t) => {
 test("a connection that is refused is tried again", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   await receiver.close();
-  const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port), NEVER);
+  const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port), NEVER);
   assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
   assert.match(sent.attempt.error ?? "", /ECONNREFUSED/);
 });
@@ -209,7 +213,7 @@ test("a peer that never speaks TLS is a timeout", LIMIT, async (t) => {
   t.after(() => silent.close());
   const { port } = silent.address() as { port: number };
   const closed = new Promise((resolve) => silent.once("connection", (socket) => socket.once("close", resolve)));
-  const sent = await send(claimFor(`https://127.0.0.1:${port}/`), BODY, allow(port, { timeoutMs: 300 }), NEVER);
+  const sent = await send(claimFor(`https://127.0.0.1:${port}/`), [BODY], allow(port, { timeoutMs: 300 }), NEVER);
   assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
   await closed;
 });
@@ -222,7 +226,7 @@ test("a certificate of nobody we trust, or of another name, gets no request", LI
     [other, trustedAuthorities(other.ca), /127\.0\.0\.1/],
   ] as const) {
     const receiver = await startReceiver(t, own);
-    const sent = await send(claimFor(receiver.url), BODY, allow(receiver.port, { trust }), NEVER);
+    const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port, { trust }), NEVER);
     assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
     assert.match(sent.attempt.error ?? "", words);
     assert.equal(receiver.received.length, 0);
@@ -234,7 +238,7 @@ test("the certificate is asked for by the name of the URL, not by the address", 
   const receiver = await startReceiver(t, named);
   const allowed = [{ host: "localhost", port: receiver.port }];
   const options = allow(0, { allowed, trust: trustedAuthorities(named.ca) });
-  const sent = await send(claimFor(`https://localhost:${receiver.port}/a?b=c`), BODY, options, NEVER);
+  const sent = await send(claimFor(`https://localhost:${receiver.port}/a?b=c`), [BODY], options, NEVER);
   assert.deepEqual(seen(sent), ["delivered", 200, null]);
   assert.deepEqual(
     [receiver.received[0]?.path, receiver.received[0]?.headers.host],
@@ -249,7 +253,7 @@ test("the environment cannot switch verification off", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const sent = await send(
     claimFor(receiver.url),
-    BODY,
+    [BODY],
     allow(receiver.port, { trust: trustedAuthorities(null) }),
     NEVER,
   );
@@ -261,16 +265,38 @@ test("a secret that cannot be opened sends nothing", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const claim = claimFor(receiver.url);
   const moved = { ...claim, endpoint: { ...claim.endpoint, id: randomUUID() } };
-  const sent = await send(moved, BODY, allow(receiver.port), NEVER);
+  const sent = await send(moved, [BODY], allow(receiver.port), NEVER);
   assert.equal(sent.ending, "again", "its secret may be sealed with another key by then");
   assert.match(sent.attempt.error ?? "", /cannot be signed.*another key file/);
   assert.equal(receiver.connections(), 0);
 });
 
+test("a post leaves no listener at its signal, and does nothing where it has aborted", LIMIT, async (t) => {
+  const receiver = await startReceiver(t, certificates);
+  const { trust, allowed } = allow(receiver.port);
+  const { signal } = new AbortController();
+  let looked = 0;
+  const resolve = async () => {
+    looked++;
+    return ["127.0.0.1"];
+  };
+  const target = parseTarget(receiver.url, allowed);
+  assert.equal((await post({ target, headers: {}, body: [BODY] }, { trust, resolve, signal })).status, 200);
+  while (getEventListeners(signal, "abort").length > 0) await sleep(10); // until its connection is closed
+  const late = post(
+    { target, headers: {}, body: [BODY] },
+    { trust, resolve, signal: AbortSignal.abort(new Error("x")) },
+  );
+  await assert.rejects(late, /^Error: x$/);
+  const open = { ...target, allowed: false };
+  await assert.rejects(post({ target: open, headers: {}, body: [] }, { trust, resolve, signal: AbortSignal.abort() }));
+  assert.deepEqual([receiver.connections(), looked], [1, 0]);
+});
+
 test("one that is stopped throws instead of guessing", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, () => {});
   const stop = new AbortController();
-  const sent = send(claimFor(receiver.url), BODY, allow(receiver.port), stop.signal);
+  const sent = send(claimFor(receiver.url), [BODY], allow(receiver.port), stop.signal);
   await receiver.until(1);
   stop.abort(new Error("stopping"));
   await assert.rejects(sent, /^Error: stopping$/);
@@ -281,9 +307,9 @@ test("each attempt has its own timestamp and signature, and the message's id", L
   const claim = claimFor(receiver.url);
   let nowMs = Date.now();
   const options = allow(receiver.port, { now: () => nowMs });
-  await send(claim, BODY, options, NEVER);
+  await send(claim, [BODY], options, NEVER);
   nowMs += 5_000;
-  await send(claim, BODY, options, NEVER);
+  await send(claim, [BODY], options, NEVER);
   const [first, second] = receiver.received.map(({ headers }) => headers as Record<string, string>);
   assert.ok(first && second);
   assert.equal(first["webhook-id"], second["webhook-id"]);
@@ -302,7 +328,7 @@ test(
     const receiver = await startReceiver(t, many);
     const allowed = [{ host: "localhost", port: receiver.port }];
     const send1 = (trust: SendOptions["trust"]) =>
-      send(claimFor(`https://localhost:${receiver.port}/`), BODY, allow(0, { trust, allowed }), NEVER);
+      send(claimFor(`https://localhost:${receiver.port}/`), [BODY], allow(0, { trust, allowed }), NEVER);
     const long = await send1(trustedAuthorities(many.ca));
     assert.match(long.attempt.error ?? "", /altnames/);
     assert.equal(long.attempt.error?.length, 500);
