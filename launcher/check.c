@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "prepare.h"
 #include "root.h"
 #include "seccomp.h"
+#include "serve.h"
 #include "signals.h"
 
 static void print(const char *check, bool works, const char *detail)
@@ -160,6 +162,16 @@ static void check_formats(const struct launcher *l)
 	print("formats", !*found, *found ? found : "no interpreter of the host's is in reach");
 }
 
+/* Of the launcher's socket. */
+static void check_descriptors(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool refused = fd >= 0 && refuse_descriptors(fd);
+	print("descriptors", refused, refused ? "none can be passed to the launcher" : strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
 int check_print(struct launcher *l, const char *image)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -170,6 +182,7 @@ int check_print(struct launcher *l, const char *image)
 	check_kernel(l->kernel);
 	check_namespaces();
 	check_core_handler(l);
+	check_descriptors();
 	if (seccomp_prepare(&f) < 0) {
 		print_failure("seccomp", &f);
 	} else {

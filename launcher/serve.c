@@ -18,6 +18,10 @@
 #include "slot.h"
 #include "wire.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 /*
  * Short: while one place is swept, nobody is admitted and no stop is heard. A slot whose client is gone has a while to clean
  * up by itself; one that hangs (stopped, or in a call that does not return) is swept like any other that died.
@@ -63,6 +67,8 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 		return fail_with(f, EPERM, "socket", "directory %s can be changed by others than root", dir);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	unlink(address.sun_path);
+	if (fd >= 0 && !refuse_descriptors(fd) && errno != ENOPROTOOPT)
+		return fail(f, "socket", "SO_PASSRIGHTS");
 	mode_t before = umask(0177);
 	int bound = *directory < 0 || fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof address);
 	umask(before);
@@ -70,6 +76,16 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 	    rename(address.sun_path, path) < 0)
 		return fail(f, "socket", "%s", path);
 	return fd;
+}
+
+/*
+ * Passed descriptors would be closed here, and closing a lingering socket takes as long as its sender likes. Connections have
+ * this from the listener from connect() on.
+ */
+bool refuse_descriptors(int socket)
+{
+	int none = 0;
+	return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof none) == 0;
 }
 
 static bool peer_allowed(int connection, uid_t client)

@@ -76,6 +76,12 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     remedy:
       "set kernel.core_pattern to a file name or to a pipe (|); a socket (@) is asked whatever the core limit says",
   },
+  descriptors: {
+    needed: false,
+    means:
+      "a service that has been taken over can keep the launcher waiting for as long as it likes, by the closing of sockets that it passes; no box and no verdict is concerned",
+    remedy: "use Linux 6.16 or newer (SO_PASSRIGHTS)",
+  },
   oom_score: {
     needed: false,
     means: "when the whole machine is out of memory, the kernel takes programs first, but may then take the launcher",
