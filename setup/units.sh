@@ -31,7 +31,7 @@ make_settings() {
   case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, as systemd wants it" ;; esac
   mkdir -p -- "${settings_file%/*}"
   # A database's URL may hold a password.
-  (umask 077 && printf '%s\n' "# Settings of the units, as README.md has them: NAME=value. To have them used: assay install" "$given" >"$settings_file")
+  (umask 077 && printf '%s\n' "# Settings of the units (docs/configuration.md): NAME=value. To have them used: assay install" "$given" >"$settings_file")
   changed "wrote $settings_file"
 }
 

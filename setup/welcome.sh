@@ -50,7 +50,7 @@ show_first_key() {
   cat <<TEXT
 
 The first key, shown this once: $key
-Paste this into a client's shell, and the examples of README.md work there:
+Paste this into a client's shell, and the examples of docs/api.md work there:
 
 export ASSAY_URL='$url'${trust:+ ASSAY_CA='$data/tls/ca.pem'} ASSAY_KEY='$key'
 

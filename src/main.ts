@@ -1,21 +1,6 @@
-import { Command } from "commander";
 import { AdminError } from "./admin/error.ts";
-import { accountsCommand } from "./cli/accounts.ts";
 import { NobodyAnswers } from "./cli/ask-operator.ts";
-import { auditCommand } from "./cli/audit.ts";
-import { backupCommand } from "./cli/backup.ts";
-import { benchCommand } from "./cli/bench.ts";
-import { doctorCommand } from "./cli/doctor.ts";
-import { keysCommand } from "./cli/keys.ts";
-import { membersCommand } from "./cli/members.ts";
-import { projectsCommand } from "./cli/projects.ts";
-import { restoreCommand } from "./cli/restore.ts";
-import { runCommand } from "./cli/run.ts";
-import { serveCommand } from "./cli/serve.ts";
-import { statusCommand } from "./cli/status.ts";
-import { tiersCommand } from "./cli/tiers.ts";
-import { webhooksCommand } from "./cli/webhooks.ts";
-import { workerCommand } from "./cli/worker.ts";
+import { program } from "./cli/program.ts";
 import { ConfigError } from "./config.ts";
 import { LanguageFileError } from "./languages/load.ts";
 import { SandboxError } from "./sandbox/slot.ts";
@@ -39,28 +24,9 @@ const SENTENCES = [
   StoreError,
 ];
 
-/** One command per file of cli/. */
-const program = new Command("assay")
-  .description("sandboxed code execution with kernel evidence")
-  .addCommand(serveCommand())
-  .addCommand(workerCommand())
-  .addCommand(accountsCommand())
-  .addCommand(projectsCommand())
-  .addCommand(keysCommand())
-  .addCommand(webhooksCommand())
-  .addCommand(membersCommand())
-  .addCommand(tiersCommand())
-  .addCommand(auditCommand())
-  .addCommand(backupCommand())
-  .addCommand(restoreCommand())
-  .addCommand(runCommand())
-  .addCommand(statusCommand())
-  .addCommand(doctorCommand())
-  .addCommand(benchCommand());
-
 try {
   requireNode();
-  await program.parseAsync();
+  await program().parseAsync();
 } catch (error) {
   process.stderr.write(`assay: ${explain(error)}\n`);
   // What a service had begun before it failed, such as its worker, must not go on without it.

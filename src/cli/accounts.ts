@@ -14,11 +14,17 @@ import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-stor
 
 /** `assay accounts`: whose the records, projects and keys are. */
 export function accountsCommand(): Command {
-  const accounts = new Command("accounts").description("make and list accounts, and choose their tiers");
+  const accounts = new Command("accounts").description(
+    "Create and list accounts, change their tiers, and suspend them.",
+  );
 
-  commandOnStore(accounts, "create", "make an account; keys and projects make theirs by themselves")
-    .requiredOption("--name <name>", "its name, unique")
-    .option("--tier <name>", "limits of its keys", "beta")
+  commandOnStore(
+    accounts,
+    "create",
+    "Create an account and print its id. Keys and projects create theirs automatically; use this command to start with another tier.",
+  )
+    .requiredOption("--name <name>", "unique name")
+    .option("--tier <name>", "tier that sets the limits of its keys", "beta")
     .action((options: StoreOptions & { name: string; tier: string }) =>
       withStore(options, async (store) => {
         const account = await createAccount(store, options, ACTOR);
@@ -26,18 +32,19 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "list", "all accounts, oldest first").action((options: StoreOptions) =>
-    withStore(options, async (store) => {
-      const all = await listAccounts(store);
-      answer(options.json, all, () =>
-        table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED", "STATE"], all.map(row)),
-      );
-    }),
+  commandOnStore(accounts, "list", "List all accounts with their tiers and limits, oldest first.").action(
+    (options: StoreOptions) =>
+      withStore(options, async (store) => {
+        const all = await listAccounts(store);
+        answer(options.json, all, () =>
+          table(["ID", "NAME", "TIER", "RPM", "CONCURRENCY", "CREATED", "STATE"], all.map(row)),
+        );
+      }),
   );
 
-  commandOnStore(accounts, "rename", "give it another name; what belongs to it stays")
-    .argument("<account>", "its name or id")
-    .argument("<name>", "the new name")
+  commandOnStore(accounts, "rename", "Rename an account. Its projects, keys and records are kept.")
+    .argument("<account>", "name or id")
+    .argument("<name>", "new name")
     .action((which: string, name: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const account = await updateAccount(store, which, { name }, ACTOR);
@@ -45,9 +52,9 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "set-tier", "change the limits of its keys, at once")
-    .argument("<account>", "its name or id")
-    .argument("<tier>", "see assay tiers list")
+  commandOnStore(accounts, "set-tier", "Change the limits of the keys of an account, immediately.")
+    .argument("<account>", "name or id")
+    .argument("<tier>", "one of assay tiers list")
     .action((which: string, tier: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const account = await updateAccount(store, which, { tier }, ACTOR);
@@ -55,9 +62,13 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "erase", "remove all records of its submissions that have ended, for good")
-    .argument("<account>", "its name or id")
-    .requiredOption("--yes", "there is no way back")
+  commandOnStore(
+    accounts,
+    "erase",
+    "Delete all records of finished submissions with their programs, outputs and deliveries. The account, its projects and keys, and the counts in the dashboard charts are kept.",
+  )
+    .argument("<account>", "name or id")
+    .requiredOption("--yes", "confirm; deletion cannot be undone")
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const done = await eraseRecords(store, which, ACTOR);
@@ -66,9 +77,13 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "suspend", "refuse the requests of its keys and run nothing of it; what runs ends by itself")
-    .argument("<account>", "its name or id")
-    .option("--drop-pending", "end what waits: status error, IE; else it waits until the account is resumed")
+  commandOnStore(
+    accounts,
+    "suspend",
+    "Answer every request of the keys of an account with 403 and start none of its submissions, immediately. Running submissions finish. Pending submissions stay in the queue until the account is resumed. Members can still read records in the dashboard, but cannot run programs.",
+  )
+    .argument("<account>", "name or id")
+    .option("--drop-pending", "also end the pending submissions: status error, verdict IE")
     .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
       withStore(options, async (store) => {
         const { id, name: account } = await suspendAccount(store, which, ACTOR);
@@ -82,8 +97,8 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "resume", "end a suspension")
-    .argument("<account>", "its name or id")
+  commandOnStore(accounts, "resume", "End a suspension. Keys work again and pending submissions run.")
+    .argument("<account>", "name or id")
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const account = await resumeAccount(store, which, ACTOR);
@@ -91,8 +106,12 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "drop-pending", "end what its keys submitted and has not begun: status error, IE")
-    .argument("<account>", "its name or id")
+  commandOnStore(
+    accounts,
+    "drop-pending",
+    'End every pending submission of an account with status error, verdict IE and the message "dropped by the operator before it ran". Webhooks receive these results. Submissions accepted during the command stay.',
+  )
+    .argument("<account>", "name or id")
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const done = await dropPendingOf(store, which, ACTOR);

@@ -11,10 +11,10 @@ interface Options extends StoreOptions {
 
 /** `assay audit`: who changed what. */
 export function auditCommand(): Command {
-  const audit = new Command("audit").description("show who changed what, signed in, or read a program");
-  commandOnStore(audit, "list", "the newest entries, newest first")
-    .option("--limit <number>", "how many", wholeNumber, 50)
-    .option("--account <account>", "only those of an account, by its name or id")
+  const audit = new Command("audit").description("Show changes, sign-ins, and reads of submissions by administrators.");
+  commandOnStore(audit, "list", "List entries with actor and address, newest first.")
+    .option("--limit <number>", "maximum number of entries", wholeNumber, 50)
+    .option("--account <account>", "entries of this account only, by name or id")
     .action((options: Options) =>
       withStore(options, async (store) => {
         const entries = await listAudit(store, { max: options.limit, account: options.account });

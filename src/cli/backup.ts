@@ -3,14 +3,16 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { Command } from "commander";
 import { ConfigError } from "../config.ts";
-import { type StoreOptions, withStore } from "./with-store.ts";
+import { DATA, DATABASE, type StoreOptions, withStore } from "./with-store.ts";
 
 /** `assay backup > FILE`: everything that the database has, while the service runs and while it does not. */
 export function backupCommand(): Command {
   return new Command("backup")
-    .description("write everything in the database to standard output, compressed; the service may run")
-    .option("--data <directory>", "data directory")
-    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
+    .description(
+      "Write a consistent, compressed copy of the whole database to standard output while services and workers run: assay backup > FILE. It contains programs and results, and webhook secrets encrypted: protect it like the database, and keep the key file apart from it.",
+    )
+    .option(...DATA)
+    .option(...DATABASE)
     .action(backup);
 }
 

@@ -7,6 +7,7 @@ import { measureWhole } from "../../bench/load/whole.ts";
 import { type Row, rowTable } from "../../bench/row.ts";
 import { serviceRow } from "../../bench/service.ts";
 import type { EngineFlags } from "./engine.ts";
+import { DATA } from "./with-store.ts";
 
 interface BenchFlags extends EngineFlags {
   readonly json?: boolean;
@@ -18,10 +19,12 @@ interface BenchFlags extends EngineFlags {
 export function benchCommand(): Command {
   return new Command("bench")
     .enablePositionalOptions()
-    .description("measure this machine: boxes and languages against bare runs, as ratios in one run")
-    .option("--json", "an array of {name, unit, median, p99, floor, ratio}")
-    .option("--runs <number>", "boxes per row; a tenth of it per language", wholeNumber, 300)
-    .option("--data <directory>", "data directory")
+    .description(
+      "Measure boxes and languages on this machine as ratios to bare runs of the same run. bench/README.md explains the rows.",
+    )
+    .option("--json", "print an array of {name, unit, median, p99, floor, ratio}")
+    .option("--runs <number>", "boxes per row; a tenth of that per language", wholeNumber, 300)
+    .option(...DATA)
     .addOption(new Option("--launcher <path>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--image <directory>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
@@ -43,14 +46,16 @@ interface ServiceFlags extends BenchFlags {
 /** `assay bench service`: what a whole service takes and gives under load; bench/README.md explains the rows. */
 function serviceCommand(): Command {
   return new Command("service")
-    .description("measure a whole service over HTTPS under load, on SQLite or, if told where, on PostgreSQL")
-    .option("--json", "everything that was measured")
-    .option("--database <url>", "a PostgreSQL server; databases are made on it and removed")
-    .option("--seconds <number>", "of each load", wholeNumber, 5)
-    .option("--keys <numbers>", "keys that submit", wholeNumbers, [10, 100])
-    .option("--mixes <names>", "wait, poll, submit, or some of them; wait always is", mixList, [...MIXES])
-    .option("--records <numbers>", "records that are stored already", wholeNumbers, [0, 1_000_000])
-    .option("--services <numbers>", "services that share the PostgreSQL database", wholeNumbers, [2, 4])
+    .description(
+      "Measure a whole service over HTTPS under load: throughput, latency, and the CPU time and memory of each part. bench/CAPACITY.md derives sizes from it.",
+    )
+    .option("--json", "print all measurements")
+    .option("--database <url>", "PostgreSQL server; the command creates and drops databases on it (default: SQLite)")
+    .option("--seconds <number>", "duration of each load", wholeNumber, 5)
+    .option("--keys <numbers>", "numbers of submitting keys", wholeNumbers, [10, 100])
+    .option("--mixes <names>", "loads to run: wait, poll, submit; wait is always included", mixList, [...MIXES])
+    .option("--records <numbers>", "numbers of records stored before the load", wholeNumbers, [0, 1_000_000])
+    .option("--services <numbers>", "numbers of services that share the PostgreSQL database", wholeNumbers, [2, 4])
     .action(async (_: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServiceFlags>();
       const tell = (words: string) => process.stderr.write(`${words}\n`);

@@ -11,6 +11,7 @@ import { MEANINGS } from "../domain/remedies.ts";
 import { ourBuild } from "../sandbox/build.ts";
 import { Prover } from "../worker/readiness.ts";
 import { type EngineFlags, ourLanguages } from "./engine.ts";
+import { DATA } from "./with-store.ts";
 
 interface Finding {
   readonly name: string;
@@ -27,9 +28,11 @@ const checkSchema = z.object({ check: z.string(), works: z.boolean(), detail: z.
 /** `assay doctor`: tries every control and every language for real. Exit status 0 when all that is needed works. */
 export function doctorCommand(): Command {
   return new Command("doctor")
-    .description("try every control and every language on this machine, and say what to do where one is missing")
-    .option("--json", "as JSON")
-    .option("--data <directory>", "data directory")
+    .description(
+      "Try every control and every language on this machine. For each missing one, print the consequence and the remedy. The exit code is 0 if everything required works.",
+    )
+    .option("--json", "print JSON")
+    .option(...DATA)
     .addOption(new Option("--launcher <path>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--image <directory>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())

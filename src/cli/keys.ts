@@ -24,20 +24,28 @@ interface UpdateOptions extends StoreOptions {
   readonly defaultProfile?: ProfileName;
 }
 
-const WHICH = "its id or visible first characters; the key itself, too, but others may read a command line";
+const WHICH = "id or visible prefix";
 
 /** `assay keys`: works on the database itself, so it does not matter whether the service runs. */
 export function keysCommand(): Command {
-  const keys = new Command("keys").description("make, list, change, rotate and revoke API keys");
+  const keys = new Command("keys").description("Create, list, update, rotate and revoke API keys.");
 
-  commandOnStore(keys, "create", "make a key and print it; it is shown this once")
-    .requiredOption("--name <name>", "what the key is for")
-    .option("--account <name>", "whose records it sees (default: the project's, or an account of the key's name)")
-    .option("--project <project>", "name or id: whose webhooks the results go to")
-    .option("--rpm <number>", "requests a minute, instead of the tier's", wholeNumber)
-    .option("--concurrency <number>", "submissions executing at once, instead of the tier's", wholeNumber)
-    .option("--profiles <names>", "profiles it may use", profileList, ["judge"])
-    .option("--default-profile <name>", "the one of them that a submission gets (default: the first)", profile)
+  commandOnStore(
+    keys,
+    "create",
+    "Create a key and print it. The key is shown only once. It belongs to the account of the project, to the named account, or to an account with the name of the key; a note on stderr says whether that account was created or joined. A key reads results of its own account only, so give the second key of a client the --account of the first.",
+  )
+    .requiredOption("--name <name>", "purpose of the key")
+    .option("--account <name>", "owning account (default: the account of the project, or one with the name of the key)")
+    .option("--project <project>", "project, by name or id, whose webhooks receive the results")
+    .option("--rpm <number>", "requests a minute (default: those of the tier)", wholeNumber)
+    .option(
+      "--concurrency <number>",
+      "submissions executing at the same time (default: those of the tier)",
+      wholeNumber,
+    )
+    .option("--profiles <names>", "allowed profiles, separated by commas", profileList, ["judge"])
+    .option("--default-profile <name>", "profile of a submission that names none (default: the first)", profile)
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
@@ -47,8 +55,8 @@ export function keysCommand(): Command {
       }),
     );
 
-  listing(keys, "keys, newest first")
-    .option("--project <project>", "only those of a project, by its name or id")
+  listing(keys, "List keys by their prefixes, newest first, with state and last use.")
+    .option("--project <project>", "keys of this project only, by name or id")
     .action((options: ListOptions & { project?: string }) =>
       withStore(options, async (store) => {
         const all = await listKeys(store, options);
@@ -59,12 +67,16 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "update", "change what a key may do, from its next request on")
+  commandOnStore(keys, "update", "Change the limits and profiles of a key from its next request on.")
     .argument("<key>", WHICH)
-    .option("--rpm <number>", "requests a minute; 'tier' for the tier's", limitOrTier)
-    .option("--concurrency <number>", "submissions executing at once; 'tier' for the tier's", limitOrTier)
-    .option("--profiles <names>", "profiles it may use", profileList)
-    .option("--default-profile <name>", "the one of them that a submission gets", profile)
+    .option("--rpm <number>", "requests a minute; 'tier' removes the override", limitOrTier)
+    .option(
+      "--concurrency <number>",
+      "submissions executing at the same time; 'tier' removes the override",
+      limitOrTier,
+    )
+    .option("--profiles <names>", "allowed profiles, separated by commas", profileList)
+    .option("--default-profile <name>", "profile of a submission that names none", profile)
     .action((which: string, options: UpdateOptions) =>
       withStore(options, async (store) => {
         const { profiles, defaultProfile } = options;
@@ -75,11 +87,15 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "rotate", "make a key with the same settings and print it; the old one stops after the overlap")
+  commandOnStore(
+    keys,
+    "rotate",
+    "Create a key with the same settings and print it. The old key stops working after the overlap.",
+  )
     .argument("<key>", WHICH)
     .option(
       "--overlap <time>",
-      "how long the old one goes on, like 90s, 15m or 7d; 0 for not at all (default: 24h)",
+      "how long the old key keeps working: 90s, 15m, 7d, or 0 to stop it immediately (default: 24h)",
       duration,
     )
     .action((which: string, options: StoreOptions & { overlap?: number }) =>
@@ -90,9 +106,13 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "revoke", "end a key at once; what it submitted goes on")
+  commandOnStore(
+    keys,
+    "revoke",
+    "Revoke a key immediately. Its submissions still run; the command prints how many are pending.",
+  )
     .argument("<key>", WHICH)
-    .option("--drop-pending", "end what it submitted and has not begun: status error, IE")
+    .option("--drop-pending", "also end its pending submissions: status error, verdict IE")
     .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
       withStore(options, async (store) => {
         const { key, dropped, pending } = await revokeKey(store, which, ACTOR, { drop: options.dropPending });
@@ -102,8 +122,12 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "drop-pending", "end what a key submitted and has not begun: status error, IE")
-    .argument("<key>", `${WHICH}; it may be revoked`)
+  commandOnStore(
+    keys,
+    "drop-pending",
+    "End the pending submissions of one key, as accounts drop-pending does for an account.",
+  )
+    .argument("<key>", `${WHICH}; a revoked key is allowed`)
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const { key, dropped } = await dropPendingOfKey(store, which, ACTOR);

@@ -11,9 +11,9 @@ export interface ListOptions extends StoreOptions {
 /** A command `list` whose rows come in parts. */
 export function listing(parent: Command, about: string): Command {
   return commandOnStore(parent, "list", about)
-    .option("--account <account>", "only those of an account, by its name or id")
-    .option("--limit <number>", "how many, up to 1000", wholeNumber, 100)
-    .option("--after <id>", "go on behind the one of this id");
+    .option("--account <account>", "rows of this account only, by name or id")
+    .option("--limit <number>", "number of rows, up to 1000", wholeNumber, 100)
+    .option("--after <id>", "continue after the row with this id");
 }
 
 /** A full part may not be the last: says how to read on, on stderr, so that what a script reads stays the same. */

@@ -22,13 +22,15 @@ interface InviteOptions extends LinkOptions {
   readonly administrator?: boolean;
 }
 
-const WHICH = "their e-mail or id";
+const WHICH = "e-mail or id";
 
 /** `assay members`: who signs in to the dashboard. Whoever can run it gets in again, whatever was lost. */
 export function membersCommand(): Command {
-  const members = new Command("members").description("list and invite those who sign in to the dashboard");
+  const members = new Command("members").description(
+    "List and invite people who can sign in to the dashboard, and restore their access.",
+  );
 
-  commandOnStore(members, "list", "everybody, oldest first").action((options: StoreOptions) =>
+  commandOnStore(members, "list", "List people and their permissions, oldest first.").action((options: StoreOptions) =>
     withStore(options, async (store) => {
       const all = await listPeople(store);
       answer(options.json, all, () =>
@@ -37,8 +39,8 @@ export function membersCommand(): Command {
     }),
   );
 
-  linking(members, "link", "a one-time link that makes the first administrator; the one before is worth nothing then")
-    .option("--if-empty", "print nothing when somebody can sign in already")
+  linking(members, "link", "Print a one-time link that creates the first administrator. It replaces the previous link.")
+    .option("--if-empty", "print nothing if a person can already sign in")
     .action((options: LinkOptions & { ifEmpty?: boolean }) =>
       withStore(options, async (store, config) => {
         if (options.ifEmpty && (await store.people.any())) return;
@@ -46,10 +48,10 @@ export function membersCommand(): Command {
       }),
     );
 
-  linking(members, "invite", "a one-time link by which somebody new gets in")
-    .argument("<email>", "whom it is for")
-    .option("--account <account>", "name or id: whose keys, projects and records they may see and change")
-    .option("--administrator", "they may see and change everything")
+  linking(members, "invite", "Print a one-time link that creates a person. Pass either --account or --administrator.")
+    .argument("<email>", "e-mail address of the person")
+    .option("--account <account>", "account, by name or id, that the person can read and change")
+    .option("--administrator", "the person can read and change everything")
     .action((email: string, options: InviteOptions) =>
       withStore(options, async (store, config) => {
         const { account, administrator = false } = options;
@@ -57,15 +59,19 @@ export function membersCommand(): Command {
       }),
     );
 
-  linking(members, "reset", "a one-time link by which somebody chooses a new password")
+  linking(
+    members,
+    "reset",
+    "Print a one-time link for a new password. Using it ends all existing sessions of the person.",
+  )
     .argument("<person>", WHICH)
     .action((which: string, options: LinkOptions) =>
       withStore(options, async (store, config) => print(options, await reset(store, which, asked(options, config)))),
     );
 
   for (const [name, disabled, about] of [
-    ["disable", true, "sign them out, and let them in no more"],
-    ["enable", false, "let them in again"],
+    ["disable", true, "Sign a person out and block sign-in."],
+    ["enable", false, "Allow a person to sign in again."],
   ] as const) {
     commandOnStore(members, name, about)
       .argument("<person>", WHICH)
@@ -83,7 +89,7 @@ export function membersCommand(): Command {
 function linking(parent: Command, name: string, about: string): Command {
   return commandOnStore(parent, name, about).option(
     "--origin <url>",
-    "where browsers reach the service (default: https:// and where it listens)",
+    "public address of the service (default: https:// and the listen address)",
   );
 }
 

@@ -13,11 +13,15 @@ import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-stor
 
 /** `assay projects`: what keys and webhook endpoints belong to. */
 export function projectsCommand(): Command {
-  const projects = new Command("projects").description("make, list, rename and archive projects");
+  const projects = new Command("projects").description("Create, list, rename, archive and restore projects.");
 
-  commandOnStore(projects, "create", "make a project and print its id")
-    .requiredOption("--name <name>", "its name, unique in its account")
-    .option("--account <name>", "whose it is (default: an account of the project's name)")
+  commandOnStore(
+    projects,
+    "create",
+    "Create a project and print its id. Without --account, it gets an account with the name of the project, or joins the existing one; a note says which.",
+  )
+    .requiredOption("--name <name>", "name, unique in the account")
+    .option("--account <name>", "owning account (default: the account with the name of the project)")
     .action((options: StoreOptions & { name: string; account?: string }) =>
       withStore(options, async (store) => {
         const project = await createProject(store, options, ACTOR, { unnamed: noteUnnamed });
@@ -25,7 +29,7 @@ export function projectsCommand(): Command {
       }),
     );
 
-  listing(projects, "projects, newest first").action((options: ListOptions) =>
+  listing(projects, "List projects, newest first, including archived ones.").action((options: ListOptions) =>
     withStore(options, async (store) => {
       const all = await listProjects(store, options);
       noteMore(all, options.limit);
@@ -33,9 +37,9 @@ export function projectsCommand(): Command {
     }),
   );
 
-  commandOnStore(projects, "rename", "give a project another name; its keys and endpoints stay")
-    .argument("<project>", "its name or id")
-    .argument("<name>", "the new name")
+  commandOnStore(projects, "rename", "Rename a project. Its keys, endpoints and records are kept.")
+    .argument("<project>", "name or id")
+    .argument("<name>", "new name")
     .action((which: string, name: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const project = await renameProject(store, which, name, ACTOR);
@@ -44,11 +48,16 @@ export function projectsCommand(): Command {
     );
 
   for (const { verb, done, about, act } of [
-    { verb: "archive", done: "archived", about: "close a project to new keys and endpoints", act: archiveProject },
-    { verb: "restore", done: "restored", about: "open an archived project again", act: restoreProject },
+    {
+      verb: "archive",
+      done: "archived",
+      about: "Close a project to new keys and endpoints. Revoke its keys first.",
+      act: archiveProject,
+    },
+    { verb: "restore", done: "restored", about: "Reopen an archived project.", act: restoreProject },
   ]) {
     commandOnStore(projects, verb, about)
-      .argument("<project>", "its name or id")
+      .argument("<project>", "name or id")
       .action((which: string, options: StoreOptions) =>
         withStore(options, async (store) => {
           const project = await act(store, which, ACTOR);

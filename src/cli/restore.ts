@@ -4,14 +4,16 @@ import { Command } from "commander";
 import { ConfigError, loadConfig } from "../config.ts";
 import { restoreStore } from "../store/open.ts";
 import { becomeOwner } from "./owner.ts";
-import type { StoreOptions } from "./with-store.ts";
+import { DATA, DATABASE, type StoreOptions } from "./with-store.ts";
 
 /** `assay restore < FILE`: a backup of either kind of database into a new one of either kind. */
 export function restoreCommand(): Command {
   return new Command("restore")
-    .description("read a backup from standard input into an empty database, of either kind")
-    .option("--data <directory>", "data directory")
-    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
+    .description(
+      "Read a backup from standard input into an empty database, completely or not at all: assay restore < FILE. SQLite and PostgreSQL backups are interchangeable. Submissions that were running run again; an interrupted agent run becomes error.",
+    )
+    .option(...DATA)
+    .option(...DATABASE)
     .action(restore);
 }
 

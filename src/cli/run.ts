@@ -14,6 +14,7 @@ import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
 import { ourLanguages } from "./engine.ts";
 import { describe } from "./verdict-text.ts";
+import { DATA } from "./with-store.ts";
 
 interface RunFlags {
   readonly language?: string;
@@ -37,13 +38,15 @@ const NOBODY = {
 /** `assay run FILE`: one program through the real engine. Exit status 0 only for AC. */
 export function runCommand(): Command {
   return new Command("run")
-    .description("run one program and show its verdict and evidence; exit status 0 only for AC")
-    .argument("<file>", "source code")
-    .option("--language <name>", "its language, when the file's ending does not tell")
-    .option("--stdin <file>", "what the program reads; - for this command's own input")
-    .addOption(new Option("--profile <name>", "limits").choices(PROFILE_NAMES).default("judge"))
-    .option("--json", "print the record, as the service would return it")
-    .option("--data <directory>", "data directory")
+    .description(
+      "Run one program through the sandbox without a server and print its verdict and evidence. The exit code is 0 only for AC.",
+    )
+    .argument("<file>", "source file")
+    .option("--language <name>", "language (default: from the file name extension)")
+    .option("--stdin <file>", "standard input of the program; - passes on the input of this command")
+    .addOption(new Option("--profile <name>", "set of limits").choices(PROFILE_NAMES).default("judge"))
+    .option("--json", "print the record as the API returns it")
+    .option(...DATA)
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
     .action(runFile);
 }

@@ -4,22 +4,33 @@ import { append } from "./option-values.ts";
 import { becomeOwner } from "./owner.ts";
 import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
+import { DATA, DATABASE } from "./with-store.ts";
 
 /** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again. */
 export function serveCommand(): Command {
   return new Command("serve")
-    .description("run the service; the launcher must already listen")
-    .option("--data <directory>", "data directory (ASSAY_DATA)")
-    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)")
-    .option("--listen <host:port>", "where clients connect (ASSAY_LISTEN)")
-    .option("--workers <number>", "submissions that run at once (ASSAY_WORKERS)")
-    .option("--no-worker", "run nothing here: workers are 'assay worker' with the same PostgreSQL database")
-    .option("--launcher-socket <path>", "the launcher's socket (ASSAY_LAUNCHER_SOCKET)")
-    .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
-    .option("--webhook-allow <host:port>", "a webhook receiver that may have any address; may be repeated", append, [])
-    .option("--webhook-ca <file>", "an authority of webhook receivers, besides the usual ones (ASSAY_WEBHOOK_CA)")
-    .option("--dashboard <directory>", "the built dashboard (ASSAY_DASHBOARD); set-up gives its own")
-    .option("--plain-http", "HTTP without TLS, on a loopback address only")
+    .description(
+      "Set up the machine, then serve over HTTPS until SIGTERM or Ctrl-C. Running submissions may finish; the exit code is 0.",
+    )
+    .option(...DATA)
+    .option(...DATABASE)
+    .option("--listen <host:port>", "address for clients (ASSAY_LISTEN)")
+    .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
+    .option(
+      "--no-worker",
+      "run nothing here and build no sandbox; 'assay worker' runs programs for the same PostgreSQL database",
+    )
+    .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")
+    .option("--operator-listen <address>", "operator listener: HOST:PORT or unix:/PATH (ASSAY_OPERATOR_LISTEN)")
+    .option(
+      "--webhook-allow <host:port>",
+      "webhook receiver that may have any address; repeatable (ASSAY_WEBHOOK_ALLOW)",
+      append,
+      [],
+    )
+    .option("--webhook-ca <file>", "additional certificate authority for webhook receivers (ASSAY_WEBHOOK_CA)")
+    .option("--dashboard <directory>", "built dashboard (ASSAY_DASHBOARD); set-up passes it")
+    .option("--plain-http", "HTTP without TLS, on a loopback address only (ASSAY_PLAIN_HTTP)")
     .action(serve);
 }
 

@@ -20,12 +20,14 @@ interface Options {
 /** `assay status`: how what runs stands, told by itself. Exit code 1 when nobody answers. */
 export function statusCommand(): Command {
   return new Command("status")
-    .description("how a running service or worker stands")
-    .option("--json", "answer as one line of JSON for each of them")
-    .option("--watch", "look again every two seconds, until Ctrl-C")
+    .description(
+      "Show the state of the services and workers in this data directory: readiness, workers, queue, runs, recent verdicts, webhooks, database, disk and certificate. The exit code is 1 if nothing runs.",
+    )
+    .option("--json", "print one line of JSON for each process")
+    .option("--watch", "refresh every two seconds until Ctrl-C")
     .option(
       "--operator-listen <address>",
-      "where it listens for its operator: HOST:PORT or unix:/PATH; may be repeated",
+      "operator listener to ask: HOST:PORT or unix:/PATH; repeatable; set-up passes it",
       append,
       [],
     )

@@ -6,9 +6,9 @@ import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-stor
 
 /** `assay tiers`: limits of the keys that have none of their own. */
 export function tiersCommand(): Command {
-  const tiers = new Command("tiers").description("list the tiers, make them and change their limits");
+  const tiers = new Command("tiers").description("List, create and change tiers.");
 
-  commandOnStore(tiers, "list", "all tiers").action((options: StoreOptions) =>
+  commandOnStore(tiers, "list", "List all tiers.").action((options: StoreOptions) =>
     withStore(options, async (store) => {
       const all = await listTiers(store);
       const rows = all.map((tier) => [tier.name, String(tier.requestsPerMinute), String(tier.concurrency)]);
@@ -16,10 +16,10 @@ export function tiersCommand(): Command {
     }),
   );
 
-  commandOnStore(tiers, "set", "make a tier, or change it for all of its accounts at once")
-    .argument("<name>", "such as beta")
+  commandOnStore(tiers, "set", "Create a tier, or change it immediately for all accounts that have it.")
+    .argument("<name>", "name, such as beta")
     .requiredOption("--rpm <number>", "requests a minute of each key", wholeNumber)
-    .requiredOption("--concurrency <number>", "submissions of each key executing at once", wholeNumber)
+    .requiredOption("--concurrency <number>", "submissions of each key executing at the same time", wholeNumber)
     .action((name: string, options: StoreOptions & { rpm: number; concurrency: number }) =>
       withStore(options, async (store) => {
         const { rpm: requestsPerMinute, concurrency } = options;

@@ -12,10 +12,14 @@ interface Options extends StoreOptions {
 
 /** `assay webhooks deliveries`: what was sent, and what came back. */
 export function deliveriesVerb(webhooks: Command): void {
-  commandOnStore(webhooks, "deliveries", "what was sent and what came back, newest first")
-    .option("--endpoint <id>", "only those to an endpoint")
-    .option("--submission <id>", "only those of a submission")
-    .option("--limit <number>", "so many at most", wholeNumber, 50)
+  commandOnStore(
+    webhooks,
+    "deliveries",
+    "List deliveries and responses, newest first. --json has every attempt: time, status, latency, error and the start of the response.",
+  )
+    .option("--endpoint <id>", "deliveries to this endpoint only")
+    .option("--submission <id>", "deliveries of this submission only")
+    .option("--limit <number>", "maximum number of deliveries", wholeNumber, 50)
     .action((options: Options) =>
       withStore(options, async (store) => {
         const { limit: max, endpoint: endpointId, submission: submissionId } = options;

@@ -26,11 +26,11 @@ export function resealVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "reseal",
-    "seal all secrets with the first key of the key file; repeat it if it is interrupted",
+    "Encrypt every stored secret again with the first key of the key file, in small batches, while services run. Repeat the command if it is interrupted. For several machines, follow docs/operations.md.",
   )
-    .option("--new-key", "first put a new key in front of the others")
-    .option("--forget-old", "then remove all other keys, once no secret needs them")
-    .option("--one-machine", "with --new-key and PostgreSQL: all services use this very key file")
+    .option("--new-key", "first insert a new key at the front of the key file")
+    .option("--forget-old", "then remove the other keys, unless a secret still needs one")
+    .option("--one-machine", "required with --new-key and PostgreSQL: confirms that all services use this key file")
     .action((options: StoreOptions & ResealOptions) =>
       withStore(options, async (store, config) => {
         const done = await reseal(store, config, options);
@@ -55,7 +55,7 @@ export async function reseal(
   if (newKey && config.database.kind === "postgres" && !oneMachine) {
     // A service with another copy of the file would meet secrets that it cannot open.
     throw new AdminError(
-      "services on other machines have key files of their own: follow docs/operations.md, or say --one-machine if there are none",
+      "services on other machines have key files of their own: follow docs/operations.md, or pass --one-machine if there are none",
     );
   }
   const sealer = await provenSealerOf(store, { secretKey: { path, make: false } });

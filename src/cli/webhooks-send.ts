@@ -21,12 +21,12 @@ export function replayVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "replay",
-    "send the same message again, with the same webhook-id; the service does it within seconds",
+    "Send a message again with the same webhook-id, or all failed results with --failed. The service sends it within seconds. A result that is already being sent again is skipped, so the command can be repeated.",
   )
-    .argument("[delivery]", "its id, as the deliveries show it")
-    .option("--failed", "instead: every result whose newest delivery has failed, oldest first, 500 at a time")
-    .option("--endpoint <id>", "with --failed: only to this endpoint")
-    .option("--since <time>", "with --failed: only deliveries since then, like 2026-01-31T12:00:00Z")
+    .argument("[delivery]", "id of a delivery")
+    .option("--failed", "every result whose newest delivery to an active endpoint failed, oldest first, 500 at a time")
+    .option("--endpoint <id>", "with --failed: to this endpoint only")
+    .option("--since <time>", "with --failed: deliveries since this time only, such as 2026-01-31T12:00:00Z")
     .action((replays: string | undefined, options: StoreOptions & ReplayOptions) =>
       withStore(options, async (store) => {
         const { failed = false, endpoint: endpointId, since } = options;
@@ -50,11 +50,11 @@ export function testVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "test",
-    "send a test message now, once, and show what came back; exit code 0 only if it was delivered",
+    "Send one test message now, from this command, and print the response. The exit code is 0 only if it was delivered.",
   )
-    .argument("<endpoint>", "its id, as the list shows it; it need not be active")
-    .option("--webhook-allow <host:port>", "a receiver that may have any address, as for serve", append, [])
-    .option("--webhook-ca <file>", "an authority of receivers, as for serve")
+    .argument("<endpoint>", "id, as listed; a disabled endpoint is allowed")
+    .option("--webhook-allow <host:port>", "receiver that may have any address, as for serve; repeatable", append, [])
+    .option("--webhook-ca <file>", "additional certificate authority for receivers, as for serve")
     .action((endpoint: string, options: StoreOptions) =>
       withStore(options, (store, config) => showTest(store, config, endpoint, options)),
     );

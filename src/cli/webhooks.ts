@@ -22,13 +22,22 @@ import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-stor
 
 /** `assay webhooks`: where the results of a project are sent. */
 export function webhooksCommand(): Command {
-  const webhooks = new Command("webhooks").description("make, list, change and remove webhook endpoints");
+  const webhooks = new Command("webhooks").description(
+    "Create, list, change and remove webhook endpoints, and inspect and replay deliveries.",
+  );
 
-  commandOnStore(webhooks, "create", "make an endpoint and print its secret; it is shown this once")
-    .requiredOption("--project <project>", "name or id: whose results are sent")
-    .requiredOption("--url <url>", "where to; https://…")
-    .option("--webhook-allow <host:port>", "a receiver that may have any address, as for serve", append, [])
-    .addOption(new Option("--signing <form>", "how receivers read the secret").choices(SIGNINGS).default("standard"))
+  commandOnStore(webhooks, "create", "Create an endpoint and print its secret. The secret is shown only once.")
+    .requiredOption("--project <project>", "project, by name or id, whose results are sent")
+    .requiredOption("--url <url>", "address of the receiver, https://…")
+    .option("--webhook-allow <host:port>", "receiver that may have any address, as for serve; repeatable", append, [])
+    .addOption(
+      new Option(
+        "--signing <form>",
+        "how the receiver reads the secret: standard decodes it, raw takes its characters as the HMAC key",
+      )
+        .choices(SIGNINGS)
+        .default("standard"),
+    )
     .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
         const { allow } = webhookSettings(config);
@@ -40,8 +49,8 @@ export function webhooksCommand(): Command {
       }),
     );
 
-  listing(webhooks, "endpoints, newest first")
-    .option("--project <project>", "only those of a project, by its name or id")
+  listing(webhooks, "List endpoints, newest first.")
+    .option("--project <project>", "endpoints of this project only, by name or id")
     .action((options: ListOptions & { project?: string }) =>
       withStore(options, async (store) => {
         const all = await listEndpoints(store, options);
@@ -51,8 +60,8 @@ export function webhooksCommand(): Command {
     );
 
   for (const { verb, active, about } of [
-    { verb: "enable", active: true, about: "send results to an endpoint again" },
-    { verb: "disable", active: false, about: "send it nothing more" },
+    { verb: "enable", active: true, about: "Resume deliveries to an endpoint." },
+    { verb: "disable", active: false, about: "Stop deliveries to an endpoint. Pending deliveries end as failed." },
   ]) {
     changing(webhooks, verb, about).action((id: string, options: StoreOptions) =>
       withStore(options, async (store) => {
@@ -62,7 +71,7 @@ export function webhooksCommand(): Command {
     );
   }
 
-  changing(webhooks, "set-signing", "change how its receiver reads the secret")
+  changing(webhooks, "set-signing", "Change how the receiver reads the secret.")
     .addArgument(new Command().createArgument("<form>").choices(SIGNINGS))
     .action((id: string, signing: Signing, options: StoreOptions) =>
       withStore(options, async (store) => {
@@ -71,14 +80,18 @@ export function webhooksCommand(): Command {
       }),
     );
 
-  changing(webhooks, "rotate", "replace its secret, and print the new one; it is shown this once")
+  changing(
+    webhooks,
+    "rotate",
+    "Replace the secret and print the new one. It is shown only once. Deliveries are also signed with the old secret until the overlap ends. At most three old secrets are in use.",
+  )
     .alias("rotate-secret")
     .option(
       "--overlap <time>",
-      `how long deliveries are signed with the old one too, like 90s, 15m or 7d (default: ${DEFAULT_OVERLAP})`,
+      `how long deliveries are also signed with the old secret: 90s, 15m, 7d (default: ${DEFAULT_OVERLAP})`,
       duration,
     )
-    .addOption(new Option("--now", "no overlap: end the old one at once").conflicts("overlap"))
+    .addOption(new Option("--now", "end all old secrets immediately").conflicts("overlap"))
     .action((id: string, options: StoreOptions & { overlap?: number; now?: true }) =>
       withStore(options, async (store, config) => {
         const room = { store, sealer: await sealerOf(store, config) };
@@ -90,11 +103,12 @@ export function webhooksCommand(): Command {
       }),
     );
 
-  changing(webhooks, "remove", "remove it; its deliveries stay on record").action((id: string, options: StoreOptions) =>
-    withStore(options, async (store) => {
-      await removeEndpoint(store, id, ACTOR);
-      answer(options.json, { id, removed: true }, () => `removed ${id}`);
-    }),
+  changing(webhooks, "remove", "Remove an endpoint. Its deliveries stay on record.").action(
+    (id: string, options: StoreOptions) =>
+      withStore(options, async (store) => {
+        await removeEndpoint(store, id, ACTOR);
+        answer(options.json, { id, removed: true }, () => `removed ${id}`);
+      }),
   );
 
   resealVerb(webhooks);
@@ -105,7 +119,7 @@ export function webhooksCommand(): Command {
 }
 
 function changing(webhooks: Command, verb: string, about: string): Command {
-  return commandOnStore(webhooks, verb, about).argument("<id>", "its id, as the list shows it");
+  return commandOnStore(webhooks, verb, about).argument("<id>", "id, as listed");
 }
 
 /** The secret alone can be put into a receiver by a script; the id comes with --json and the list. */

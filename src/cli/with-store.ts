@@ -16,14 +16,23 @@ export interface StoreOptions {
   readonly webhookCa?: string;
 }
 
-/** A command on the store; its arguments and further options are the caller's. */
+/** Flags and text of the options that many commands share. */
+export const DATA = ["--data <directory>", "data directory (ASSAY_DATA)"] as const;
+export const DATABASE = ["--database <url>", "PostgreSQL database to use instead of SQLite (ASSAY_DATABASE)"] as const;
+export const JSON_LINE = ["--json", "print one line of JSON"] as const;
+
+/**
+ * A command on the store; the caller adds arguments and further options.
+ * @param about sentences; a list of commands shows the first one.
+ */
 export function commandOnStore(parent: Command, name: string, about: string): Command {
   return parent
     .command(name)
+    .summary(firstSentence(about))
     .description(about)
-    .option("--json", "answer as one line of JSON")
-    .option("--data <directory>", "data directory")
-    .option("--database <url>", "a PostgreSQL database instead of the one in the data directory (ASSAY_DATABASE)");
+    .option(...JSON_LINE)
+    .option(...DATA)
+    .option(...DATABASE);
 }
 
 /** Opens the store of a data directory for one command, whether or not the service runs. */
@@ -39,4 +48,8 @@ export async function withStore(
   } finally {
     await store.close();
   }
+}
+
+function firstSentence(text: string): string {
+  return text.split(/\.(?: |$)/)[0] ?? text;
 }

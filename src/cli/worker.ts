@@ -3,18 +3,19 @@ import { ConfigError, type Flags, loadConfig } from "../config.ts";
 import { becomeOwner } from "./owner.ts";
 import { signalled } from "./serve.ts";
 import { startWorker } from "./service.ts";
+import { DATA } from "./with-store.ts";
 
 /** `worker`: runs submissions of a shared database, without HTTP, until SIGTERM or SIGINT, then 0. */
 export function workerCommand(): Command {
   return new Command("worker")
     .description(
-      "run submissions that services put into the same PostgreSQL database; the launcher must already listen",
+      "Set up the machine, then run submissions from a shared PostgreSQL database until SIGTERM or Ctrl-C, without HTTP. Running submissions may finish; the exit code is 0. Several workers can share a machine.",
     )
-    .option("--data <directory>", "data directory (ASSAY_DATA)")
-    .option("--database <url>", "the PostgreSQL database (ASSAY_DATABASE)")
-    .option("--workers <number>", "submissions that run at once (ASSAY_WORKERS)")
-    .option("--launcher-socket <path>", "the launcher's socket (ASSAY_LAUNCHER_SOCKET)")
-    .option("--operator-listen <address>", "liveness and readiness without a key: HOST:PORT or unix:/PATH")
+    .option(...DATA)
+    .option("--database <url>", "PostgreSQL database, required (ASSAY_DATABASE)")
+    .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
+    .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")
+    .option("--operator-listen <address>", "operator listener: HOST:PORT or unix:/PATH (ASSAY_OPERATOR_LISTEN)")
     .action(work);
 }
 

@@ -76,30 +76,30 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submit",
     summary: "Submit a program",
     description:
-      "The submission is run in a box of its own. Without `wait`, ask for the result with its `id`; with `wait=true` " +
-      "the connection is held until the run has ended, 30 s at most. A client that goes away changes nothing.",
+      "The program runs in a sandbox of its own. Without `wait`, poll the result by its `id`. With `wait=true`, the " +
+      "response is sent when the run has ended, after 30 s at most. The run continues if the client disconnects.",
     parameters: [
       {
         name: "wait",
         in: "query",
-        description: "`true`: answer when the run has ended",
+        description: "`true`: respond when the run has ended",
         schema: { type: "string", enum: ["true", "false"], default: "false" },
       },
       {
         name: "Idempotency-Key",
         in: "header",
         description:
-          "The same request with the same key runs once: repeated, it is answered with 202 and the record as it stands. " +
-          "With a fresh one, a request whose answer was lost can be sent again.",
+          "A request with the same key runs once; a repeated request returns 202 and the current record. Use a new key for " +
+          "each submission, so that a request can be repeated when its response is lost.",
         schema: UUID,
       },
     ],
     body: "SubmitRequest",
     answers: [
-      { status: 200, description: "With `wait=true`: it has ended", schemas: ["Record"] },
+      { status: 200, description: "With `wait=true`: the final record", schemas: ["Record"] },
       {
         status: 202,
-        description: "Accepted; or, for a known Idempotency-Key, the record as it stands",
+        description: "Accepted; for a known Idempotency-Key, the current record",
         schemas: ["Accepted", "Record"],
         location: true,
       },
@@ -139,8 +139,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/result/{id}",
     summary: "Read a result",
-    description: "The record as it stands. `status` is `completed` or `error` when it will not change any more.",
-    parameters: [{ name: "id", in: "path", required: true, description: "As submit told it", schema: UUID }],
+    description: "The current record. It is final when `status` is `completed` or `error`.",
+    parameters: [{ name: "id", in: "path", required: true, description: "Id of the submission", schema: UUID }],
     answers: [{ status: 200, description: "The record", schemas: ["Record"] }],
     errors: ["submissionNotFound", "noRoom"],
   },
@@ -150,7 +150,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/languages",
     summary: "List the languages",
     description:
-      "Those whose hello ran to AC in a real box: when the service started, and each again every quarter of an hour.",
+      "The languages whose smoke test passed in a real sandbox. Each is tested at the start and every 15 minutes.",
     parameters: [],
     answers: [{ status: 200, description: "Canonical names", schemas: ["Languages"] }],
     errors: [],
@@ -159,8 +159,8 @@ export const OPERATIONS: readonly Operation[] = [
     id: "health",
     method: "get",
     path: "/api/health",
-    summary: "See how busy it is",
-    description: "`queue_depth` tells clients by how much to back off.",
+    summary: "Read the load",
+    description: "Clients can back off by `queue_depth`.",
     parameters: [],
     answers: [{ status: 200, description: "Healthy or degraded", schemas: ["Health"] }],
     errors: [],
@@ -169,8 +169,8 @@ export const OPERATIONS: readonly Operation[] = [
     id: "ready",
     method: "get",
     path: "/api/health/ready",
-    summary: "See whether it can run programs",
-    description: "200 only while a real run has just shown every control at work.",
+    summary: "Check readiness",
+    description: "200 only if a recent real run proved every control.",
     parameters: [],
     answers: [{ status: 200, description: "Ready", schemas: ["Ready"] }],
     errors: ["notReady"],

@@ -2,7 +2,7 @@ import type { Actor, Cause, Verdict } from "../../src/domain/outcome.ts";
 
 /**
  * The matrix: every verdict, earned in every language by a program in test/programs/, or in languages/examples/ if it is
- * one to begin with. One list; matrix.test.ts runs it, README.md shows it, and readme.test.ts compares the two.
+ * one to begin with. One list; matrix.test.ts runs it, and docs/verdicts.md shows it (npm run generate).
  */
 export const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"] as const;
 export type LanguageName = (typeof LANGUAGES)[number];

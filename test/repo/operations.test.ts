@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT, read, rows, section } from "./documents.ts";
 
-const CASES = rows(section(read("docs/operations.md"), "What if it dies here?"));
+const CASES = rows(section(read("docs/operations.md"), "Failures"));
 
 test("every case of what can die names a test that shows it, and that test exists", () => {
   const wrong: string[] = [];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { read, section } from "../repo/documents.ts";
 
-/** Where a client of README.md finds the service. */
+/** Where a client of docs/api.md finds the service. */
 export interface Found {
   readonly url: string;
   readonly key: string;
@@ -17,14 +17,14 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const PART = section(read("README.md"), "A client in a few lines");
+const PART = section(read("docs/api.md"), "A client in a few lines");
 
-/** The shell lines of README.md, as they stand there. */
+/** The shell lines of docs/api.md, as they stand there. */
 export function runShellClient(found: Found): Promise<Ran> {
   return run("sh", ["-c", block("sh")], found);
 }
 
-/** The JavaScript of README.md, as it stands there. */
+/** The JavaScript of docs/api.md, as it stands there. */
 export async function runFetchClient(found: Found): Promise<Ran> {
   const directory = mkdtempSync(join(tmpdir(), "assay-readme-"));
   const file = join(directory, "client.mjs");
@@ -38,7 +38,7 @@ export async function runFetchClient(found: Found): Promise<Ran> {
 
 function block(language: string): string {
   const [, text] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "m").exec(PART) ?? [];
-  if (text === undefined) throw new Error(`README.md has no client in ${language}`);
+  if (text === undefined) throw new Error(`docs/api.md has no client in ${language}`);
   return text;
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runFetchClient, runShellClient } from "../http/readme-client.ts";
+import { runFetchClient, runShellClient } from "../http/documented-clients.ts";
 import { useEngine } from "./engine.ts";
 import { checked } from "./record.ts";
 
@@ -12,7 +12,7 @@ function found() {
   return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
 }
 
-test("the shell lines of README.md print the record of a real run", async () => {
+test("the shell lines of docs/api.md print the record of a real run", async () => {
   const { code, stdout, stderr } = await runShellClient(found());
   assert.equal(code, 0, stderr);
   const record = checked(JSON.parse(stdout));
@@ -20,7 +20,7 @@ test("the shell lines of README.md print the record of a real run", async () => 
   assert.equal(record.output.stdout, "42\n");
 });
 
-test("the JavaScript of README.md prints the verdict and the output of a real run", async () => {
+test("the JavaScript of docs/api.md prints the verdict and the output of a real run", async () => {
   const { code, stdout, stderr } = await runFetchClient(found());
   assert.equal(code, 0, stderr);
   assert.equal(stdout, "AC 42\n\n");

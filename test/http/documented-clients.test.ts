@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runFetchClient, runShellClient } from "./readme-client.ts";
+import { runFetchClient, runShellClient } from "./documented-clients.ts";
 import { runPending, startHttp } from "./running.ts";
 
 /** That they work with real runs is in test/engine/readme.test.ts; here, what is rare there: 408, 429 and refusal. */
 const CLIENTS = { "the shell lines": runShellClient, "the JavaScript": runFetchClient };
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  test(`${name} of README.md fall back to polling when the run takes longer than the hold`, async (t) => {
+  test(`${name} of docs/api.md fall back to polling when the run takes longer than the hold`, async (t) => {
     const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
     const running = client({ url: `https://127.0.0.1:${port}`, key: await key(), caPath });
     while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
@@ -23,7 +23,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.ok(logs.some((line) => line.includes("/api/result/:id")));
   });
 
-  test(`${name} of README.md end with the error that the service tells`, async (t) => {
+  test(`${name} of docs/api.md end with the error that the service tells`, async (t) => {
     const { port, caPath } = await startHttp(t);
     const { code, stderr } = await client({ url: `https://127.0.0.1:${port}`, key: "assay_live_wrong", caPath });
     assert.notEqual(code, 0);
@@ -31,7 +31,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of README.md waits as told when the quota is used up", async (t) => {
+test("the JavaScript of docs/api.md waits as told when the quota is used up", async (t) => {
   const { port, caPath, key, store, clock, ask, logs } = await startHttp(t);
   const mine = await key({ requestsPerMinute: 1 });
   await ask({ path: "/api/health", key: mine });
@@ -45,7 +45,7 @@ test("the JavaScript of README.md waits as told when the quota is used up", asyn
 });
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  test(`${name} of README.md end when the key is revoked meanwhile`, async (t) => {
+  test(`${name} of docs/api.md end when the key is revoked meanwhile`, async (t) => {
     const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
     const running = client({ url: `https://127.0.0.1:${port}`, key: await key({ name: "mine" }), caPath });
     while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
@@ -57,7 +57,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of README.md asks again when the connection is lost", async (t) => {
+test("the JavaScript of docs/api.md asks again when the connection is lost", async (t) => {
   const { port, caPath, key, store } = await startHttp(t);
   let lost = 0;
   // Forwards every connection but the first two, which it drops when something is sent.

@@ -1,0 +1,13 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { documents, ROOT, read } from "../../test/repo/documents.ts";
+import { fill } from "./regions.ts";
+
+/** `npm run generate`: fills the regions of all documents from the code. test/repo/generated.test.ts checks them. */
+for (const path of documents()) {
+  const before = read(path);
+  const after = fill(before);
+  if (after === before) continue;
+  writeFileSync(join(ROOT, path), after);
+  process.stdout.write(`${path} is new\n`);
+}
