@@ -103,7 +103,8 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute);
+      const onlyReads = request.method !== "POST";
+      const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute, onlyReads);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
     });

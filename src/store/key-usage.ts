@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { KeyUsage } from "./admin-port.ts";
-import { WINDOW_MS } from "./quota.ts";
+import { WINDOW_MS } from "./recent.ts";
 import type { Schema } from "./schema.ts";
 
 /** What these keys use now. Statuses are literal, because a partial index is not found by a parameter. */

@@ -4,6 +4,7 @@ import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { ENQUEUE_LOCK } from "./enqueue.ts";
 import { Gathered } from "./gathered.ts";
+import { inTime, READ_PATIENCE_MS } from "./in-time.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
 import { behindPlace, liveAt, partOf } from "./parts.ts";
@@ -155,9 +156,11 @@ export function keyStore({ db, abilities }: Engine, transactions: Transactions, 
       const last = touched.get(id);
       if (last !== undefined && Math.abs(nowMs - last) < TOUCH_MS) return;
       touched.set(id, nowMs);
-      await transactions.run((trx) =>
+      const written = transactions.run((trx) =>
         trx.updateTable("api_keys").set({ last_used_at: nowMs }).where("id", "=", id).execute(),
       );
+      written.catch(() => touched.delete(id)); // the next request tries again
+      await inTime(written, READ_PATIENCE_MS);
     },
 
     usage: (ids) => readUsage(db, ids, now()),

@@ -109,7 +109,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     invitations: invitationStore(engine, transactions, now),
     sessions: sessionStore(engine, transactions, now),
     signIns: signInStore(engine, transactions, now),
-    quota: quotaStore(transactions, now),
+    quota: quotaStore(engine, transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),
     records: recordStore(engine),

@@ -351,9 +351,12 @@ export interface QuotaStore {
    * through, whatever process they come to, and a refused one does not count. A limit that
    * changed holds from the next request on, for those before it, too.
    * @param limit requests in any 60 s; it may differ from one call to the next.
+   * @param onlyReads where one process serves the database and another one keeps it locked, a request that only reads does not wait:
+   * this process decides by what it let through itself, and the request is counted in the database when the lock is free. It may
+   * then count for as much longer than a minute as the lock was held, and a restart before that forgets it.
    * @returns 0 when it went through; otherwise the whole seconds after which one will.
    */
-  take(keyId: string, limit: number): Promise<number>;
+  take(keyId: string, limit: number, onlyReads?: boolean): Promise<number>;
 
   /** Removes what no window needs any more. To be called now and then. */
   forget(): Promise<void>;

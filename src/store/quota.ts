@@ -1,12 +1,11 @@
 import { sql, type Transaction } from "kysely";
+import type { Engine } from "./engine.ts";
 import { Gathered } from "./gathered.ts";
+import { inTime, READ_PATIENCE_MS } from "./in-time.ts";
 import type { QuotaStore } from "./port.ts";
+import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
-
-export const WINDOW_MS = 60_000;
-/** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
-const SKEW_MS = 5_000;
 
 /**
  * Requests of each key, counted where every process sees them. Each that went through is a row
@@ -14,15 +13,35 @@ const SKEW_MS = 5_000;
  * counting; and the primary key, not a lock, keeps two processes from taking the same place.
  * Within a process those that come together are taken together: each by itself, requests of one key took the same number
  * at the same time, and all but one waited for the other's commit and began again.
+ *
+ * Where there is one writer, one process serves all requests. It keeps the last minute in memory as well, so a request that
+ * only reads need not wait for another process's lock: memory decides, and the database is told when the lock is free.
  * @param now milliseconds since the epoch.
  */
-export function quotaStore(transactions: Transactions, now: () => number): QuotaStore {
+export function quotaStore({ abilities }: Engine, transactions: Transactions, now: () => number): QuotaStore {
   // A power cut may forget the last requests: for that, no request has to wait for the disk.
   const takes = new Gathered((all: readonly Take[]) => takeAll(transactions, all, now));
+  const recent = abilities.oneWriter ? new Recent() : null;
+  /** Requests that are still to be counted: while there are any, the next one does not wait either. */
+  let late = 0;
   return {
-    take: (keyId, limit) => takes.add({ keyId, limit }),
+    async take(keyId, limit, onlyReads = false) {
+      if (!recent) return await takes.add({ keyId, limit });
+      const spent = recent.waitSecs(keyId, limit, now());
+      if (spent > 0) return spent;
+      const counted = takes.add({ keyId, limit });
+      let waitSecs = onlyReads ? await inTime(counted, late > 0 ? 0 : READ_PATIENCE_MS) : await counted;
+      if (waitSecs === undefined) {
+        late++;
+        counted.catch(() => {}).finally(() => late--);
+        waitSecs = recent.waitSecs(keyId, limit, now());
+      }
+      if (waitSecs === 0) recent.add(keyId, now());
+      return waitSecs;
+    },
 
     async forget() {
+      recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
       await transactions.runUnflushed((trx) =>
         trx

@@ -2,6 +2,7 @@ import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../domain/session.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { inTime, READ_PATIENCE_MS } from "./in-time.ts";
 import type { SessionStore } from "./people-port.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
@@ -44,10 +45,12 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
         .executeTakeFirst();
       if (!row) return undefined;
       if (at - row.seen_at >= TOUCH_MS) {
-        await transactions.runUnflushed(async (trx) => {
+        const seen = transactions.runUnflushed(async (trx) => {
           await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
           await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
         });
+        // Not waited for where another process has the lock: it writes, and the request may only read.
+        await inTime(seen, READ_PATIENCE_MS);
       }
       const { id, email, name } = row;
       if (row.administrator === 1) return { id, email, name, administrator: true, accountIds: null };

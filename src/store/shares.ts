@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { AccountShare, Shares } from "../domain/status.ts";
-import { WINDOW_MS } from "./quota.ts";
+import { WINDOW_MS } from "./recent.ts";
 import type { Schema } from "./schema.ts";
 
 interface Counted {

@@ -1,0 +1,36 @@
+/** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
+export const SKEW_MS = 5_000;
+export const WINDOW_MS = 60_000;
+
+/** What this process let through in the last minute, by key, in memory; by the same clock and rule as in the database. */
+export class Recent {
+  /** Times in milliseconds since the epoch, oldest first. */
+  readonly #times = new Map<string, number[]>();
+
+  /** @returns 0, or the seconds after which one more is let through. */
+  waitSecs(keyId: string, limit: number, nowMs: number): number {
+    const times = this.#times.get(keyId);
+    if (!times || limit <= 0) return 0;
+    // The clock stepped back: the database moves its times back with it, and decides alone until then.
+    if ((times.at(-1) ?? 0) > nowMs + SKEW_MS) {
+      this.#times.delete(keyId);
+      return 0;
+    }
+    const oldest = times[times.length - limit];
+    return oldest === undefined ? 0 : Math.max(0, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000));
+  }
+
+  add(keyId: string, nowMs: number): void {
+    const times = this.#times.get(keyId) ?? [];
+    times.push(Math.max(nowMs, times.at(-1) ?? 0));
+    this.#times.set(keyId, times);
+  }
+
+  forget(nowMs: number): void {
+    for (const [keyId, times] of this.#times) {
+      const counts = times.findIndex((ms) => ms > nowMs - WINDOW_MS);
+      if (counts < 0) this.#times.delete(keyId);
+      else times.splice(0, counts);
+    }
+  }
+}
