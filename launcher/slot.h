@@ -2,11 +2,8 @@
 #define ASSAY_SLOT_H
 
 #include "box.h"
-#include "wire.h"
 
 /* Serves one connection until it closes. `launcher` is who forked us. Returns the exit status of the slot's process. */
 int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher);
-
-struct shape request_shape(const struct request *r);
 
 #endif

@@ -5,13 +5,8 @@
  */
 #include "wire.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-
-enum { QUEUE_KEPT = 4 * 1024 * 1024 };
 
 enum type { INT, BYTES };
 enum count { ONE, OPT, MANY };
@@ -42,6 +37,11 @@ int wire_lower(const char *name, uint64_t most)
 	return -1;
 }
 
+size_t wire_bytes_most(enum key key)
+{
+	return keys[key].type == BYTES ? (size_t)keys[key].largest : SIZE_MAX;
+}
+
 static uint32_t load32(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -50,12 +50,6 @@ static uint32_t load32(const uint8_t *p)
 static uint64_t load64(const uint8_t *p)
 {
 	return (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32;
-}
-
-static void store32(uint8_t *p, uint32_t v)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = (uint8_t)(v >> (8 * i));
 }
 
 static int refuse(struct refusal *why, const char *reason, const char *object)
@@ -171,93 +165,6 @@ int request_parse(const uint8_t *body, size_t size, struct request *out, struct 
 		size -= length;
 	}
 	return check_whole(out, seen, datas, why);
-}
-
-/* Memory for what we send is bounded by the capture limits; running out of it ends the slot. */
-static uint8_t *queue_room(struct queue *q, size_t more)
-{
-	if (q->sent && q->sent == q->size && q->frame == q->size)
-		q->size = q->sent = q->frame = 0;
-	if (q->size + more > q->capacity) {
-		size_t capacity = q->capacity ? q->capacity : 64 * 1024;
-		while (capacity < q->size + more)
-			capacity *= 2;
-		uint8_t *data = realloc(q->data, capacity);
-		if (!data)
-			abort();
-		q->data = data;
-		q->capacity = capacity;
-	}
-	uint8_t *room = q->data + q->size;
-	q->size += more;
-	return room;
-}
-
-void queue_frame(struct queue *q, enum frame type)
-{
-	uint8_t *header = queue_room(q, FRAME_HEADER);
-	q->frame = (size_t)(header - q->data);
-	header[4] = (uint8_t)type;
-}
-
-void queue_raw(struct queue *q, const void *data, size_t size)
-{
-	if (size)
-		memcpy(queue_room(q, size), data, size);
-}
-
-void queue_bytes(struct queue *q, enum key key, const void *data, size_t size)
-{
-	uint8_t head[5] = {(uint8_t)key};
-	if (keys[key].type == BYTES && size > keys[key].largest)
-		size = (size_t)keys[key].largest;
-	store32(head + 1, (uint32_t)size);
-	queue_raw(q, head, sizeof head);
-	queue_raw(q, data, size);
-}
-
-void queue_text(struct queue *q, enum key key, const char *text)
-{
-	queue_bytes(q, key, text, strlen(text));
-}
-
-void queue_int(struct queue *q, enum key key, uint64_t value)
-{
-	uint8_t bytes[8];
-	store32(bytes, (uint32_t)value);
-	store32(bytes + 4, (uint32_t)(value >> 32));
-	queue_bytes(q, key, bytes, sizeof bytes);
-}
-
-void queue_frame_end(struct queue *q)
-{
-	store32(q->data + q->frame, (uint32_t)(q->size - q->frame - FRAME_HEADER));
-	q->frame = q->size;
-}
-
-int queue_flush(struct queue *q, int fd)
-{
-	while (q->sent < q->frame) {
-		ssize_t n = send(fd, q->data + q->sent, q->frame - q->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? 0 : -1;
-		q->sent += (size_t)n;
-	}
-	return 0;
-}
-
-void queue_shrink(struct queue *q)
-{
-	if (queue_empty(q) && q->capacity > QUEUE_KEPT)
-		queue_free(q);
-}
-
-void queue_free(struct queue *q)
-{
-	free(q->data);
-	*q = (struct queue){0};
 }
 
 static const char *frame_name(enum frame frame)

@@ -67,6 +67,9 @@ int request_parse(const uint8_t *body, size_t size, struct request *out, struct 
  */
 int wire_lower(const char *name, uint64_t most);
 
+/* The most bytes that a value of this key has; what is sent beyond is cut off. */
+size_t wire_bytes_most(enum key key);
+
 /* A growing buffer of outgoing bytes; `sent` of them have left. */
 struct queue {
 	uint8_t *data;

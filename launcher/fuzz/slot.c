@@ -4,7 +4,7 @@
  *
  * Input: what a client sends before it closes.
  */
-#include "../slot.c"
+#include "../slot-wire.c"
 #include "target.h"
 
 enum { SENT_MOST = 64 * 1024 };

@@ -20,11 +20,11 @@ test("and it would: memory that is used after it was freed is found", (t) => {
   const copy = mkdtempSync(join(tmpdir(), "assay-analysis-"));
   t.after(() => rmSync(copy, { recursive: true }));
   for (const name of ["analyse", "failure.h", "protocol.def", "wire.h"]) cpSync(join(LAUNCHER, name), join(copy, name));
-  const source = readFileSync(join(LAUNCHER, "wire.c"), "utf8");
+  const source = readFileSync(join(LAUNCHER, "wire-queue.c"), "utf8");
   const broken = source.replace("*q = (struct queue){0};", "q->data[0] = 0;\n\t$&");
   assert.notEqual(broken, source);
-  writeFileSync(join(copy, "wire.c"), broken);
+  writeFileSync(join(copy, "wire-queue.c"), broken);
   const { status, stderr } = analyse(copy);
   assert.equal(status, 1);
-  assert.match(stderr, /wire\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
+  assert.match(stderr, /wire-queue\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
 });

@@ -83,7 +83,7 @@ test("document, launcher and service speak of the same version", () => {
 });
 
 test("the document lists every reason for which the launcher refuses a request, and no other", () => {
-  const sources = ["wire.c", "slot.c"].map((name) =>
+  const sources = ["wire.c", "slot-wire.c"].map((name) =>
     readFileSync(new URL(`../../launcher/${name}`, import.meta.url), "utf8"),
   );
   const said = sources.flatMap((source) => [...source.matchAll(/refuse\(\w+, "([^"]+)"/g)].map(([, reason]) => reason));

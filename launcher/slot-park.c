@@ -1,0 +1,92 @@
+/*
+ * The box that a slot keeps parked between steps, built for the shape that was asked for last: a step then starts with one
+ * write and not with namespaces and mounts. A box that does not fit is built when the request is known, and that of a
+ * submission's second step while the first runs.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+
+#include "slot-parts.h"
+
+enum { BESIDE_PATIENCE_MS = 50 };
+
+static struct shape request_shape(const struct request *r)
+{
+	return (struct shape){r->number[KEY_WORK_BYTES], r->number[KEY_WORK_INODES], r->number[KEY_TMP_BYTES],
+			      r->number[KEY_TMP_INODES]};
+}
+
+static bool same_work(const struct shape *a, const struct shape *b)
+{
+	return a->work_bytes == b->work_bytes && a->work_inodes == b->work_inodes;
+}
+
+static bool same_tmp(const struct shape *a, const struct shape *b)
+{
+	return a->tmp_bytes == b->tmp_bytes && a->tmp_inodes == b->tmp_inodes;
+}
+
+void discard_parked(struct service *v)
+{
+	struct teardown t;
+	if (!v->parked.built)
+		return;
+	box_destroy(&v->slot, &v->parked, &t);
+	v->dirty = v->dirty || !t.reaped || t.lefts || t.mounts;
+}
+
+int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
+{
+	discard_parked(v);
+	if (work_mount(&v->slot, shape, f) < 0)
+		return -1;
+	v->work = *shape;
+	v->work_used = false;
+	v->parked_on_work = false;
+	return box_build(&v->slot, &v->parked, shape, f);
+}
+
+/* A box on the work directory that the step before is using, or has left. */
+static int park_following(struct service *v, const struct shape *shape, struct failure *f)
+{
+	discard_parked(v);
+	v->parked_on_work = true;
+	return box_build(&v->slot, &v->parked, shape, f);
+}
+
+int fit_box(struct service *v, const struct request *r, struct failure *f)
+{
+	struct shape want = request_shape(r);
+	if (r->number[KEY_KEEP_WORK]) {
+		v->following = want;
+		if (!v->slot.work_mounted || !v->work_used)
+			return fail_with(f, ENOENT, "request", "no work directory to keep");
+		if (v->parked.built && v->parked_on_work && same_tmp(&v->parked.shape, &want))
+			return 0;
+		return park_following(v, &want, f);
+	}
+	v->fresh = want;
+	if (v->parked.built && !v->parked_on_work && same_work(&v->work, &want) && same_tmp(&v->parked.shape, &want))
+		return 0;
+	return park_fresh(v, &want, f);
+}
+
+void prepare_following(void *context)
+{
+	struct service *v = context;
+	struct failure unused = {0};
+	if (!v->following.work_bytes)
+		return;
+	/* The first step is not watched meanwhile. */
+	v->slot.patience_ms = BESIDE_PATIENCE_MS;
+	park_following(v, &v->following, &unused);
+	v->slot.patience_ms = BUILD_PATIENCE_MS;
+}
+
+void abandon_work(struct service *v)
+{
+	struct failure f = {0};
+	discard_parked(v);
+	if (work_unmount(&v->slot, &f) < 0)
+		v->dirty = true;
+}

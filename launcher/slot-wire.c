@@ -1,0 +1,128 @@
+/* A slot's side of its connection: requests are read whole, answers are queued and sent. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "seccomp.h"
+#include "slot-parts.h"
+
+enum { FRAME_PATIENCE_MS = 10000, FLUSH_PATIENCE_MS = 30000 };
+
+volatile int slot_stopping;
+
+/* Waits for `events`; -1 on a time-out, a stop or a closed connection. */
+static int await(int fd, short events, int timeout_ms)
+{
+	struct pollfd on = {.fd = fd, .events = events};
+	struct timespec wait = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
+	sigset_t none;
+	sigemptyset(&none);
+	int n;
+	if (slot_stopping) /* let in while a program was watched: no second signal will wake us here */
+		return -1;
+	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
+		continue;
+	return n > 0 && !slot_stopping && (on.revents & events) ? 0 : -1;
+}
+
+int flush_all(struct service *v)
+{
+	while (queue_flush(&v->out, v->connection) == 0) {
+		if (queue_empty(&v->out))
+			return 0;
+		if (await(v->connection, POLLOUT, FLUSH_PATIENCE_MS) < 0)
+			return -1;
+	}
+	return -1;
+}
+
+static int read_whole(int fd, uint8_t *to, size_t size, int first_wait_ms)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = recv(fd, to + done, size - done, MSG_DONTWAIT);
+		if (n > 0) {
+			done += (size_t)n;
+			first_wait_ms = FRAME_PATIENCE_MS;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR) || await(fd, POLLIN, first_wait_ms) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int refuse(struct service *v, const char *reason, const char *object)
+{
+	queue_frame(&v->out, FRAME_REFUSED);
+	queue_text(&v->out, KEY_REASON, reason);
+	queue_text(&v->out, KEY_OBJECT, object);
+	queue_frame_end(&v->out);
+	flush_all(v);
+	return -1;
+}
+
+int next_request(struct service *v, struct request *r)
+{
+	uint8_t header[FRAME_HEADER];
+	struct refusal why;
+	if (read_whole(v->connection, header, sizeof header, -1) < 0)
+		return -1;
+	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
+	if (header[4] != FRAME_STEP)
+		return refuse(v, "unknown frame", "");
+	if (size > FRAME_LARGEST)
+		return refuse(v, "frame too large", "STEP");
+	v->body = malloc(size ? size : 1);
+	if (!v->body)
+		return refuse(v, "out of memory", "STEP");
+	if (read_whole(v->connection, v->body, size, FRAME_PATIENCE_MS) < 0)
+		return -1;
+	if (request_parse(v->body, size, r, &why) < 0)
+		return refuse(v, why.reason, why.object);
+	return 0;
+}
+
+void say_hello(struct service *v)
+{
+	const struct launcher *l = v->slot.launcher;
+	queue_frame(&v->out, FRAME_HELLO);
+	queue_int(&v->out, KEY_PROTOCOL, PROTOCOL_VERSION);
+	queue_text(&v->out, KEY_BUILD, l->build);
+	queue_int(&v->out, KEY_SLOT, v->slot.number);
+	queue_text(&v->out, KEY_BACKEND, groups_backend(&l->groups));
+	queue_text(&v->out, KEY_SIGNAL_SOURCE, l->signal_map >= 0 ? "bpf" : "none");
+	queue_int(&v->out, KEY_PRESSURE, l->groups.pressure);
+	queue_text(&v->out, KEY_SECCOMP_POLICY, SECCOMP_POLICY);
+	queue_text(&v->out, KEY_PIDFD_MODE, "native");
+	queue_text(&v->out, KEY_KERNEL, l->kernel);
+	queue_frame_end(&v->out);
+}
+
+void say_failed(struct service *v, const struct failure *f)
+{
+	queue_frame(&v->out, FRAME_FAILED);
+	queue_text(&v->out, KEY_STEP_NAME, f->step);
+	queue_text(&v->out, KEY_STEP_OBJECT, f->object);
+	queue_int(&v->out, KEY_STEP_ERRNO, (uint64_t)f->err);
+	queue_frame_end(&v->out);
+	flush_all(v);
+}
+
+void say_torn(struct service *v, const struct teardown *t)
+{
+	queue_frame(&v->out, FRAME_TORN);
+	queue_int(&v->out, KEY_REAPED, t->reaped);
+	if (t->populated >= 0)
+		queue_int(&v->out, KEY_POPULATED, (uint64_t)t->populated);
+	queue_int(&v->out, KEY_PIDS_LEFT, t->pids_left);
+	queue_int(&v->out, KEY_ZOMBIES, (uint64_t)t->zombies);
+	for (unsigned i = 0; i < t->mounts; i++)
+		queue_text(&v->out, KEY_RESIDUAL_MOUNT, t->mount[i]);
+	for (unsigned i = 0; i < t->lefts; i++)
+		queue_text(&v->out, KEY_GROUP_LEFT, t->left[i]);
+	for (unsigned i = 0; i < t->errors; i++)
+		queue_text(&v->out, KEY_COLLECTION_ERROR, t->error[i]);
+	queue_frame_end(&v->out);
+}
