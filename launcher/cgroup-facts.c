@@ -3,7 +3,9 @@
  * hybrid: memory and pids on v1, and beside them an empty v2 leaf, because the
  *         v2 core needs no controller to give CPU time, pressure, emptiness and
  *         the id that the signal tracepoint is keyed by.
- * v1:     memory, pids and cpuacct; no pressure, no signal tracepoint.
+ *
+ * Where no v2 tree is mounted, the launcher mounts one for itself, so a host with v1
+ * alone is hybrid as well.
  *
  * Never write a pid into cgroup.procs on the way to a verdict: after 20 quiet
  * milliseconds that takes 11 ms (a global lock and a grace period). A program is
@@ -19,23 +21,23 @@
 #include "cgroup-parts.h"
 
 #define V1_MEMORY_AND_PIDS \
-	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL, 1}, \
-	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL, 1}, \
-	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL, 1}, \
+	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL}, \
+	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL}, \
+	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL}, \
 	/* v1 has no count of OOM events in a file: collect() puts that of the eventfd here. */ \
-	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
-	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill", 1}, \
-	[FACT_PIDS_LIMIT] = {TREE_PIDS, "pids.max", NULL, 1}, \
-	[FACT_PIDS_CURRENT] = {TREE_PIDS, "pids.current", NULL, 1}, \
-	[FACT_PIDS_REFUSED] = {TREE_PIDS, "pids.events", "max", 1}, \
-	[FACT_PIDS_PEAK] = {TREE_PIDS, "pids.peak", NULL, 1}, \
-	[FACT_MEMORY_NOW] = {TREE_MEMORY, "memory.usage_in_bytes", NULL, 1}
+	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
+	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
+	[FACT_PIDS_LIMIT] = {TREE_PIDS, "pids.max", NULL}, \
+	[FACT_PIDS_CURRENT] = {TREE_PIDS, "pids.current", NULL}, \
+	[FACT_PIDS_REFUSED] = {TREE_PIDS, "pids.events", "max"}, \
+	[FACT_PIDS_PEAK] = {TREE_PIDS, "pids.peak", NULL}, \
+	[FACT_MEMORY_NOW] = {TREE_MEMORY, "memory.usage_in_bytes", NULL}
 
 #define V2_CORE \
-	[FACT_CPU_USEC] = {TREE_UNIFIED, "cpu.stat", "usage_usec", 1}, \
-	[FACT_POPULATED] = {TREE_UNIFIED, "cgroup.events", "populated", 1}, \
-	[FACT_PRESSURE_FULL] = {TREE_UNIFIED, "cpu.pressure", "full", 1}, \
-	[FACT_PRESSURE_SOME] = {TREE_UNIFIED, "cpu.pressure", "some", 1}
+	[FACT_CPU_USEC] = {TREE_UNIFIED, "cpu.stat", "usage_usec"}, \
+	[FACT_POPULATED] = {TREE_UNIFIED, "cgroup.events", "populated"}, \
+	[FACT_PRESSURE_FULL] = {TREE_UNIFIED, "cpu.pressure", "full"}, \
+	[FACT_PRESSURE_SOME] = {TREE_UNIFIED, "cpu.pressure", "some"}
 
 const struct backend backends[BACKENDS] = {
 	[BACKEND_V2] = {
@@ -43,16 +45,16 @@ const struct backend backends[BACKENDS] = {
 		.uses = {[TREE_UNIFIED] = true},
 		.controllers = "+memory +pids",
 		.fact = {
-			[FACT_MEMORY_LIMIT] = {TREE_UNIFIED, "memory.max", NULL, 1},
-			[FACT_MEMORY_PEAK] = {TREE_UNIFIED, "memory.peak", NULL, 1},
-			[FACT_MEMORY_HITS] = {TREE_UNIFIED, "memory.events", "max", 1},
-			[FACT_OOM_EVENTS] = {TREE_UNIFIED, "memory.events", "oom", 1},
-			[FACT_OOM_KILLS] = {TREE_UNIFIED, "memory.events", "oom_kill", 1},
-			[FACT_PIDS_LIMIT] = {TREE_UNIFIED, "pids.max", NULL, 1},
-			[FACT_PIDS_CURRENT] = {TREE_UNIFIED, "pids.current", NULL, 1},
-			[FACT_PIDS_REFUSED] = {TREE_UNIFIED, "pids.events", "max", 1},
-			[FACT_PIDS_PEAK] = {TREE_UNIFIED, "pids.peak", NULL, 1},
-			[FACT_MEMORY_NOW] = {TREE_UNIFIED, "memory.current", NULL, 1},
+			[FACT_MEMORY_LIMIT] = {TREE_UNIFIED, "memory.max", NULL},
+			[FACT_MEMORY_PEAK] = {TREE_UNIFIED, "memory.peak", NULL},
+			[FACT_MEMORY_HITS] = {TREE_UNIFIED, "memory.events", "max"},
+			[FACT_OOM_EVENTS] = {TREE_UNIFIED, "memory.events", "oom"},
+			[FACT_OOM_KILLS] = {TREE_UNIFIED, "memory.events", "oom_kill"},
+			[FACT_PIDS_LIMIT] = {TREE_UNIFIED, "pids.max", NULL},
+			[FACT_PIDS_CURRENT] = {TREE_UNIFIED, "pids.current", NULL},
+			[FACT_PIDS_REFUSED] = {TREE_UNIFIED, "pids.events", "max"},
+			[FACT_PIDS_PEAK] = {TREE_UNIFIED, "pids.peak", NULL},
+			[FACT_MEMORY_NOW] = {TREE_UNIFIED, "memory.current", NULL},
 			V2_CORE,
 		},
 	},
@@ -61,17 +63,9 @@ const struct backend backends[BACKENDS] = {
 		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPU] = true, [TREE_UNIFIED] = true},
 		.fact = {V1_MEMORY_AND_PIDS, V2_CORE},
 	},
-	[BACKEND_V1] = {
-		.name = "cgroup_v1",
-		.uses = {[TREE_MEMORY] = true, [TREE_PIDS] = true, [TREE_CPUACCT] = true, [TREE_CPU] = true},
-		.fact = {
-			V1_MEMORY_AND_PIDS,
-			[FACT_CPU_USEC] = {TREE_CPUACCT, "cpuacct.usage", NULL, 1000},
-		},
-	},
 };
 
-const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpuacct", "cpu", "unified"};
+const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpu", "unified"};
 
 const char *fact_name(enum fact fact)
 {
@@ -111,7 +105,7 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 	/* strtoull would take a sign and blanks, even the end of the line, for the beginning of a number. */
 	bool digits = *p >= '0' && *p <= '9', most = !strncmp(p, "max", 3);
 	errno = 0;
-	*value = most ? UINT64_MAX : strtoull(p, NULL, 10) / place->divide;
+	*value = most ? UINT64_MAX : strtoull(p, NULL, 10);
 	if (!most && (!digits || errno)) {
 		errno = EBADMSG;
 		return -1;

@@ -73,12 +73,10 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 		if (leaf->fact[i] < 0)
 			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	}
-	if (leaf->dir[TREE_UNIFIED] >= 0) {
-		struct stat st;
-		if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
-			return fail(f, "cgroup", "stat %s", name);
-		leaf->id = st.st_ino;
-	}
+	struct stat st;
+	if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
+		return fail(f, "cgroup", "stat %s", name);
+	leaf->id = st.st_ino;
 	if (g->backend->controllers && put(leaf->dir[TREE_UNIFIED], "memory.oom.group", "1") < 0)
 		return fail(f, "cgroup", "memory.oom.group of %s", name);
 	if (leaf->dir[TREE_MEMORY] >= 0 && watch_oom(leaf, f) < 0)

@@ -11,7 +11,6 @@ struct place {
 	enum tree tree;
 	const char *file; /* NULL: this backend has no such fact */
 	const char *key;  /* the word before the number; NULL: the file is the number */
-	unsigned divide;
 };
 
 struct backend {
@@ -21,7 +20,7 @@ struct backend {
 	struct place fact[FACT_COUNT];
 };
 
-enum { BACKEND_V2, BACKEND_HYBRID, BACKEND_V1, BACKENDS };
+enum { BACKEND_V2, BACKEND_HYBRID, BACKENDS };
 extern const struct backend backends[BACKENDS];
 extern const char *const tree_name[TREE_COUNT];
 
@@ -32,6 +31,8 @@ struct mounted {
 };
 
 void find_mounts(struct mounted *m);
+/* Mounts the v2 tree where none is mounted: at no path, for as long as this process lives. -1 with errno. */
+int mount_unified(struct mounted *m);
 /* Our own group in the tree, as a path below its mount point. -1 with errno. */
 int own_path(enum tree tree, const struct mounted *m, char *path, size_t size);
 /* NULL: no backend works with these mounts. */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cgroup-parts.h"
@@ -75,6 +76,24 @@ void find_mounts(struct mounted *m)
 	}
 }
 
+int mount_unified(struct mounted *m)
+{
+	int configured = (int)syscall(__NR_fsopen, "cgroup2", 1 /* close on exec */);
+	int tree = -1;
+	if (configured < 0)
+		return -1;
+	if (syscall(__NR_fsconfig, configured, 6 /* create */, NULL, NULL, 0) == 0)
+		tree = (int)syscall(__NR_fsmount, configured, 1 /* close on exec */, 0);
+	int err = errno;
+	close(configured);
+	errno = err;
+	if (tree < 0)
+		return -1;
+	snprintf(m->at[TREE_UNIFIED], sizeof m->at[0], "/proc/self/fd/%d", tree);
+	snprintf(m->root[TREE_UNIFIED], sizeof m->root[0], "/");
+	return 0;
+}
+
 int own_path(enum tree tree, const struct mounted *m, char *path, size_t size)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -108,9 +127,5 @@ const struct backend *choose_backend(const struct mounted *m)
 	bool v1 = m->at[TREE_MEMORY][0] && m->at[TREE_PIDS][0];
 	if (m->controllers)
 		return &backends[BACKEND_V2];
-	if (v1 && m->at[TREE_UNIFIED][0])
-		return &backends[BACKEND_HYBRID];
-	if (v1 && m->at[TREE_CPUACCT][0])
-		return &backends[BACKEND_V1];
-	return NULL;
+	return v1 && m->at[TREE_UNIFIED][0] ? &backends[BACKEND_HYBRID] : NULL;
 }

@@ -45,17 +45,11 @@ static int delegate(int own, const char *instance, const char *controllers, stru
 	return -1;
 }
 
-/* Where v1 has cpu and cpuacct in one tree, a leaf for the one is a leaf for the other. */
-static bool needs_cpu_tree(const struct groups *g, const struct mounted *m)
-{
-	return m->at[TREE_CPU][0] && !(g->backend->uses[TREE_CPUACCT] && !strcmp(m->at[TREE_CPU], m->at[TREE_CPUACCT]));
-}
-
-static bool shares_cpu(const struct groups *g, const struct mounted *m)
+static bool shares_cpu(const struct groups *g)
 {
 	if (g->backend->controllers)
 		return put(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
-	return g->home[TREE_CPU] >= 0 || m->at[TREE_CPU][0];
+	return g->home[TREE_CPU] >= 0;
 }
 
 void groups_weigh(const struct groups *g, unsigned slots)
@@ -86,17 +80,16 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	char path[512], name[96];
 
 	find_mounts(&m);
+	if (!m.at[TREE_UNIFIED][0] && mount_unified(&m) < 0)
+		return fail(f, "cgroup", "mount cgroup v2 beside v1");
 	g->backend = choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++)
 		g->home[t] = -1;
 	if (!g->backend)
-		return fail_with(f, ENOENT, "cgroup", "%s",
-				 m.at[TREE_MEMORY][0] && m.at[TREE_PIDS][0]
-					 ? "nothing counts CPU time: no cpuacct controller, and no v2 beside v1"
-					 : "no memory and pids controllers, neither v1 nor v2");
+		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers, neither v1 nor v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (!g->backend->uses[t] || (t == TREE_CPU && !needs_cpu_tree(g, &m)))
+		if (!g->backend->uses[t] || (t == TREE_CPU && !m.at[TREE_CPU][0]))
 			continue;
 		if (own_path(t, &m, path, sizeof path) < 0)
 			return fail(f, "cgroup", "own group in %s", tree_name[t]);
@@ -117,12 +110,12 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		    put(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
-	g->fair = shares_cpu(g, &m);
+	g->fair = shares_cpu(g);
 	if (groups_sweep(g, "", LAST_PATIENCE_MS) > 0)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
 
 	char text[8192];
-	g->pressure = g->home[TREE_UNIFIED] >= 0 && slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
+	g->pressure = slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
 

@@ -14,7 +14,7 @@
  * CPU time is shared out evenly: on v2 among the leaves; on v1 among the slots,
  * each of which lives in a group of TREE_CPU with all that it starts.
  */
-enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPUACCT, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
+enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
 	FACT_MEMORY_LIMIT,
@@ -48,7 +48,7 @@ struct leaf {
 	int tasks[TREE_COUNT]; /* v1: where the program enters by writing 0 */
 	int fact[FACT_COUNT];
 	int oom_event;         /* v1: readable when the group met its limit for good; -1 on v2 */
-	uint64_t id;           /* what the kernel calls the v2 leaf; 0 without one */
+	uint64_t id;           /* what the kernel calls the v2 leaf */
 };
 
 /* Finds the trees, makes `assay-<instance>` below our own group in each, sweeps what an earlier life left there. */

@@ -201,13 +201,11 @@ int check_print(struct launcher *l, const char *image)
 	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host keeps ours");
 	check_formats(l);
 	print("swap", !host_swaps(), host_swaps() ? "the host swaps: swap is limited with the memory" : "none");
-	l->signal_map = l->groups.home[TREE_UNIFIED] < 0 ? -1 : signals_open(&no_bpf);
+	l->signal_map = signals_open(&no_bpf);
 	if (l->signal_map >= 0)
 		print("bpf", true, "signal tracepoint attached");
-	else if (no_bpf.step)
-		print_failure("bpf", &no_bpf);
 	else
-		print("bpf", false, "needs a cgroup v2 mount beside v1");
+		print_failure("bpf", &no_bpf);
 	if (root_enter(image, &f) < 0) {
 		print_failure("image", &f);
 		good = false;

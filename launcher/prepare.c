@@ -154,8 +154,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	groups_weigh(&l->groups, slots);
 	if (!l->groups.fair)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
-	/* The tracepoint is keyed by the v2 leaf; without one it has nothing to count by. */
-	if (l->groups.home[TREE_UNIFIED] >= 0 && (l->signal_map = signals_open(&no_bpf)) < 0)
+	if ((l->signal_map = signals_open(&no_bpf)) < 0)
 		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then known by "
 			"the signal alone, which a program can send itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
 	if (root_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {

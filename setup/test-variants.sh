@@ -1,13 +1,12 @@
 # The variants of `assay test`: the suites that prove the engine, once more where something is another. For each NAME
 #
-#   lacks_NAME    says why this machine cannot have it; nothing, if it can. Where it can't, `full` fails, but for v1, which
-#                 newer kernels have not got
+#   lacks_NAME    says why this machine cannot have it; nothing, if it can. Where it can't, `full` fails
 #   prepare_NAME  is called during set-up
 #   use_NAME      sets what is another there, in the shell that is for this variant alone (use_machine has all of it)
 #
 # To add one: these three, and its name in $variants.
 
-variants='uml v1 qemu sanitized'
+variants='uml qemu sanitized'
 # The one of which the plain `assay test` has a part, beside the tests of the machine itself.
 beside=uml
 
@@ -40,14 +39,6 @@ use_uml() {
     left_out="test/falsify/, and in test/matrix/ all languages but $ASSAY_TEST_MATRIX"
   fi
   ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
-}
-
-lacks_v1() { "$checkout/test/kernel/v1" lacks; }
-prepare_v1() { :; }
-use_v1() {
-  about="cgroup v1 alone"
-  suites=$engine_suites
-  kernel=test/kernel/v1 machine=none
 }
 
 lacks_qemu() { [ "$(uname -m)" = x86_64 ] || echo "the emulated machine is an x86-64 one"; }

@@ -91,7 +91,7 @@ static bool second_reading(const struct place *place, bool pressure, const char 
 	for (; isdigit((unsigned char)*digit); digit++)
 		if ((sum = sum * 10 + (unsigned)(*digit - '0')) > UINT64_MAX)
 			return false;
-	*value = (uint64_t)sum / place->divide;
+	*value = (uint64_t)sum;
 	return digit > at;
 }
 

@@ -43,7 +43,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     needed: true,
     means: "memory and processes cannot be limited, so MLE and PLE could not be told",
     remedy:
-      "mount the memory and pids controllers (v1 or v2) writable, on v1 also cpuacct or cgroup v2 beside it; on v2 start from a group of its own: systemd-run --scope -p Delegate=yes",
+      "mount the memory and pids controllers (v1 or v2) writable; on v2 start from a group of its own: systemd-run --scope -p Delegate=yes",
   },
   memory_limit: {
     needed: true,
@@ -104,7 +104,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     needed: false,
     means:
       "a broken file-size limit is known by the end through SIGXFSZ, which a program can send itself; runtimes that ignore the signal get RE, not FSE",
-    remedy: "allow BPF raw tracepoints (CAP_BPF and CAP_PERFMON) and mount cgroup v2 beside v1",
+    remedy: "allow BPF raw tracepoints (CAP_BPF and CAP_PERFMON)",
   },
   image: {
     needed: true,

@@ -92,6 +92,7 @@ export interface SetupFailure {
 
 export type KillReason = "none" | "wall" | "cpu" | "oom" | "client";
 
+/** Records of former versions can have `cgroup_v1`, which no launcher reports any more. */
 export type CgroupBackend = "cgroup_v2" | "cgroup_v1" | "cgroup_hybrid";
 
 export interface Rlimit {

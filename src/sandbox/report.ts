@@ -18,7 +18,7 @@ export function decodeHello(entries: Entries): Hello {
   return {
     build: entries.text("BUILD"),
     slot: entries.int("SLOT"),
-    backend: oneOf(entries, "BACKEND", ["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]),
+    backend: oneOf(entries, "BACKEND", ["cgroup_v2", "cgroup_hybrid"]),
     signalSource: oneOf(entries, "SIGNAL_SOURCE", ["bpf", "none"]),
     pressure: entries.int("PRESSURE") === 1,
     seccompPolicy: oneOf(entries, "SECCOMP_POLICY", ["builtin-deny", "custom", "disabled"]),

@@ -38,7 +38,6 @@ const V2 = {
 const FILES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   cgroup_v2: { ...V2, ...CORE },
   cgroup_hybrid: { ...V1, ...CORE },
-  cgroup_v1: { ...V1, "cpuacct.usage": ["cpu time"] },
 };
 
 let sound: Concluded;

@@ -13,8 +13,8 @@ import { shell } from "../sandbox/steps.ts";
 import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
 
 /**
- * Machines that lack what has a documented fallback: boxes are as strict there as anywhere, and what is lost is said. Each is
- * made for real, as in refused.test.ts.
+ * Machines that lack something without which boxes are as strict as anywhere; what is lost is reported. Each is made for real, as in
+ * refused.test.ts.
  */
 interface Row {
   readonly host: (t: TestContext) => Host;
@@ -35,7 +35,6 @@ const NONE = /^none: host interference is not recognised$/;
 
 const unified = v2Mount();
 const hybrid = unified !== undefined && v1Mount("memory") !== undefined;
-const cpuacct = v1Mount("cpuacct") !== undefined;
 /** Switched off for the group that the launcher asks: the kernel takes the file away, as one without PSI has none. */
 const NO_PRESSURE = `at=${unified}$(sed -n 's/^0:://p' /proc/self/cgroup)/assay-$INSTANCE
 mkdir -p "$at"; echo 0 >"$at/cgroup.pressure"`;
@@ -59,11 +58,11 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   "cgroup v1 alone": {
     host: () => ({ prepare: `umount ${unified}` }),
-    skip: !(hybrid && cpuacct) && "needs cgroup v1 with v2 beside it",
-    without: ["pressure", "bpf"],
-    fileSizeEvidence: THE_SIGNAL,
-    pressureEvidence: NONE,
-    backend: "cgroup_v1",
+    skip: !hybrid && "needs cgroup v1 with v2 beside it",
+    without: [],
+    fileSizeEvidence: TRACEPOINT,
+    pressureEvidence: PRESSURE,
+    backend: "cgroup_hybrid",
   },
   "a kernel with an old name and every call": {
     host: () => ({ under: ["setarch", "--uname-2.6"] }),

@@ -162,7 +162,7 @@ test("every reason for a kill and every backend is known by its word", () => {
   for (const reason of ["none", "wall", "cpu", "oom", "client"]) {
     assert.equal(decode({ KILL_REASON: reason }).killReason, reason);
   }
-  for (const backend of ["cgroup_v1", "cgroup_v2", "cgroup_hybrid"]) {
+  for (const backend of ["cgroup_v2", "cgroup_hybrid"]) {
     assert.equal(decodeHello(entries(hello({ BACKEND: backend }))).backend, backend);
   }
 });
