@@ -98,6 +98,23 @@ test("an image without /box is found, with what to do about it, and nothing is r
   assert.deepEqual(await tracesLeft(where), []);
 });
 
+test("a format whose interpreter is the host's (flag F) is found by its name, and no other is", LIMIT, async (t) => {
+  const formats = directory(t);
+  // In a mount namespace of its own: a format that were registered would be the whole machine's.
+  const mount = `mount --bind ${formats} /proc/sys/fs/binfmt_misc; exec "$0" "$@"`;
+  const within = `exec unshare --mount --propagation private sh -euc '${mount}' ${LAUNCHER()} "$@"`;
+  const look = async (text: string) => {
+    writeFileSync(join(formats, "foreign"), text);
+    const { named } = await findings(await place(), script(t, within), directory(t));
+    return [named("formats")?.works, named("formats")?.detail];
+  };
+  const rest = "offset 0\nmagic 7f454c46\n";
+  assert.deepEqual(await look(`enabled\ninterpreter /usr/bin/foreign\nflags: OCF\n${rest}`), [false, "foreign"]);
+  const [none, nothing] = await look(`enabled\ninterpreter /usr/bin/Foreign\nflags: OC\n${rest}`);
+  assert.deepEqual([none, nothing], [true, "no interpreter of the host's is in reach"]);
+  assert.equal((await look(`disabled\ninterpreter /usr/bin/foreign\nflags: F\n${rest}`))[0], true);
+});
+
 for (const [name, launcher, detail] of [
   ["is not there", () => "/nonexistent/assay-launcher", /^it cannot be started: .*ENOENT/],
   ["is killed", (t: TestContext) => script(t, "kill -9 $$"), /^it ended with SIGKILL$/],
