@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -265,6 +266,25 @@ static void look_ups(void)
 	}
 }
 
+/* Pairs of sockets, each sent through the other and closed: a thread of the kernel's finds them, and frees them. */
+static void circles(void)
+{
+	for (;;) {
+		int pair[2];
+		char byte = 0, space[CMSG_SPACE(sizeof pair)] = {0};
+		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) < 0)
+			continue;
+		struct iovec text = {&byte, 1};
+		struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		*header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof pair)};
+		memcpy(CMSG_DATA(header), pair, sizeof pair);
+		sendmsg(pair[0], &message, MSG_DONTWAIT);
+		close(pair[0]);
+		close(pair[1]);
+	}
+}
+
 static void read_image(void)
 {
 	static char block[1 << 20];
@@ -289,7 +309,7 @@ static const struct {
 	{"change-protection", 4, change_protection}, {"barriers", 4, barriers}, {"signals", 8, signals},
 	{"timers", 8, timers}, {"output", 8, output}, {"stream-memory", 2, stream_memory},
 	{"touch-and-drop", 2, touch_and_drop}, {"files", 8, files}, {"look-ups", 8, look_ups},
-	{"read-image", 8, read_image},
+	{"read-image", 8, read_image}, {"circles", 8, circles},
 };
 
 int main(int argc, char **argv)

@@ -30,6 +30,7 @@ const HOSTILE = [
   "files",
   "look-ups",
   "read-image",
+  "circles",
 ];
 
 const PROFILES: Readonly<Record<string, Limits>> = { judge: JUDGE, ...(!TOO_LONG && { agent: AGENT }) };
