@@ -34,6 +34,7 @@ export interface Answer {
 /** What any endpoint can answer: before it is asked, or instead of it. */
 export const ANYWHERE: readonly ErrorCode[] = [
   "badRequest",
+  "unknownQuery",
   "unauthorized",
   "accountSuspended",
   "httpsRequired",
@@ -121,7 +122,6 @@ export const OPERATIONS: readonly Operation[] = [
       "unsupportedLanguage",
       "unknownProfile",
       "badWait",
-      "unknownQuery",
       "badIdempotencyKey",
       "profileForbidden",
       "notFinished",

@@ -30,10 +30,15 @@ const result = z.strictObject({
   error_message: z.string().nullable().describe("For people; null on success"),
 });
 
+const NOT_UTF8 = "Bytes that are not UTF-8 become U+FFFD; without one, the text is exactly what the program wrote";
+
 const output = z.strictObject({
-  stdout: z.string().nullable(),
-  stderr: z.string().nullable(),
-  integrity: z.enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"]).nullable(),
+  stdout: z.string().nullable().describe(NOT_UTF8),
+  stderr: z.string().nullable().describe(NOT_UTF8),
+  integrity: z
+    .enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"])
+    .nullable()
+    .describe("Whether all output was captured; it says nothing about its encoding"),
 });
 
 const metrics = z
@@ -58,7 +63,9 @@ const isolation = z.strictObject({
 
 const limits = z.strictObject({
   rlimits: z.strictObject({
-    cpu_secs: rlimit.exactOptional(),
+    cpu_secs: rlimit
+      .describe("A backstop above the CPU limit; the wall and CPU limits follow from profile and language")
+      .exactOptional(),
     as_bytes: rlimit.exactOptional(),
     nofile: rlimit.exactOptional(),
     nproc: rlimit.exactOptional(),

@@ -24,6 +24,7 @@ import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
+import { checkQuery } from "./query.ts";
 import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoute } from "./result.ts";
@@ -107,6 +108,7 @@ export class HttpServer {
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute, onlyReads);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
+      checkQuery(request);
     });
     // Of the API, nothing but an id and an idempotency key reaches the database as text; their own checks stand in the contract.
     this.#server.addHook("preHandler", async (request) => {

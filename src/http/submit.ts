@@ -50,9 +50,7 @@ async function acceptFrom(request: FastifyRequest, dependencies: Dependencies): 
 }
 
 function readWait(query: unknown): boolean {
-  const { wait, ...others } = query as Record<string, unknown>;
-  const unknown = Object.keys(others);
-  if (unknown.length > 0) throw clientError("unknownQuery", [unknown.slice(0, 5).map(echo).join(", ")]);
+  const { wait } = query as Record<string, unknown>;
   if (wait === undefined || wait === "false") return false;
   if (wait === "true") return true;
   throw clientError("badWait", [echo(String(wait))]);

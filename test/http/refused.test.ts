@@ -131,3 +131,23 @@ test("a body in another charset, or compressed, is 415", async (t) => {
   assert.equal((await submit(undefined, type("; charset=latin1"))).status, 415);
   assert.equal((await submit(undefined, { headers: { "content-encoding": "gzip" } })).status, 415);
 });
+
+test("a query parameter that an endpoint does not have is 400 and named, whoever asks without a key is 401", async (t) => {
+  const { ask, submit } = await startHttp(t);
+  const { json } = await submit();
+  for (const path of ["/api/languages", "/api/health", "/api/health/ready", `/api/result/${json.id}`, "/api/submit"]) {
+    const asked = path === "/api/submit" ? { method: "POST", body: OK } : {};
+    for (const query of ["wiat=true", "a=1&wait%20=x&a=2", "__proto__=1"]) {
+      const { status, json: answer } = await ask({ ...asked, path: `${path}?${query}` });
+      const name = { w: "wiat", a: "a", _: "__proto__" }[query[0] ?? ""];
+      assert.deepEqual(
+        [status, answer.error?.includes(`unknown query parameter: "${name}"`)],
+        [400, true],
+        path + query,
+      );
+    }
+    assert.equal((await ask({ ...asked, path: `${path}?wiat=true`, key: null })).status, 401);
+    assert.notEqual((await ask({ ...asked, path: `${path}?` })).status, 400, path);
+    assert.equal((await ask({ path: `${path}?wait=true` })).status, path === "/api/submit" ? 405 : 400, path);
+  }
+});
