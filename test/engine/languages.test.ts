@@ -30,6 +30,15 @@ test("all eight languages are offered, and proven before they are", async () => 
   assert.deepEqual((json as string[]).toSorted(), Object.keys(ENDINGS).toSorted());
 });
 
+test("a Java source that needs more memory than its compiler may have is MLE, as in any language", async () => {
+  // Constants that javac folds to a gigabyte. A heap limit of its own below the box's would make it an error of the source.
+  const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);
+  const members = [`String S0 = "${"x".repeat(1_000)}";`, ...folded].map((member) => `static final ${member}`);
+  const code = `public class Main { ${members.join(" ")} public static void main(String[] a) {} }`;
+  const { result } = checked(await engine().run("java", code));
+  assert.deepEqual([result.verdict, result.cause, result.actor], ["MLE", "compile_oom_kill", "kernel"]);
+});
+
 for (const { name: language, hello } of ourLanguages().list()) {
   const { file, trace, fault } = LANGUAGES[language] as (typeof LANGUAGES)[string];
   const run = async (program: string, stdin = "") =>
