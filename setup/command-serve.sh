@@ -19,7 +19,9 @@ prepare_service
 take_serving
 make_certificate
 prepared serve
-trap 'stop 0 "stopping: what runs may finish"' INT TERM HUP
+trap 'stop 0 "stopping: what runs may finish"' INT TERM
+# A terminal says by HUP that it was closed. Without one, it is what a supervisor sends for a reload.
+if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: what runs may finish"' HUP; else trap reload HUP; fi
 trap 'stop_launcher; close_instance' EXIT
 # It may lie where only root can read it.
 if [ -n "$webhook_ca" ]; then

@@ -69,6 +69,11 @@ ask_until_ready() {
   clean_env as_service '' "$node" "$app/setup/ask-until-ready.ts" "$operator" "$asked" 6<&- 7>&- 8>&-
 }
 
+# reload: the service reads its certificate again. One that is not ready yet has just read it, or is about to.
+reload() {
+  if [ $was_ready = yes ] && [ -n "$service_pid" ]; then kill -s HUP "$service_pid" 2>/dev/null || true; fi
+}
+
 # stop STATUS [WORDS]: the service first, so that it can finish what runs, then the launcher.
 stop() {
   trap '' INT TERM HUP

@@ -6,7 +6,7 @@ import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 import { DATA, DATABASE } from "./with-store.ts";
 
-/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again. */
+/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again (setup/command-serve.sh says when it is passed on). */
 export function serveCommand(): Command {
   return new Command("serve")
     .description(
@@ -47,8 +47,11 @@ async function serve(flags: Flags): Promise<void> {
     );
   }
   noteWebhookSettings(config, ownWebhookSettings(config));
+  // From now on: without a listener the signal would end the process.
+  let reload = () => {};
+  process.on("SIGHUP", () => reload());
   const service = await startService(config);
-  process.on("SIGHUP", () => service.reload());
+  reload = () => service.reload();
   await signalled();
   await service.stop();
 }

@@ -249,6 +249,7 @@ if (command === "serve" || command === "worker") {
   const operator = option("--operator-listen").slice("unix:".length);
   rmSync(operator, { force: true });
   createServer((_, answer) => answer.end("ready")).listen(operator);
+  process.on("SIGHUP", () => console.log("reloaded"));
   process.once("SIGTERM", () => {
     setTimeout(() => {
       console.log("drained");

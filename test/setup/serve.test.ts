@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FakeCheckout } from "./fake-checkout.ts";
+import { Command, FakeCheckout } from "./fake-checkout.ts";
 import { childrenOf, commandLine } from "./processes.ts";
 
 test("serve announces the address, the authority and, once, a key; SIGTERM drains and ends with 0", async () => {
@@ -231,6 +231,38 @@ test("a signal to the whole process group drains the service as one to serve alo
   const { code, stdout, stderr } = await serve.end();
   assert.equal(code, 0, stderr);
   assert.match(stdout, /drained/);
+});
+
+test("without a terminal, HUP has the service reload and go on", async () => {
+  using fake = new FakeCheckout();
+  const serve = fake.start("serve");
+  await serve.says(/ready in/);
+  for (const times of [1, 2]) {
+    serve.child.kill("SIGHUP");
+    await serve.says(new RegExp(`(reloaded[\\s\\S]*){${times}}`));
+  }
+  serve.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /reloaded\n[\s\S]*drained/);
+});
+
+test("a terminal that is closed ends serve, and what it started", async () => {
+  using fake = new FakeCheckout();
+  const terminal = new Command("script", ["-qec", `${fake.checkout}/assay serve`, "/dev/null"], {
+    ASSAY_DATA: fake.data,
+    TERM: "dumb",
+  });
+  await terminal.says(/ready in/);
+  const [shell = 0] = childrenOf(terminal.child.pid ?? 0);
+  assert.notDeepEqual(fake.list("run"), []);
+  terminal.child.kill("SIGKILL");
+  await terminal.end();
+  const until = Date.now() + 20_000;
+  while (fake.list("run").length > 0 && Date.now() < until) await sleep(50);
+  assert.deepEqual(fake.list("run"), []);
+  while (existsSync(`/proc/${shell}`) && Date.now() < until) await sleep(50);
+  assert.equal(existsSync(`/proc/${shell}`), false);
 });
 
 test("what is set for draining is waited for, and no longer than some seconds more", async () => {
