@@ -32,6 +32,33 @@ static void mappings(void)
 	forever();
 }
 
+// The same of a file: each area stands in the file's own tree as well.
+static void file_mappings(void)
+{
+	int fd = open("/usr/bin/env", O_RDONLY);
+	for (int i = 0; i < 60000; i++)
+		if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, (off_t)(i & 1) << 12) == MAP_FAILED)
+			break;
+	forever();
+}
+
+// Page tables that are full: 512 entries for pages of a file in each, for 4 KiB of memory.
+static void full_tables(void)
+{
+	size_t size = 2ul << 20;
+	int fd = memfd_create("pages", 0);
+	static char zeros[65536];
+	for (size_t done = 0; done < size; done += sizeof zeros)
+		if (write(fd, zeros, sizeof zeros) < 0)
+			break;
+	for (;;) {
+		char *all = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+		if (all == MAP_FAILED || madvise(all, size, 22 /* MADV_POPULATE_READ */))
+			break;
+	}
+	forever();
+}
+
 // One page in each 2 MiB: a page table for each of them.
 static void page_tables(void)
 {
@@ -122,7 +149,8 @@ static const struct {
 	const char *name;
 	void (*way)(void);
 } ways[] = {
-	{"burn", burn}, {"mappings", mappings}, {"page-tables", page_tables}, {"descriptors", descriptors},
+	{"burn", burn}, {"mappings", mappings}, {"page-tables", page_tables}, {"file-mappings", file_mappings},
+	{"full-tables", full_tables}, {"descriptors", descriptors},
 	{"circles", circles}, {"exits", exits}, {"vforks", vforks}, {"tree", tree}, {"stopped", stopped}, {"flood", flood},
 	{"flood-bytes", flood_bytes},
 };
