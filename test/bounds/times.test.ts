@@ -6,7 +6,9 @@ import { PROFILE_NAMES } from "../../src/domain/limits.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../src/verdict/table.ts";
 import { source } from "../engine/engine.ts";
 import { type Judged, useBoxes } from "../forgery/boxes.ts";
+import { startLauncher } from "../launcher/launcher.ts";
 import { childrenOf } from "../launcher/machine.ts";
+import { connected, run, step } from "../launcher/raw.ts";
 
 const boxes = useBoxes();
 
@@ -96,6 +98,22 @@ describe("output without end costs the slot little", () => {
       assert.ok(spent * 10 < wallMs * SLOT_SHARE, `${spent * 10} ms of CPU in the slot`);
     });
   }
+});
+
+test("a deadline is met while the box of the next step cannot be built", async (t) => {
+  const launcher = await startLauncher({ fault: "box_5_hangs" });
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  t.after(() => raw.close());
+  // From here on the slot builds the box of a second step while the first one runs. The fifth box is the first of those.
+  await run(raw, step(["/bin/true"], { MORE: 1 }));
+  await run(raw, step(["/bin/true"], { KEEP_WORK: 1 }));
+  const began = performance.now();
+  const { ended } = await run(raw, step(["/bin/sleep", "60"], { MORE: 1, WALL_MS: 200 }));
+  assert.equal(ended.text("KILL_REASON"), "wall");
+  const wallMs = Number(ended.big("WALL_NS")) / 1e6;
+  assert.ok(wallMs < 200 + END_MS * crowd(), `killed after ${wallMs} ms`);
+  assert.ok(performance.now() - began < 5_000 * crowd());
 });
 
 /** User and system time of a process, in ticks of 10 ms. */
