@@ -4,11 +4,16 @@ import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
 import type { SessionPerson } from "../../store/people-port.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { network } from "../network.ts";
+import { ownerOf } from "../owner.ts";
+import { Turns } from "../turns.ts";
 import { MinuteWindow } from "../window.ts";
 import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
 
-/** Requests that one address may make in a minute: an open page asks every few seconds, and many may sit behind one address. */
+/**
+ * Requests in a minute of each person, and of each address without a session: an open page asks every few seconds. What strangers
+ * send never counts against a person, because many people share an address.
+ */
 const REQUESTS_PER_MINUTE = 1_200;
 
 /** Who must be signed in to be answered. `page`: nobody, and who is signed in makes no difference. */
@@ -35,6 +40,7 @@ export class Guard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
   readonly #requests = new MinuteWindow();
+  readonly #turns = new Turns();
 
   /** @param secure whether clients use HTTPS. */
   constructor({ store }: Pick<Dependencies, "store">, secure: boolean) {
@@ -49,15 +55,10 @@ export class Guard {
 
   /** @throws ClientError tooManyRequests, foreignOrigin, signInNeeded or notAllowed. */
   async check(request: FastifyRequest, needed: Needed): Promise<void> {
+    if (needed === "page") return this.bound(request);
+    await this.#findPerson(request);
     this.bound(request);
-    if (needed === "page") return;
     checkSameOrigin(request);
-    const token = this.cookies.read(request, "session");
-    if (token !== undefined && hasTokenForm(token)) {
-      const hash = hashToken(token);
-      const person = await this.#store.sessions.find(hash);
-      if (person) Object.assign(request, { person, sessionHash: hash });
-    }
     if (needed === "none") return;
     if (!request.person) throw clientError("signInNeeded", []);
     if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
@@ -68,9 +69,23 @@ export class Guard {
     return url.startsWith("/dashboard/");
   }
 
+  /** An address that has used up its requests has its sessions looked up one at a time, so that guesses keep the database free. */
+  async #findPerson(request: FastifyRequest): Promise<void> {
+    const token = this.cookies.read(request, "session");
+    if (token === undefined || !hasTokenForm(token)) return;
+    const hash = hashToken(token);
+    const from = ownerOf({ caller: null, person: null, ip: request.ip });
+    const isFull = this.#requests.isFull(from, REQUESTS_PER_MINUTE);
+    const find = () => this.#store.sessions.find(hash);
+    // Clients that have left keep those that wait behind them no longer.
+    const findIfThere = async () => (request.raw.socket.destroyed ? undefined : await find());
+    const person = await (isFull ? this.#turns.take(from, findIfThere) : find());
+    if (person) Object.assign(request, { person, sessionHash: hash });
+  }
+
   /** @throws ClientError tooManyRequests. */
   bound(request: FastifyRequest): void {
-    const retryAfter = this.#requests.take(network(request.ip), REQUESTS_PER_MINUTE);
+    const retryAfter = this.#requests.take(ownerOf(request), REQUESTS_PER_MINUTE);
     if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
   }
 

@@ -51,3 +51,20 @@ test("an account is seen by its members and by administrators", () => {
   );
   assert.equal(maySee({ ...person, administrator: true, accountIds: null }, "b"), true);
 });
+
+test("strangers that use up the requests of an address do not keep its people out", async (t) => {
+  const running = await startHttp(t);
+  const { ask, store } = running;
+  const { id: accountId } = await store.accounts.ensure("club", "beta", "test");
+  const bob = await signedIn(running, "bob@example.com", [accountId]);
+  const cookie = `__Host-assay=${"A".repeat(43)}`;
+  const statuses = new Set<number>();
+  for (let sent = 0; sent < 1_250; sent += 50) {
+    const some = Array.from({ length: 50 }, (_, n) =>
+      ask({ path: SESSION, key: null, headers: n % 2 ? { cookie } : {} }),
+    );
+    for (const { status } of await Promise.all(some)) statuses.add(status);
+  }
+  assert.deepEqual([...statuses], [200, 429]);
+  assert.equal((await bob.ask({ path: "/dashboard/api/keys" })).status, 200);
+});
