@@ -17,9 +17,22 @@ function topLevel(command: Command): string {
     .join("\n\n");
 }
 
+/** Arguments that their name explains: docs/cli.md says at the top how each is given. */
+const PLAIN_ARGUMENTS: ReadonlySet<string> = new Set([
+  "name or id",
+  "new name",
+  "id, as listed",
+  "id or visible prefix",
+  "e-mail or id",
+  "e-mail address of the person",
+]);
+
 /** A command of a command, such as `keys create`. */
 function verb(command: Command): string {
-  const names = [command.name(), ...command.aliases()].map((name) => code(`${command.parent?.name()} ${name}`));
+  const values = command.registeredArguments.map((one) => ` ${written(one)}`).join("");
+  const names = [command.name(), ...command.aliases()].map((name) => {
+    return code(`${command.parent?.name()} ${name}${values}`);
+  });
   return `**${names.join(", ")}**: ${command.description()}\n${usage(command, "\n")}`.trimEnd();
 }
 
@@ -27,13 +40,17 @@ function usage(command: Command, before: string): string {
   const options = command.options.filter(({ hidden, flags, description }) => {
     return !hidden && !COMMON.has(`${flags} ${description}`);
   });
-  const lines = [...command.registeredArguments.map(argument), ...options.map(option)];
+  const explained = command.registeredArguments.filter(({ description }) => !PLAIN_ARGUMENTS.has(description));
+  const lines = [...explained.map(argument), ...options.map(option)];
   return lines.length === 0 ? "" : before + lines.join("\n");
 }
 
 function argument(one: Argument): string {
-  const name = one.required ? `<${one.name()}>` : `[${one.name()}]`;
-  return `- ${code(name)}: ${one.description || choices(one.argChoices)}`;
+  return `- ${code(written(one))}: ${one.description || choices(one.argChoices)}`;
+}
+
+function written(one: Argument): string {
+  return one.required ? `<${one.name()}>` : `[${one.name()}]`;
 }
 
 function option(one: Option): string {
