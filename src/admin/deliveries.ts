@@ -1,4 +1,4 @@
-import type { Delivery, Store } from "../store/port.ts";
+import type { Delivery, ReplayBounds, Store } from "../store/port.ts";
 import { noSuchEndpoint } from "./endpoints.ts";
 import { AdminError } from "./error.ts";
 
@@ -62,13 +62,19 @@ export function printable(text: string): string {
  * Has the same message sent again, by the service and by the same rules as the first time.
  * @returns the id of the new delivery. @throws AdminError when there is no such one, or its endpoint is off or gone.
  */
-export async function replayDelivery(store: Store, id: string, actor: string): Promise<string> {
-  const replayed = await store.deliveries.replay(id, actor);
+export async function replayDelivery(store: Store, id: string, actor: string, bounds?: ReplayBounds): Promise<string> {
+  const replayed = await store.deliveries.replay(id, actor, bounds);
+  if (replayed === null) throw tooManyReplays(bounds);
   if (replayed !== undefined) return replayed;
   const [known] = await store.deliveries.list({ max: 1, id });
   throw new AdminError(
     known ? "its endpoint is disabled or was removed: nothing is sent there" : "there is no such delivery",
   );
+}
+
+function tooManyReplays(bounds: ReplayBounds | undefined): AdminError {
+  const most = `${bounds?.pending} replays pending and ${bounds?.perMinute} in a minute`;
+  return new AdminError(`an account can have ${most}; try again later`);
 }
 
 /** Replays of one request: they are inserted in one transaction, and other work waits for it. */
@@ -80,7 +86,7 @@ export const MAX_REPLAYS = 500;
  * @param since ISO 8601; without it, all that are on record.
  * @returns how many, and whether there may be more.
  * @param onlyIdle refuses while replays to the endpoint are still pending.
- * @throws AdminError when that is no time, there is no such endpoint that is active, or replays are pending.
+ * @throws AdminError when that is no time, there is no such endpoint that is active, replays are pending, or a bound is reached.
  */
 export async function replayFailed(
   store: Store,
@@ -88,7 +94,13 @@ export async function replayFailed(
     endpointId,
     since,
     onlyIdle,
-  }: { readonly endpointId?: string | undefined; readonly since?: string | undefined; readonly onlyIdle?: boolean },
+    bounds,
+  }: {
+    readonly endpointId?: string | undefined;
+    readonly since?: string | undefined;
+    readonly onlyIdle?: boolean;
+    readonly bounds?: ReplayBounds;
+  },
   actor: string,
 ): Promise<{ readonly replayed: number; readonly more: boolean }> {
   const sinceMs = since === undefined ? 0 : Date.parse(since);
@@ -98,7 +110,11 @@ export async function replayFailed(
     if (!endpoint) throw noSuchEndpoint(endpointId);
     if (!endpoint.active) throw new AdminError("the endpoint is disabled: nothing is sent there");
   }
-  const replayed = await store.deliveries.replayFailed({ endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle }, actor);
+  const replayed = await store.deliveries.replayFailed(
+    { endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle, bounds },
+    actor,
+  );
+  if (replayed === null) throw tooManyReplays(bounds);
   if (replayed === undefined) throw new AdminError("replays to the endpoint are still pending; try again later");
   return { replayed, more: replayed === MAX_REPLAYS };
 }

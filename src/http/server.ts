@@ -214,6 +214,7 @@ async function forget({ store, log }: Dependencies): Promise<void> {
     await store.quota.forget();
     await store.sessions.forget();
     await store.signIns.forget();
+    await store.sends.forget();
     await store.invitations.forget();
   } catch (error) {
     log.error({ err: error }, "what is over could not be forgotten");

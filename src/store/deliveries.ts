@@ -78,25 +78,26 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
 
     recent: (endpointIds) => recentDeliveries(db, endpointIds),
 
-    replay(id, actor) {
-      return transactions.run((trx) => replay(trx, id, { actor, atMs: now() }), {
-        words: (replayed) => (replayed === undefined ? [] : [{ kind: "deliveries" }]),
+    replay(id, actor, bounds) {
+      return transactions.run((trx) => replay(trx, abilities, id, bounds ?? null, { actor, atMs: now() }), {
+        words: (replayed) => (replayed ? [{ kind: "deliveries" }] : []),
       });
     },
 
-    async replayFailed({ endpointId: only, sinceMs, max, onlyIdle = false, lookAt = MAX_LOOKED_AT }, actor) {
+    async replayFailed({ endpointId: only, sinceMs, max, onlyIdle = false, lookAt = MAX_LOOKED_AT, bounds }, actor) {
       let total = 0;
       for (const endpointId of await endpointsToReplay(db, only)) {
         const before = total;
         let afterSeq: number | null = 0;
         while (afterSeq !== null && total < max) {
           const place: ReplayPlace = { endpointId, afterSeq, lookAt };
-          const which = { sinceMs, max: max - total, onlyIdle: onlyIdle && total === before };
-          const step: ReplayStep | undefined = await transactions.run(
+          const which = { sinceMs, max: max - total, onlyIdle: onlyIdle && total === before, bounds: bounds ?? null };
+          const step: ReplayStep | undefined | null = await transactions.run(
             (trx) => replayFailed(trx, abilities, place, which, { actor, atMs: now() }),
             { words: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
           );
-          if (!step) return undefined;
+          if (step === null && total > 0) return total;
+          if (!step) return step;
           total += step.replayed;
           afterSeq = step.next;
         }

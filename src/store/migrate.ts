@@ -9,6 +9,7 @@ import { history } from "./migrations/0005-history.ts";
 import { shares } from "./migrations/0006-shares.ts";
 import { lists } from "./migrations/0007-lists.ts";
 import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
+import { sends } from "./migrations/0009-sends.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
@@ -23,6 +24,7 @@ const MIGRATIONS: readonly Migration[] = [
   shares,
   lists,
   fairDeliveries,
+  sends,
 ];
 
 /** The version of the schema that this program works with. */

@@ -24,6 +24,7 @@ import { quotaStore } from "./quota.ts";
 import { recordStore } from "./records.ts";
 import { restore } from "./restore.ts";
 import { secretStore } from "./sealed-secrets.ts";
+import { sendStore } from "./sends.ts";
 import { sessionStore } from "./sessions.ts";
 import { signInStore } from "./sign-ins.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -108,6 +109,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     people: peopleStore(engine, transactions, now),
     invitations: invitationStore(engine, transactions, now),
     sessions: sessionStore(engine, transactions, now),
+    sends: sendStore(engine, transactions, now),
     signIns: signInStore(engine, transactions, now),
     quota: quotaStore(engine, transactions, now),
     workers: workerStore(engine, transactions, wakeups, now),

@@ -39,6 +39,7 @@ export interface Store {
   readonly invitations: InvitationStore;
   readonly sessions: SessionStore;
   readonly signIns: SignInStore;
+  readonly sends: SendStore;
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
@@ -271,6 +272,28 @@ export type RecentDeliveries = Readonly<Record<Delivery["state"], number>>;
  * active endpoint of its project, so that a crash neither loses nor repeats a schedule.
  * Several processes may serve it.
  */
+/** What members can have sent to endpoints. */
+export type SendKind = "tests" | "replays";
+
+/** Requests of members to send something, counted for all processes. */
+export interface SendStore {
+  /**
+   * Counts a request of the account, unless there were `limit` in the last minute.
+   * @returns 0, or the seconds after which there is room.
+   */
+  take(accountId: string, kind: SendKind, limit: number): Promise<number>;
+
+  /** Removes what no longer counts. To be called now and then. */
+  forget(): Promise<void>;
+}
+
+/** How many replayed deliveries an account may have. */
+export interface ReplayBounds {
+  /** At once, from the request to the last attempt. */
+  readonly pending: number;
+  readonly perMinute: number;
+}
+
 export interface DeliveryStore {
   /**
    * Takes deliveries that are due for the room that the process has, shared by account and then by endpoint; see
@@ -309,9 +332,9 @@ export interface DeliveryStore {
 
   /**
    * Sends the same message again, and notes in the audit trail that `actor` asked for it.
-   * @returns the new delivery's id; undefined when there is no such one to an active endpoint.
+   * @returns the new delivery's id; undefined when there is no such one to an active endpoint; null when the bounds are reached.
    */
-  replay(id: string, actor: string): Promise<string | undefined>;
+  replay(id: string, actor: string, bounds?: ReplayBounds): Promise<string | undefined | null>;
 
   /**
    * Sends the results again whose newest delivery to an active endpoint has failed, the oldest first. A result that is
@@ -320,7 +343,8 @@ export interface DeliveryStore {
    * @param which.sinceMs only deliveries that were made then or later.
    * @param which.lookAt failed deliveries that one transaction looks at; 5,000 when not set.
    * @param which.onlyIdle refuses while replays to the endpoint are still pending.
-   * @returns how many; with `max`, there may be more. Undefined when refused.
+   * @param which.bounds of the endpoint's account.
+   * @returns how many; with `max` or at a bound, there may be more. Undefined when replays are pending, null when a bound is reached.
    */
   replayFailed(
     which: {
@@ -329,9 +353,10 @@ export interface DeliveryStore {
       readonly max: number;
       readonly onlyIdle?: boolean | undefined;
       readonly lookAt?: number;
+      readonly bounds?: ReplayBounds | undefined;
     },
     actor: string,
-  ): Promise<number | undefined>;
+  ): Promise<number | undefined | null>;
 
   /**
    * A test message, claimed by whoever adds it and noted in the audit trail; the endpoint need not be active.

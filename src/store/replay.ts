@@ -4,8 +4,9 @@ import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
 import type { Abilities } from "./engine.ts";
 import { insertDelivery } from "./outbox.ts";
-import type { DeliveryClaim } from "./port.ts";
+import type { DeliveryClaim, ReplayBounds } from "./port.ts";
 import type { Schema } from "./schema.ts";
+import { countSent, pendingReplays, sentBy } from "./sends.ts";
 
 /** Who asks for a delivery, and when. */
 interface Asking {
@@ -13,7 +14,15 @@ interface Asking {
   readonly atMs: number;
 }
 
-export async function replay(trx: Transaction<Schema>, id: string, asking: Asking): Promise<string | undefined> {
+/** @returns undefined when there is nothing to replay, null when the bounds of the account are reached. */
+export async function replay(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Abilities, "lock">,
+  id: string,
+  bounds: ReplayBounds | null,
+  asking: Asking,
+): Promise<string | undefined | null> {
+  await lock(trx, "replay");
   const row = await trx
     .selectFrom("deliveries")
     .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
@@ -23,8 +32,10 @@ export async function replay(trx: Transaction<Schema>, id: string, asking: Askin
     .where("removed_at", "is", null)
     .executeTakeFirst();
   if (!row) return undefined;
-  const made = await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
   const { accountId, detail } = await aboutEndpoint(trx, row.endpoint_id);
+  if ((await roomFor(trx, accountId, bounds, asking.atMs)) < 1) return null;
+  const made = await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
+  await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: 1 });
   const about = { ...detail, endpointId: row.endpoint_id, replays: id };
   await note(trx, { ...asking, action: "delivery.replay", subject: made, accountId, detail: about });
   return made;
@@ -32,8 +43,18 @@ export async function replay(trx: Transaction<Schema>, id: string, asking: Askin
 
 /** Failed rows that one transaction looks at: with 150,000 rows in one, all other writers waited for 144 ms. */
 export const MAX_LOOKED_AT = 5_000;
-/** Pending rows that are searched for a replay. */
-const MAX_PENDING = 1_000;
+
+/** @returns how many deliveries may be replayed for the account now. */
+async function roomFor(
+  trx: Transaction<Schema>,
+  accountId: string,
+  bounds: ReplayBounds | null,
+  atMs: number,
+): Promise<number> {
+  if (bounds === null) return Number.POSITIVE_INFINITY;
+  const { amount } = await sentBy(trx, accountId, "replayed", atMs);
+  return Math.min(bounds.perMinute - amount, bounds.pending - (await pendingReplays(trx, accountId)));
+}
 
 /** Where the next transaction of the same request goes on. */
 export interface ReplayPlace {
@@ -43,27 +64,29 @@ export interface ReplayPlace {
   readonly lookAt: number;
 }
 
+export interface ReplayAsked {
+  readonly sinceMs: number;
+  readonly max: number;
+  readonly onlyIdle: boolean;
+  readonly bounds: ReplayBounds | null;
+}
+
 export interface ReplayStep {
   readonly replayed: number;
   /** The next step goes on after this seq; null at the end. */
   readonly next: number | null;
 }
 
-/**
- * Whether replays to an endpoint are still pending. With MAX_PENDING deliveries pending, the answer is yes, without a
- * search through all of them.
- */
 async function hasPendingReplays(trx: Transaction<Schema>, endpointId: string): Promise<boolean> {
-  const rows = await trx
+  const row = await trx
     .selectFrom("deliveries")
-    .select("kind")
+    .select("seq")
     .where("endpoint_id", "=", endpointId)
     .where("state", "=", sql.lit("pending"))
-    .orderBy("next_at")
-    .orderBy("seq")
-    .limit(MAX_PENDING)
-    .execute();
-  return rows.length === MAX_PENDING || rows.some(({ kind }) => kind === "replay");
+    .where("kind", "=", sql.lit("replay"))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** The active endpoints that a request concerns, oldest first. */
@@ -76,20 +99,23 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
 /**
  * One step of DeliveryStore.replayFailed: looks at up to `lookAt` failed deliveries of one endpoint. Steps of two
  * requests wait for one another, or both would send the same again.
- * @returns undefined when `onlyIdle` and replays to the endpoint are still pending.
+ * @returns undefined when `onlyIdle` and replays to the endpoint are still pending; null when the bounds of the account are reached.
  */
 export async function replayFailed(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   { endpointId, afterSeq, lookAt }: ReplayPlace,
-  { sinceMs, max, onlyIdle }: { readonly sinceMs: number; readonly max: number; readonly onlyIdle: boolean },
+  { sinceMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,
-): Promise<ReplayStep | undefined> {
+): Promise<ReplayStep | undefined | null> {
   await lock(trx, "replay");
   if (onlyIdle && (await hasPendingReplays(trx, endpointId))) return undefined;
   const endpoint = trx.selectFrom("endpoints").select("id").where("id", "=", endpointId);
   const active = await endpoint.where("active", "=", 1).where("removed_at", "is", null).executeTakeFirst();
   if (!active) return { replayed: 0, next: null };
+  const { accountId, detail } = await aboutEndpoint(trx, endpointId);
+  const room = await roomFor(trx, accountId, bounds, asking.atMs);
+  if (room < 1) return null;
   const failed = trx
     .selectFrom("deliveries")
     .where("state", "=", sql.lit("failed"))
@@ -122,12 +148,12 @@ export async function replayFailed(
       ),
     )
     .orderBy("failed.seq")
-    .limit(max)
+    .limit(Math.min(max, room))
     .execute();
   for (const row of rows) await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
   const replayed = rows.length;
   if (replayed > 0) {
-    const { accountId, detail } = await aboutEndpoint(trx, endpointId);
+    await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: replayed });
     const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString() };
     await note(trx, { ...asking, action: "endpoint.replay-failed", subject: endpointId, accountId, detail: about });
   }

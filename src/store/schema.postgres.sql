@@ -90,6 +90,7 @@ CREATE INDEX deliveries_due ON deliveries USING btree (next_at) WHERE (state = '
 CREATE INDEX deliveries_endpoint ON deliveries USING btree (endpoint_id, seq);
 CREATE INDEX deliveries_failed ON deliveries USING btree (endpoint_id, seq) WHERE (state = 'failed'::text);
 CREATE INDEX deliveries_leased ON deliveries USING btree (endpoint_id, lease_until) WHERE (lease_until IS NOT NULL);
+CREATE INDEX deliveries_pending_replays ON deliveries USING btree (endpoint_id) WHERE ((state = 'pending'::text) AND (kind = 'replay'::text));
 CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
 CREATE INDEX deliveries_tests ON deliveries USING btree (ended_at) WHERE (submission_seq IS NULL);
 CREATE INDEX deliveries_waiting ON deliveries USING btree (endpoint_id, next_at, seq) WHERE (state = 'pending'::text);
@@ -227,6 +228,16 @@ create table quota (
 create table schema_version (
   version integer not null
 );
+create table sends (
+  seq bigint not null generated always as identity,
+  at bigint not null,
+  account_id text not null,
+  kind text not null,
+  amount bigint not null,
+  constraint sends_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sends_account ON sends USING btree (account_id, kind, at);
+CREATE INDEX sends_at ON sends USING btree (at);
 create table sessions (
   hash text not null,
   person_id text not null,

@@ -75,6 +75,8 @@ CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
 CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
 CREATE INDEX deliveries_failed on deliveries (endpoint_id, seq) where state = 'failed';
 CREATE INDEX deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null;
+CREATE INDEX deliveries_pending_replays on deliveries (endpoint_id)
+    where state = 'pending' and kind = 'replay';
 CREATE INDEX "deliveries_submission" on "deliveries" ("submission_seq");
 CREATE INDEX deliveries_tests on deliveries (ended_at) where submission_seq is null;
 CREATE INDEX deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending';
@@ -186,6 +188,15 @@ CREATE TABLE "quota" (
 CREATE TABLE schema_version (
   version integer not null
 );
+CREATE TABLE "sends" (
+  "seq" integer primary key autoincrement,
+  "at" bigint not null,
+  "account_id" text not null,
+  "kind" text not null,
+  "amount" bigint not null
+);
+CREATE INDEX "sends_account" on "sends" ("account_id", "kind", "at");
+CREATE INDEX "sends_at" on "sends" ("at");
 CREATE TABLE "sessions" (
   "hash" text primary key,
   "person_id" text not null references "people" ("id") on delete cascade,

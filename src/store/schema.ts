@@ -29,6 +29,16 @@ export interface Schema {
   live_output: LiveOutputTable;
   sign_in_attempts: SignInAttemptTable;
   known_places: KnownPlaceTable;
+  sends: SendTable;
+}
+
+/** What members had sent within the last minute. */
+interface SendTable {
+  seq: Generated<number>;
+  at: number;
+  account_id: string;
+  kind: string;
+  amount: number;
 }
 
 interface TierTable {

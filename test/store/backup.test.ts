@@ -16,6 +16,7 @@ import { addKey, emptyDatabase, onEachEngine } from "./temporary.ts";
 const NOT_KEPT = [
   "known_places",
   "sign_in_attempts",
+  "sends",
   "quota",
   "workers",
   "schema_version",

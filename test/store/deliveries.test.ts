@@ -383,6 +383,52 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.deliveries.recent([one])).size, 0);
   });
 
+  test("an account has no more replays pending or in a minute than its bounds, in all processes together", async (t) => {
+    const { store, another, clock, endpoint, project } = await room(t);
+    const [one, two] = [await endpoint(), await endpoint()];
+    for (let at = 0; at < 8; at++) await endOne(store, project);
+    const fail = async () => {
+      for (const claim of await claimAll(store)) {
+        await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
+      }
+    };
+    await fail();
+    const other = store.manyProcesses ? await another() : store;
+    const ask = (by: Store, endpointId: string, bounds = { pending: 5, perMinute: 9 }) =>
+      by.deliveries.replayFailed({ endpointId, sinceMs: 0, max: 100, onlyIdle: true, bounds }, "ada");
+    const answers = await Promise.all([ask(store, one), ask(other, two)]);
+    assert.deepEqual(answers.toSorted(), [5, null], "five are pending");
+    const [first] = (await store.deliveries.list({ max: 100 })).filter(({ state }) => state === "failed");
+    assert.equal(await store.deliveries.replay(first?.id ?? "", "ada", { pending: 5, perMinute: 9 }), null);
+    await fail();
+    assert.equal(await ask(other, two), 4, "nine in a minute");
+    await fail();
+    assert.equal(await ask(store, one), null);
+    assert.equal(await other.deliveries.replay(first?.id ?? "", "ada", { pending: 5, perMinute: 9 }), null);
+    assert.notEqual(await store.deliveries.replay(first?.id ?? "", "operator"), null, "an operator has no bounds");
+    await fail();
+    clock.nowMs += 60_000;
+    assert.equal(await ask(store, one), 5);
+  });
+
+  test("requests to send are counted for all processes, by account and kind, and forgotten after a minute", async (t) => {
+    const { store, another, clock, project } = await room(t);
+    const { accountId } = project.key;
+    const stores = store.manyProcesses ? [store, await another()] : [store];
+    const take = (kind: "tests" | "replays", n: number) =>
+      stores[n % stores.length]?.sends.take(accountId, kind, 10) ?? Promise.reject(new Error("no store"));
+    const waits = await Promise.all(Array.from({ length: 30 }, (_, n) => take("tests", n)));
+    assert.deepEqual([waits.filter((wait) => wait === 0).length, waits.filter((wait) => wait === 60).length], [10, 20]);
+    assert.equal(await take("replays", 0), 0);
+    assert.equal(await store.sends.take("another", "tests", 10), 0);
+    clock.nowMs += 59_000;
+    await store.sends.forget();
+    assert.equal(await take("tests", 1), 1);
+    clock.nowMs += 1_000;
+    await store.sends.forget();
+    assert.equal(await take("tests", 0), 0);
+  });
+
   test("failed results are sent again once, oldest first, by endpoint and time, and the audit trail has it", async (t) => {
     const { store, clock, endpoint, project } = await room(t);
     const [one, other, off] = [await endpoint(), await endpoint(), await endpoint()];

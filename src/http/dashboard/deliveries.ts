@@ -8,7 +8,7 @@ import { queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId } from "./own.ts";
 import { nextOf, place } from "./pages.ts";
-import type { SendLimits } from "./send-limits.ts";
+import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { maySee, personOf, type SignedIn } from "./session.ts";
 
 const DELIVERIES = "/dashboard/api/deliveries";
@@ -22,7 +22,7 @@ const which = z
   );
 
 /** /dashboard/api/deliveries: what was sent and what came back, those to endpoints that were removed, too. */
-export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDependencies, limits: SendLimits): void {
+export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
   server.get(DELIVERIES, { config }, async (request): Promise<Deliveries> => {
@@ -39,8 +39,8 @@ export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDepe
     async (request): Promise<Delivery> => {
       const person = personOf(request);
       const { id, accountId } = await ownDelivery(store, person, request.params.id);
-      limits.take("replays", accountId);
-      const replayed = await replayDelivery(store, id, person.email);
+      await takeSend(store, "replays", accountId);
+      const replayed = await replayDelivery(store, id, person.email, REPLAY_BOUNDS);
       return deliveryAnswer(deliveryView(await ownDelivery(store, person, replayed)));
     },
   );

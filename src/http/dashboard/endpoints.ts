@@ -28,7 +28,7 @@ import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownEndpoint, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
-import type { SendLimits } from "./send-limits.ts";
+import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { personOf, type SignedIn } from "./session.ts";
 
 const ENDPOINTS = "/dashboard/api/endpoints";
@@ -57,7 +57,7 @@ interface ById {
 }
 
 /** /dashboard/api/endpoints: where the results of projects are sent. */
-export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies, limits: SendLimits): void {
+export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   const { store, sealer, checkUrl, sendTest } = d;
   const config = { session: "member" } as const;
 
@@ -112,7 +112,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<Delivery> => {
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
-    limits.take("tests", accountId);
+    await takeSend(store, "tests", accountId);
     return deliveryAnswer(await testEndpoint(sendTest, id, person.email));
   });
 
@@ -120,8 +120,8 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const { since } = bodyOf(request, replays);
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
-    limits.take("replays", accountId);
-    return await replayFailed(store, { endpointId: id, since, onlyIdle: true }, person.email);
+    await takeSend(store, "replays", accountId);
+    return await replayFailed(store, { endpointId: id, since, onlyIdle: true, bounds: REPLAY_BOUNDS }, person.email);
   });
 }
 

@@ -1,22 +1,17 @@
 import { AdminError } from "../../admin/error.ts";
-import { MinuteWindow } from "../window.ts";
+import type { ReplayBounds, SendKind, Store } from "../../store/port.ts";
 
-/**
- * Of one account in a minute. A test is a request to a server that may belong to another party. A replay adds rows that
- * no quota counts, up to 500 in one request.
- */
-const PER_MINUTE = { tests: 10, replays: 10 };
+/** Requests of one account in a minute. A test is a request to a server that may belong to another party. */
+const PER_MINUTE: Readonly<Record<SendKind, number>> = { tests: 10, replays: 10 };
 
-/** What members can have sent, by account. */
-export class SendLimits {
-  readonly #windows = { tests: new MinuteWindow(), replays: new MinuteWindow() };
+/** Of one account. A replay adds a row that no quota counts, so a receiver that fails at once could have rows added without end. */
+export const REPLAY_BOUNDS: ReplayBounds = { pending: 1_000, perMinute: 1_000 };
 
-  /** @throws AdminError when the account has reached the limit. */
-  take(kind: keyof typeof PER_MINUTE, accountId: string): void {
-    const limit = PER_MINUTE[kind];
-    const waitSecs = this.#windows[kind].take(accountId, limit);
-    if (waitSecs > 0) {
-      throw new AdminError(`an account can send ${limit} ${kind} in a minute; try again in ${waitSecs} s`);
-    }
+/** @throws AdminError when the account has reached the limit, in all processes together. */
+export async function takeSend({ sends }: Pick<Store, "sends">, kind: SendKind, accountId: string): Promise<void> {
+  const limit = PER_MINUTE[kind];
+  const waitSecs = await sends.take(accountId, kind, limit);
+  if (waitSecs > 0) {
+    throw new AdminError(`an account can send ${limit} ${kind} in a minute; try again in ${waitSecs} s`);
   }
 }

@@ -1,0 +1,84 @@
+import { sql, type Transaction } from "kysely";
+import type { Engine } from "./engine.ts";
+import type { SendKind, SendStore } from "./port.ts";
+import { SKEW_MS, WINDOW_MS } from "./recent.ts";
+import type { Schema } from "./schema.ts";
+import type { Transactions } from "./transactions.ts";
+
+/** What is counted: requests of members, and the deliveries that requests for replays made. */
+type Counted = SendKind | "replayed";
+
+/**
+ * What members had sent, of all processes. Transactions that count exclude one another, so no limit is passed.
+ * @param now milliseconds since the epoch.
+ */
+export function sendStore({ abilities }: Engine, transactions: Transactions, now: () => number): SendStore {
+  return {
+    take(accountId, kind, limit) {
+      // A power cut may forget the last requests: for that, no request has to wait for the disk.
+      return transactions.runUnflushed(async (trx) => {
+        await abilities.lock(trx, "sends");
+        const atMs = now();
+        const { amount, oldestMs } = await sentBy(trx, accountId, kind, atMs);
+        if (amount >= limit) return Math.max(1, Math.ceil((oldestMs + WINDOW_MS - atMs) / 1000));
+        await countSent(trx, { accountId, kind, atMs, amount: 1 });
+        return 0;
+      });
+    },
+
+    async forget() {
+      const atMs = now();
+      await transactions.runUnflushed((trx) =>
+        trx
+          .deleteFrom("sends")
+          .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))
+          .execute(),
+      );
+    },
+  };
+}
+
+/** Of the last minute. */
+export async function sentBy(
+  trx: Transaction<Schema>,
+  accountId: string,
+  kind: Counted,
+  atMs: number,
+): Promise<{ readonly amount: number; readonly oldestMs: number }> {
+  const { amount, oldest } = await trx
+    .selectFrom("sends")
+    .select((eb) => [eb.fn.sum<number | string | null>("amount").as("amount"), eb.fn.min("at").as("oldest")])
+    .where("account_id", "=", accountId)
+    .where("kind", "=", kind)
+    .where("at", ">", atMs - WINDOW_MS)
+    .where("at", "<=", atMs + SKEW_MS)
+    .executeTakeFirstOrThrow();
+  return { amount: Number(amount ?? 0), oldestMs: oldest ?? atMs };
+}
+
+export async function countSent(
+  trx: Transaction<Schema>,
+  sent: { readonly accountId: string; readonly kind: Counted; readonly atMs: number; readonly amount: number },
+): Promise<void> {
+  const { accountId: account_id, kind, atMs: at, amount } = sent;
+  await trx.insertInto("sends").values({ at, account_id, kind, amount }).execute();
+}
+
+/** @returns how many replayed deliveries of the account wait for an attempt, or for its end. */
+export async function pendingReplays(trx: Transaction<Schema>, accountId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("deliveries")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    // Literal, because a partial index is not found by a parameter.
+    .where("state", "=", sql.lit("pending"))
+    .where("kind", "=", sql.lit("replay"))
+    .where("endpoint_id", "in", (eb) =>
+      eb
+        .selectFrom("endpoints")
+        .innerJoin("projects", "projects.id", "endpoints.project_id")
+        .select("endpoints.id")
+        .where("projects.account_id", "=", accountId),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
