@@ -1,9 +1,10 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../domain/webhook.ts";
-import { chooseFairly, type Due, type DueAccount, type DueEndpoint, type Room } from "./delivery-share.ts";
+import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
 import type { Abilities } from "./engine.ts";
 import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
+import type { Share } from "./share.ts";
 
 /** Claims of one delivery: one whose attempt ends the process each time must not go on for ever. */
 const MAX_CLAIMS = 20;
@@ -116,14 +117,14 @@ async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promis
     join endpoints on endpoints.id = waiting.id
     join projects on projects.id = endpoints.project_id
     join accounts on accounts.id = projects.account_id`.execute(trx);
-  const accounts = new Map<string, DueAccount>();
+  const accounts = new Map<string, Share>();
   return rows.map(({ id, active, removed_at, account_id, turn, serving: amount, oldest }) => {
-    const account = accounts.get(account_id) ?? { id: account_id, turn, serving: 0 };
+    const account = accounts.get(account_id) ?? { id: account_id, turn, underWay: 0 };
     accounts.set(account_id, account);
-    const serving = Number(amount);
-    account.serving += serving;
+    const underWay = Number(amount);
+    account.underWay += underWay;
     const oldestMs = oldest ?? Number.POSITIVE_INFINITY;
-    return { id, serving, oldestMs, account, removed: removed_at !== null, active: active === 1 };
+    return { id, underWay, oldestMs, account, removed: removed_at !== null, active: active === 1 };
   });
 }
 

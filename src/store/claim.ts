@@ -75,8 +75,8 @@ async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> 
     if (!next) break;
     const { keyId, account, seq } = next;
     chosen.push({ seq, keyId, accountId: account.id });
-    next.running++;
-    account.running++;
+    next.underWay++;
+    account.underWay++;
     const following = chosen.length < max ? await readNext(trx, keyId, seq) : undefined;
     if (following === undefined) queues.splice(queues.indexOf(next), 1);
     else next.seq = following;
@@ -127,11 +127,11 @@ async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
     const ids = rows.slice(at, at + KEYS_AT_ONCE).map(({ key_id }) => key_id);
     for (const key of await readKeys(trx, ids)) {
       const { account_id: id, account_turn } = key;
-      const account = accounts.get(id) ?? { id, turn: account_turn, running: ofAccount.get(id) ?? 0 };
+      const account = accounts.get(id) ?? { id, turn: account_turn, underWay: ofAccount.get(id) ?? 0 };
       accounts.set(id, account);
       const { id: keyId, turn, tier_concurrency } = key;
       const concurrency = key.concurrency ?? tier_concurrency;
-      queues.push({ keyId, turn, concurrency, running: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
+      queues.push({ keyId, turn, concurrency, underWay: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
     }
   }
   return queues;

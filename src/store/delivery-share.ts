@@ -1,3 +1,5 @@
+import { type Line, nextLine, type Share } from "./share.ts";
+
 /** A delivery that is due. */
 export interface Due {
   readonly seq: number;
@@ -7,22 +9,10 @@ export interface Due {
 }
 
 /** An endpoint that something is due for. */
-export interface DueEndpoint {
+export interface DueEndpoint extends Line {
   readonly id: string;
-  /** Its attempts under way, in all processes. */
-  serving: number;
   /** When the oldest of what is due became due. */
   readonly oldestMs: number;
-  /** The same object for all endpoints of the account. */
-  readonly account: DueAccount;
-}
-
-export interface DueAccount {
-  readonly id: string;
-  /** Rises with every claim: the lowest was served longest ago. */
-  readonly turn: number;
-  /** Its attempts under way, in all processes. */
-  serving: number;
 }
 
 /** What the process that claims has room for. */
@@ -42,8 +32,7 @@ export interface Bodies {
 }
 
 /**
- * Chooses what to begin. The account with the fewest attempts under way goes first, then the one that was served
- * longest ago; of its endpoints the one with the fewest under way, then the one that has waited longest.
+ * Chooses what to begin, by the rule of share.ts; of two endpoints with as many attempts under way, the one that has waited longest.
  *
  * An account gets a place only while more places are free than it has attempts under way, and room for a body only
  * while as much as it would then hold stays free. So one account alone gets half of both, n accounts get 1/(n+1) each,
@@ -52,7 +41,7 @@ export interface Bodies {
  * When the account whose turn it is has nothing under way and its body does not fit, memory is reserved for it: until it
  * fits, only small bodies begin. Without this, two accounts with slow receivers and bodies of 1 MB kept a body of 12 MB
  * waiting for ever. With it, the body waits at most until what is under way has ended.
- * @param endpoints changed: `serving` counts what is chosen.
+ * @param endpoints changed: `underWay` counts what is chosen.
  * @param dueOf the oldest of what is due for an endpoint, at most so many.
  * @returns in the order in which they are to begin.
  */
@@ -60,20 +49,20 @@ export async function chooseFairly(
   endpoints: readonly DueEndpoint[],
   { places, perEndpoint, bodies }: Room,
   dueOf: (endpoint: DueEndpoint, most: number) => Promise<Due[]>,
-): Promise<(Due & { readonly account: DueAccount })[]> {
+): Promise<(Due & { readonly account: Share })[]> {
   const held = new Map(bodies.heldBytes);
   let freeBytes = bodies.budgetBytes - [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
   const found = new Map<DueEndpoint, Due[]>();
-  const chosen: (Due & { readonly account: DueAccount })[] = [];
+  const chosen: (Due & { readonly account: Share })[] = [];
   let open = endpoints;
   let reserved = false;
   while (chosen.length < places) {
     const free = places - chosen.length;
-    open = open.filter(({ serving, account }) => serving < perEndpoint && account.serving < free);
-    const endpoint = first(open);
+    open = open.filter(({ underWay, account }) => underWay < perEndpoint && account.underWay < free);
+    const endpoint = nextLine(open, byAge);
     if (!endpoint) break;
     const { account } = endpoint;
-    const due = found.get(endpoint) ?? (await dueOf(endpoint, perEndpoint - endpoint.serving));
+    const due = found.get(endpoint) ?? (await dueOf(endpoint, perEndpoint - endpoint.underWay));
     found.set(endpoint, due);
     const next = due.shift();
     const holds = held.get(account.id) ?? 0;
@@ -82,14 +71,14 @@ export async function chooseFairly(
       (reserved && next.bodyBytes > bodies.budgetBytes / SMALL_PART) ||
       freeBytes < neededBytes(next.bodyBytes, holds, bodies.budgetBytes)
     ) {
-      reserved ||= account.serving === 0;
+      reserved ||= account.underWay === 0;
       open = open.filter((one) => one.account !== account);
     } else {
       chosen.push({ ...next, account });
       held.set(account.id, holds + next.bodyBytes);
       freeBytes -= next.bodyBytes;
-      account.serving++;
-      endpoint.serving++;
+      account.underWay++;
+      endpoint.underWay++;
     }
   }
   return chosen;
@@ -105,17 +94,4 @@ const SMALL_PART = 128;
 const neededBytes = (bytes: number, holds: number, budgetBytes: number) =>
   holds === 0 ? Math.min(2 * bytes, budgetBytes / 2) : holds + 2 * bytes;
 
-function first(endpoints: readonly DueEndpoint[]): DueEndpoint | undefined {
-  let best: DueEndpoint | undefined;
-  for (const endpoint of endpoints) if (!best || isBefore(endpoint, best)) best = endpoint;
-  return best;
-}
-
-function isBefore(a: DueEndpoint, b: DueEndpoint): boolean {
-  const order =
-    a.account.serving - b.account.serving ||
-    a.account.turn - b.account.turn ||
-    a.serving - b.serving ||
-    a.oldestMs - b.oldestMs;
-  return order === 0 ? a.id < b.id : order < 0;
-}
+const byAge = (a: DueEndpoint, b: DueEndpoint) => a.oldestMs - b.oldestMs || (a.id < b.id ? -1 : 1);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseFairly, type DueAccount, type DueEndpoint } from "../../src/store/delivery-share.ts";
+import { chooseFairly, type DueEndpoint } from "../../src/store/delivery-share.ts";
+import type { Share } from "../../src/store/share.ts";
 
 const MB = 1e6;
 const TICKS_PER_SECOND = 10;
@@ -30,16 +31,16 @@ async function waitSecs(accounts: number, otherBytes: number, bytes: number): Pr
     const heldBytes = new Map<string, number>();
     for (const { accountId, bodyBytes } of active)
       heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);
-    const account = (id: string): DueAccount => ({
+    const account = (id: string): Share => ({
       id,
       turn: turns.get(id) ?? 0,
-      serving: active.filter(({ accountId }) => accountId === id).length,
+      underWay: active.filter(({ accountId }) => accountId === id).length,
     });
-    const endpoint = (id: string, of: DueAccount): DueEndpoint => ({
+    const endpoint = (id: string, of: Share): DueEndpoint => ({
       id,
       account: of,
       oldestMs: 0,
-      serving: active.filter(({ endpointId }) => endpointId === id).length,
+      underWay: active.filter(({ endpointId }) => endpointId === id).length,
     });
     const endpoints = Array.from({ length: accounts }, (_, at) => account(`a${at}`)).flatMap((of) =>
       Array.from({ length: ENDPOINTS }, (_, at) => endpoint(`${of.id}-${at}`, of)),
@@ -82,8 +83,8 @@ for (const [accounts, otherMb, mb] of [
 }
 
 test("while memory is reserved for a large body, small ones begin and others do not", async () => {
-  const account = (id: string, turn: number, serving: number): DueAccount => ({ id, turn, serving });
-  const endpoint = (of: DueAccount): DueEndpoint => ({ id: of.id, account: of, oldestMs: 0, serving: of.serving });
+  const account = (id: string, turn: number, underWay: number): Share => ({ id, turn, underWay });
+  const endpoint = (of: Share): DueEndpoint => ({ id: of.id, account: of, oldestMs: 0, underWay: of.underWay });
   const bytes: Record<string, number> = { large: 40, middle: 2, small: 0.5, holder: 2 };
   const endpoints = ["large", "middle", "small", "holder"].map((id, at) =>
     endpoint(account(id, at, id === "holder" ? 1 : 0)),
