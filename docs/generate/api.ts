@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from "../../src/domain/error.ts";
 import { EXAMPLES } from "../../src/http/examples.ts";
 import { ANYWHERE, ELSEWHERE, OPERATIONS } from "../../src/http/operations.ts";
-import { jsonSchemas } from "../../src/http/schemas.ts";
+import { jsonSchemas, type SchemaName } from "../../src/http/schemas.ts";
 import { code, table } from "./table.ts";
 
 interface Schema {
@@ -23,10 +23,16 @@ export function endpoints(): string {
       `**${code(`${method.toUpperCase()} ${path}`)}**: ${summary}. ${description}\n`,
       ...parameters.map(({ name, in: place, description }) => `- ${place} ${code(name)}: ${description}`),
       ...answers.map(({ status, description, schemas, location }) => {
-        return `- ${status} ${schemas.map(code).join(" or ")}${location ? ", with `Location`" : ""}: ${description}`;
+        return `- ${status} ${schemas.map(bodyOf).join(" or ")}${location ? ", with `Location`" : ""}: ${description}`;
       }),
     ].join("\n"),
   ).join("\n\n");
+}
+
+/** A schema by its name, with the fields of a small one. The record has a table. */
+function bodyOf(name: SchemaName): string {
+  const names = Object.keys((jsonSchemas()[name] as Schema).properties ?? {});
+  return name === "Record" || names.length === 0 ? code(name) : code(`{${names.join(", ")}}`);
 }
 
 /** The fields of a body, nested ones by their path. */
