@@ -119,7 +119,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 		if (leaf_read(g, &b->leaf, FACT_PIDS_CURRENT, &t->pids_left) < 0)
 			note_error(t, fact_name(FACT_PIDS_CURRENT), errno);
 		if (t->pids_left) {
-			int tasks = leaf_tasks(g, &b->leaf);
+			int tasks = leaf_tasks(g, &b->leaf, NULL, 0);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
 		int64_t held = t->reaped ? leaf_settle(g, &b->leaf, s->work_mounted) : 0;

@@ -116,15 +116,16 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 	return limit_swap(g, leaf, memory_bytes, f);
 }
 
-int leaf_tasks(const struct groups *g, const struct leaf *leaf)
+int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most)
 {
 	int dir = leaf->dir[g->backend->fact[FACT_PIDS_CURRENT].tree], count = 0;
 	const char *file = g->backend->controllers ? "cgroup.threads" : "tasks";
 	char text[65536];
 	if (slurp(dir, file, text, sizeof text) < 0)
 		return 0;
-	for (const char *p = text; *p; p++)
-		count += *p == '\n';
+	for (char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, count++)
+		if (count < most)
+			pid[count] = (pid_t)strtol(p, NULL, 10);
 	return count;
 }
 

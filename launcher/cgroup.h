@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "failure.h"
 
@@ -72,8 +73,8 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 const char *fact_name(enum fact fact);
 /* Whether `word` stands in the list, whole. */
 bool has_word(const char *list, const char *word, const char *separators);
-/* Tasks listed in the leaf, zombies included where the kernel lists them. */
-int leaf_tasks(const struct groups *g, const struct leaf *leaf);
+/* Number of tasks listed in the leaf, zombies included where the kernel lists them. The first `most` are put into `pid`. */
+int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
 /*
  * Waits until the kernel has taken back what an empty leaf was charged for, and has it drop the names that were looked up
  * in vain. Costs one read where little is left. While the work directory is kept for another step it does not wait, because

@@ -112,6 +112,23 @@ int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, uns
 	return 0;
 }
 
+void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
+{
+	lock(c);
+	cpu_set_t wide = c->held[slot];
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&c->held[slot]) > 0; cpu++)
+		if (CPU_ISSET(cpu, &c->all) && c->boxes[cpu] == 0) {
+			CPU_SET(cpu, &wide);
+			c->boxes[cpu]++;
+		}
+	bool wider = !CPU_EQUAL(&wide, &c->held[slot]);
+	c->held[slot] = wide;
+	pthread_mutex_unlock(&c->lock);
+	/* Those that are gone already fail. Their pids are nobody's yet: the kernel gives out all others first. */
+	for (int i = 0; i < count && wider; i++)
+		sched_setaffinity(dying[i], sizeof wide, &wide);
+}
+
 void cpus_forget(struct cpus *c, unsigned slot)
 {
 	lock(c);

@@ -17,6 +17,11 @@ struct cpus *cpus_open(unsigned slots, struct failure *f);
  */
 int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given,
 	      struct failure *f);
+/*
+ * The processes of a box that were killed may also use the CPUs that no box holds, and the box holds these until its end. Its end is the
+ * kernel's work, and programs of the box take no part in it: 1 GiB of full page tables took 2.9 s on one CPU and 1.6 s on two.
+ */
+void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
 /* The box has ended: its CPUs are free, and the slot may run anywhere again. */
 void cpus_give(struct cpus *c, unsigned slot);
 /* For the launcher, after a slot has died. */

@@ -99,7 +99,7 @@ void end_survivors(struct watch *w)
 			note(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
-		box_kill(w->box);
+		kill_box(w);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
 	if (poll(&init, 1, DRAIN_PATIENCE_MS) <= 0)

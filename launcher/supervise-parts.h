@@ -8,7 +8,7 @@
 enum {
 	READ_AT_ONCE = 64 * 1024,
 	READS_PER_ROUND = 8, /* then the deadlines are looked at again */
-	/* 1 GiB of full page tables takes 2.8 s of CPU time to end, and must not look like a failure of ours on a busy CPU. */
+	/* 1 GiB of full page tables takes 3 s of CPU time to end, and must not look like a failure of ours on a busy CPU. */
 	DRAIN_PATIENCE_MS = 15000,
 };
 
@@ -34,7 +34,9 @@ uint64_t count_oom_events(struct watch *w);
 
 /* Hands the request over, sets the limits, lets the parked program go. */
 int let_go(struct watch *w, struct failure *f);
-/* Kills the box. The first reason stays. */
+/* Kills the box, which then may use idle CPUs as well. */
+void kill_box(struct watch *w);
+/* The same for a reason; the first one stays. */
 void end_it(struct watch *w, enum kill_reason reason);
 
 /* Reads what one pipe has, at most so many times; false at its end. */

@@ -26,12 +26,22 @@ void note(struct outcome *o, const char *what, int err)
 		snprintf(o->error[o->errors++], sizeof o->error[0], "%s: %s", what, strerror(err));
 }
 
+void kill_box(struct watch *w)
+{
+	enum { DYING_MOST = 1024 };
+	pid_t dying[DYING_MOST];
+	const struct launcher *l = w->slot->launcher;
+	box_kill(w->box);
+	int tasks = leaf_tasks(&l->groups, &w->box->leaf, dying, DYING_MOST);
+	cpus_spread(l->cpus, w->slot->number, dying, tasks < DYING_MOST ? tasks : DYING_MOST);
+}
+
 void end_it(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
 		w->killed_ns = now_ns();
-		box_kill(w->box);
+		kill_box(w);
 	}
 }
 

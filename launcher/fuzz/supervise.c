@@ -9,6 +9,7 @@
 #include "../supervise-output.c"
 #include "../supervise.c"
 #include "../supervise-end.c"
+#include "../cgroup-parts.h"
 #include "files.h"
 
 static struct outcome outcome;
@@ -16,7 +17,8 @@ static struct request request;
 static struct queue out;
 static struct box box;
 static struct lane lane;
-static struct slot slot;
+static struct launcher launcher = {.groups.backend = &backends[BACKEND_V2]};
+static struct slot slot = {.launcher = &launcher};
 static struct watch watch = {.slot = &slot, .o = &outcome, .request = &request, .out = &out, .box = &box};
 
 /* ---- output: the limit of each stream, then writes of so many bytes of the rest ---- */
@@ -115,13 +117,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Of exactly the size that a lane has, so that the sanitizer sees the first byte too many; and used again as a lane is. */
 	if (!slot.null)
 		slot.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct failure f = {0};
+	if (!launcher.cpus)
+		launcher.cpus = cpus_open(1, &f);
+	PROMISE(launcher.cpus);
 	if (!lane.hand)
 		lane.hand = malloc(HAND_SPACE);
 	PROMISE(lane.hand);
 	memset(lane.hand, 0, sizeof *lane.hand);
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);
-	box = (struct box){.lane = &lane};
+	box = (struct box){.lane = &lane, .leaf.dir = {-1, -1, -1, -1}};
 	switch (data[0] % 3) {
 	case 0: try_output(data + 1, size - 1); break;
 	case 1: try_hand(data + 1, size - 1); break;

@@ -16,7 +16,7 @@ const boxes = useBoxes();
 const END_MS = 250;
 /**
  * The kernel takes mappings and entries of page tables apart one by one. Measured CPU time for each MiB that is charged: 1.7 ms for
- * mappings, 2 ms for mappings of a file, 2.8 ms for full page tables. Only the memory limit bounds their number.
+ * mappings, 2 ms for mappings of a file, 3 ms for full page tables. Only the memory limit bounds their number.
  */
 const END_MS_PER_MIB = 4;
 /** CPU time that the slot may spend on a program's output, of the time that the program runs. */

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Launcher, startLauncher } from "./launcher.ts";
+import { programsOf, read } from "./machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
 /** Prints the CPUs that a process of the box may run on, and those of a child of a child, then waits for a byte's time. */
@@ -85,6 +86,58 @@ describe("the CPUs of a box", () => {
     assert.deepEqual(during, program);
     assert.deepEqual(cpusOfSlot(), OURS);
     raw.close();
+  });
+
+  /** Processes of 20,000 mappings each: what a kill leaves to the kernel takes some 0.1 s. */
+  const SLOW_TO_END = [
+    "import mmap, os, time",
+    "any(os.fork() == 0 for _ in range(5))",
+    "held = [mmap.mmap(-1, 4096) for _ in range(20000)]",
+    "time.sleep(60)",
+  ].join("\n");
+
+  /** The sets of CPUs that the processes of a box were seen with once it was killed. */
+  async function cpusWhileEnding(raw: Raw): Promise<Set<string>> {
+    const wallMs = 3000;
+    const limits = { CPUS: 1, WALL_MS: wallMs, MEMORY_BYTES: 1 << 30, PROCESSES: 32 };
+    const started = performance.now();
+    let ended = false;
+    const running = run(raw, step(["/usr/bin/python3", "-c", SLOW_TO_END], limits)).finally(() => {
+      ended = true;
+    });
+    await sleep(wallMs - 500);
+    const pids = programsOf(launcher).map(({ pid }) => pid);
+    const seen = new Set<string>();
+    while (!ended) {
+      const lists = pids.map((pid) => /Cpus_allowed_list:\s+(\S+)/.exec(read(`/proc/${pid}/status`))?.[1]);
+      if (performance.now() > started + wallMs + 20) for (const list of lists) if (list) seen.add(list);
+      await sleep(2);
+    }
+    const { ended: facts } = await running;
+    assert.equal(facts.text("KILL_REASON"), "wall");
+    return seen;
+  }
+
+  test("a box that was killed ends on all CPUs that no other box holds", async () => {
+    const raw = await connected(launcher.socket);
+    const seen = [...(await cpusWhileEnding(raw))].map(cpusOf);
+    assert.ok(
+      seen.some((cpus) => cpus.length === OURS.length),
+      JSON.stringify(seen),
+    );
+    assert.equal((await allowed(raw, 1))[0]?.length, 1, "and the next one is bound again");
+    raw.close();
+  });
+
+  test("a box that was killed ends on its own CPU when other boxes hold the rest", async () => {
+    const raws = await Promise.all(OURS.map(() => connected(launcher.socket)));
+    const [raw, ...others] = raws as [Raw, ...Raw[]];
+    const holding = others.map((other) => allowed(other, 1, "sleep 4.5"));
+    await sleep(200);
+    const seen = [...(await cpusWhileEnding(raw))].map(cpusOf);
+    await Promise.all(holding);
+    assert.ok(seen.length > 0 && seen.every((cpus) => cpus.length === 1), JSON.stringify(seen));
+    for (const each of raws) each.close();
   });
 });
 
