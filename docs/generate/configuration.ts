@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { serveCommand } from "../../src/cli/serve.ts";
-import { settingsSchema } from "../../src/config.ts";
+import { settingsSchema } from "../../src/config/settings.ts";
 import { code, table } from "./table.ts";
 
 /** Every setting with its flag, default, range and meaning. */

@@ -1,0 +1,204 @@
+import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
+import { z } from "zod";
+import type { Address, HostPort } from "../domain/transport.ts";
+
+/** Every setting: its form, range, default and text for `docs/configuration.md`. `src/config.ts` reads them. */
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const wholeNumber = (least: number, most: number) =>
+  z.string().regex(/^\d+$/, "must be a whole number").transform(Number).pipe(z.number().min(least).max(most));
+
+const address = z.string().transform((text, context): Address => {
+  const parsed = parseAddress(text);
+  if (parsed) return parsed;
+  context.addIssue({ code: "custom", message: "must be HOST:PORT, [IPV6]:PORT or unix:/PATH" });
+  return z.NEVER;
+});
+
+const list = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+
+/** As a URL spells it: lower case, numbers in their plain form, IPv6 without brackets. */
+const receivers = list.transform((items, context) =>
+  items.map((item): HostPort => {
+    const parsed = parseAddress(item);
+    const url = `https://${item}/`;
+    const plain = parsed && "port" in parsed && parsed.port > 0 && /^[\w.:-]+$/.test(parsed.host); // no block, no pattern
+    if (plain && URL.canParse(url)) {
+      return { host: new URL(url).hostname.replace(/^\[(.*)\]$/, "$1"), port: parsed.port };
+    }
+    context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, but there is '${item}'` });
+    return z.NEVER;
+  }),
+);
+
+/** Addresses or CIDR blocks. Names are not resolved, so they cannot be trusted. */
+const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
+
+/** Never repeated in an error: it may hold a password. */
+const databaseUrl = z
+  .string()
+  .refine(
+    (text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
+    "must be a URL that begins with postgres://",
+  );
+
+/** Its responses are trusted because of its certificate. */
+const issuer = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).protocol === "https:" && !/[?#]/.test(text),
+    "must be a URL that begins with https://",
+  );
+
+const absolutePath = z.string().startsWith("/", "must be an absolute path");
+
+/** What `docs/configuration.md` shows of a setting beside its name, range and default. */
+interface SettingMeta {
+  readonly description: string;
+  /** Option of `assay serve` with the same meaning. */
+  readonly flag?: string;
+  /** In words, where the default depends on the machine or is not a value. */
+  readonly defaultText?: string;
+}
+
+const setting = <S extends z.ZodType>(schema: S, meta: SettingMeta): S => schema.meta({ ...meta });
+
+/** In the order of `docs/configuration.md`. */
+export const settingsSchema = z.object({
+  ASSAY_DATA: setting(absolutePath.default("/var/lib/assay"), { description: "Data directory.", flag: "--data" }),
+  ASSAY_DATABASE: setting(databaseUrl.optional(), {
+    description: "PostgreSQL database, `postgres://…`. See [scaling](scaling.md).",
+    flag: "--database",
+    defaultText: "SQLite in the data directory",
+  }),
+  ASSAY_LISTEN: setting(address.prefault("127.0.0.1:8443"), {
+    description: "Address for clients: `HOST:PORT`, `[IPV6]:PORT` or `unix:/PATH`.",
+    flag: "--listen",
+  }),
+  ASSAY_WORKERS: setting(wholeNumber(1, 1024).prefault(String(availableParallelism())), {
+    description: "Submissions that run at the same time.",
+    flag: "--workers",
+    defaultText: "number of CPUs",
+  }),
+  ASSAY_TLS_CERT: setting(z.string().optional(), {
+    description:
+      "Certificate file (PEM), readable to the service user; set together with `ASSAY_TLS_KEY`. SIGHUP (`systemctl reload assay`) makes the service read a renewed certificate.",
+    defaultText: "local certificate",
+  }),
+  ASSAY_TLS_KEY: setting(z.string().optional(), {
+    description: "Private key file of the certificate (PEM).",
+    defaultText: "local key",
+  }),
+  ASSAY_TRUSTED_PROXY: setting(proxies.prefault(""), {
+    description:
+      "Addresses or CIDR blocks of reverse proxies, separated by commas. The service then speaks plain HTTP, only to these peers (on `unix:/PATH`: to every process that can open the file), and only for requests that they forward with `X-Forwarded-Proto: https`.",
+  }),
+  ASSAY_PLAIN_HTTP: setting(z.enum(["yes", "no"]).default("no"), {
+    description: "`yes` disables TLS, on a loopback address only.",
+    flag: "--plain-http",
+  }),
+  ASSAY_OPERATOR_LISTEN: setting(address.optional(), {
+    description: "[Operator listener](operations.md#operator-listener): a loopback address or `unix:/PATH`.",
+    flag: "--operator-listen",
+    defaultText: "socket of `assay`",
+  }),
+  ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
+    description:
+      "Client connections at the same time. An account can have as many as remain for all others: half of them if it is the only one. At the limit, the service closes the oldest connection without a valid key, of the address that has the most of them.",
+  }),
+  ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
+    description:
+      "Connections of one address (a /64 in IPv6) without a valid key or session; a new one replaces the oldest. Behind a trusted proxy, both limits count requests under way by the address that the proxy names. On a socket file this limit does not apply.",
+  }),
+  ASSAY_MAX_PENDING: setting(wholeNumber(1, 1_000_000).prefault("2000"), {
+    description:
+      "Pending submissions. An account gets 503 once it has as many pending as places remain: half of them if it is the only account, a third if two accounts do the same. The next account therefore always finds a place.",
+  }),
+  ASSAY_LEASE_MS: setting(wholeNumber(1_000, 3_600_000).prefault("15000"), {
+    description:
+      "Time without a heartbeat after which the work of a worker is requeued. Use the same value everywhere.",
+  }),
+  ASSAY_DRAIN_MS: setting(wholeNumber(0, 3_600_000).prefault("20000"), {
+    description:
+      "Time for running submissions to finish after SIGTERM before they are released. A service that has not exited 15 s later is killed.",
+  }),
+  ASSAY_RETENTION_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
+    description:
+      "Days until a finished submission is deleted in the background: program, input, output, evidence and deliveries together. `0` keeps everything.",
+  }),
+  ASSAY_OTLP_ENDPOINT: setting(
+    z
+      .string()
+      .refine(
+        (text) => /^https?:\/\//.test(text) && URL.canParse(text),
+        "must be a URL that begins with http:// or https://",
+      )
+      .optional(),
+    { description: "OpenTelemetry collector, `http://HOST:4318`, for [traces](operations.md#traces)." },
+  ),
+  ASSAY_LOG_LEVEL: setting(z.enum(LOG_LEVELS).default("info"), {
+    description:
+      "Lowest level of the [log](operations.md#logs): `fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`. On a terminal, the default is `warn`.",
+  }),
+  ASSAY_WEBHOOK_ALLOW: setting(receivers.prefault(""), {
+    description:
+      "Webhook receivers that may have any address: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. HTTPS, a valid certificate and no redirect are still required.",
+    flag: "--webhook-allow",
+  }),
+  ASSAY_WEBHOOK_CA: setting(absolutePath.optional(), {
+    description: "File (PEM) with an additional certificate authority for webhook receivers.",
+    flag: "--webhook-ca",
+  }),
+  ASSAY_SECRET_KEY_FILE: setting(absolutePath.optional(), {
+    description:
+      "Keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes; the first one encrypts, all of them decrypt. The default file is created when missing. A file that you name must exist, is shared by all machines of a database, and belongs to `assay` with mode 0600 in a directory that `assay` can enter.",
+    defaultText: "`keys/webhook.key` in the data directory",
+  }),
+  ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {
+    description: "Launcher socket.",
+    flag: "--launcher-socket",
+    defaultText: "set by `assay`",
+  }),
+  ASSAY_DASHBOARD: setting(absolutePath.optional(), {
+    description: "Directory of the built dashboard; without it there is no dashboard.",
+    flag: "--dashboard",
+    defaultText: "set by `assay`",
+  }),
+  ASSAY_OIDC_ISSUER: setting(issuer.optional(), {
+    description:
+      "OpenID Connect provider (`https://…`) for [sign-in to the dashboard](dashboard.md#sign-in). It needs a client id and one of the two secrets.",
+  }),
+  ASSAY_OIDC_CLIENT_ID: setting(z.string().min(1).optional(), {
+    description: "Client id of this service at the provider.",
+  }),
+  ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), { description: "Client secret." }),
+  ASSAY_OIDC_CLIENT_SECRET_FILE: setting(absolutePath.optional(), {
+    description: "File with the client secret, readable to `assay`.",
+  }),
+  ASSAY_OIDC_CA: setting(absolutePath.optional(), {
+    description: "File (PEM) with an additional certificate authority for the provider, readable to `assay`.",
+  }),
+});
+
+function parseAddress(text: string): Address | undefined {
+  if (text.startsWith("unix:/")) return { path: text.slice("unix:".length) };
+  const match = /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
+  const port = Number(match?.groups?.port);
+  const host = match?.groups?.six ?? match?.groups?.host;
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+}
+
+function isBlock(text: string): boolean {
+  const [address = "", prefix, ...more] = text.split("/");
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}
