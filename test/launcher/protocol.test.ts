@@ -79,7 +79,7 @@ test("no number of a frame or a key is used twice", () => {
 
 test("document, launcher and service speak of the same version", () => {
   assert.equal(PROTOCOL_VERSION, described.protocol);
-  assert.match(text, new RegExp(`the whole protocol, version ${described.protocol}\\.`));
+  assert.match(text, new RegExp(`version ${described.protocol} of the protocol\\.`));
 });
 
 test("the document lists every reason for which the launcher refuses a request, and no other", () => {
