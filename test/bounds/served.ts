@@ -29,6 +29,7 @@ const ids: string[] = [];
 for (const output of OUTPUTS) {
   ids.push(await ended(attackerKey, output));
 }
+const spentKey = await key({ account: "attacker", requestsPerMinute: 1 });
 const honestKey = await key({ account: "honest" });
 const id = await ended(honestKey, Buffer.from("1\n"));
 const accounts = await store.accounts.list();
@@ -40,7 +41,7 @@ await store.sessions.begin(hash, person);
 process.send?.({
   port,
   ca: readFileSync(caPath, "utf8"),
-  attacker: { key: attackerKey, ids, cookie: `__Host-assay=${token}` },
+  attacker: { key: attackerKey, spentKey, ids, cookie: `__Host-assay=${token}` },
   honest: { key: honestKey, id },
 });
 

@@ -8,8 +8,13 @@ import type { Turns } from "./measured.ts";
 export interface BoundedService {
   readonly port: number;
   readonly ca: string;
-  /** Of the account that attacks: a key, ids of records with 2 MiB of output, and the cookie of one of its members. */
-  readonly attacker: { readonly key: string; readonly ids: readonly string[]; readonly cookie: string };
+  /** Of the account that attacks: a key, one of 1 request a minute, ids of records with 2 MiB of output, and a member's cookie. */
+  readonly attacker: {
+    readonly key: string;
+    readonly spentKey: string;
+    readonly ids: readonly string[];
+    readonly cookie: string;
+  };
   /** Of another account: a key and the id of a small record. */
   readonly honest: { readonly key: string; readonly id: string };
   /** Watches the event loop while the work is done. */

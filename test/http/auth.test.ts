@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyRequest } from "fastify";
 import { resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../src/admin/keys.ts";
+import { authenticate, Failures } from "../../src/http/auth.ts";
 import { Raw } from "./raw.ts";
 import { startHttp } from "./running.ts";
 
@@ -46,6 +48,29 @@ test("a submission whose key or account ends while its body is sent is refused",
     assert.match(await raw.ended, new RegExp(`\r\nHTTP/1.1 ${status} `));
   }
   assert.equal(await store.submissions.depth(), 0);
+});
+
+test("a key that was valid before does not wait behind guesses of its address", async (t) => {
+  const { store, key } = await startHttp(t);
+  const failures = new Failures();
+  const ask = (mine: string) => {
+    const request = { ip: "192.0.2.1", headers: { "x-api-key": mine }, raw: { socket: { destroyed: false } } };
+    return authenticate(request as unknown as FastifyRequest, store.keys, failures);
+  };
+  const [known, fresh] = [await key(), await key()];
+  await ask(known);
+  const guess = `assay_live_${"x".repeat(32)}`;
+  for (let n = 0; n < 120; n++) await assert.rejects(ask(guess), /unauthorized/);
+  const guesses = Promise.withResolvers<void>();
+  void failures.turns.take("192.0.2.1", () => guesses.promise);
+  const order: string[] = [];
+  const waiting = ask(fresh).then(() => order.push("fresh"));
+  await ask(known).then(() => order.push("known"));
+  guesses.resolve();
+  await waiting;
+  assert.deepEqual(order, ["known", "fresh"]);
+  await revokeKey(store, known, "test");
+  await assert.rejects(ask(known), /unauthorized/);
 });
 
 test("a revoked key is refused at once", async (t) => {
