@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { createServer, type Server, Socket } from "node:net";
 import { after, before, mock, test } from "node:test";
 import type { HostPort } from "../../src/domain/transport.ts";
-import { newWebhookSecret } from "../../src/domain/webhook.ts";
-import type { DeliveryClaim } from "../../src/store/port.ts";
 import { checkUrl } from "../../src/webhooks/guard.ts";
 import type { Resolve } from "../../src/webhooks/resolve.ts";
 import { type Sent, send } from "../../src/webhooks/send.ts";
 import { BlockedError } from "../../src/webhooks/target.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { loopbackUrls, NOT_GLOBAL_4, NOT_GLOBAL_6, OTHER_URLS } from "./hostile.ts";
-import { sealer } from "./project.ts";
+import { claimFor, sealer } from "./project.ts";
 import { makeCertificates, startReceiver } from "./receiver.ts";
 
 /**
@@ -44,21 +41,6 @@ after(() => {
   four.close();
   six.close();
 });
-
-function claimFor(url: string): DeliveryClaim {
-  const id = randomUUID();
-  const endpoint = { id, url, secrets: [sealer.seal(id, newWebhookSecret())], signing: "standard" } as const;
-  return {
-    id: randomUUID(),
-    fence: 1,
-    attempt: 1,
-    kind: "result",
-    messageId: randomUUID(),
-    accountId: "a",
-    bodyBytes: 2,
-    endpoint,
-  };
-}
 
 const NOBODY_MORE = trustedAuthorities(null);
 const NEVER = new AbortController().signal;

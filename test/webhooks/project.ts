@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import { newSubmission, programOf } from "../../src/domain/submission.ts";
 import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { DeliveryClaim, Store } from "../../src/store/port.ts";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { keySealer } from "../../src/webhooks/seal.ts";
 import { addKey } from "../store/temporary.ts";
@@ -78,4 +78,13 @@ export async function submit(
   const enqueue = { submission, program: programOf(request), idempotency, maxPending: 1000 };
   const answer = await store.submissions.enqueue(enqueue);
   return "submission" in answer ? answer.submission.id : submission.id;
+}
+
+/** A claim of a first attempt at that URL, and the secret that it is signed with. */
+export function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & { readonly open: string } {
+  const id = randomUUID();
+  const open = newWebhookSecret();
+  const endpoint = { id, url, secrets: [sealer.seal(id, open)], signing };
+  const delivery = { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID() } as const;
+  return { ...delivery, accountId: "a", bodyBytes: 2, endpoint, open };
 }

@@ -5,13 +5,12 @@ import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
-import type { DeliveryClaim } from "../../src/store/port.ts";
+import type { Signing } from "../../src/domain/webhook.ts";
 import { post } from "../../src/webhooks/post.ts";
 import { type SendOptions, type Sent, send } from "../../src/webhooks/send.ts";
 import { parseTarget } from "../../src/webhooks/target.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
-import { sealer } from "./project.ts";
+import { claimFor, sealer } from "./project.ts";
 import { type Answer, makeCertificates, startReceiver } from "./receiver.ts";
 
 const certificates = makeCertificates();
@@ -23,23 +22,6 @@ interface Case {
   readonly signing?: Signing;
   readonly options?: Partial<SendOptions>;
   readonly body?: Buffer;
-}
-
-function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & { open: string } {
-  const id = randomUUID();
-  const open = newWebhookSecret();
-  const endpoint = { id, url, secrets: [sealer.seal(id, open)], signing };
-  return {
-    id: randomUUID(),
-    fence: 1,
-    attempt: 1,
-    kind: "result",
-    messageId: randomUUID(),
-    accountId: "a",
-    bodyBytes: 2,
-    endpoint,
-    open,
-  };
 }
 
 const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
