@@ -30,6 +30,17 @@ test("all eight languages are offered, and proven before they are", async () => 
   assert.deepEqual((json as string[]).toSorted(), Object.keys(ENDINGS).toSorted());
 });
 
+/** Those that have a precompiled form, which g++ takes for the first include alone. */
+for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm", "map"]) {
+  test(`C++ headers can be included in any order, twice, and after ${first}`, async () => {
+    const others =
+      "string iostream vector map algorithm functional queue stack random sstream regex unordered_map memory thread cmath";
+    const includes = [first, ...others.split(" "), "bits/stdc++.h", first].map((header) => `#include <${header}>\n`);
+    const { result, output } = checked(await engine().run("cpp", `${includes.join("")}int main() {}`));
+    assert.equal(result.verdict, "AC", output?.stderr);
+  });
+}
+
 test("a Java source that needs more memory than its compiler may have is MLE, as in any language", async () => {
   // Constants that javac folds to a gigabyte. A heap limit of its own below the box's would make it an error of the source.
   const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);

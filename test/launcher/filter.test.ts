@@ -126,10 +126,15 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
   assert.deepEqual([call("pipe2", 0, 0x80), call("pipe2", 0, 0x80800)], [EINVAL, 0], "O_EXCL; close-on-exec");
   for (const [name, argument] of Object.entries({ sendto: 3, sendmsg: 2, recvfrom: 3, recvmsg: 2 }))
     assert.equal(call(name, ...Array(argument).fill(0), 1), EOPNOTSUPP, `${name} out of band`);
-  const [MADV_DONTNEED, MADV_MERGEABLE, MADV_HWPOISON] = [4, 12, 100];
+  const [MADV_DONTNEED, MADV_REMOVE, MADV_MERGEABLE, MADV_HWPOISON] = [4, 9, 12, 100];
   assert.deepEqual(
-    [MADV_DONTNEED, MADV_MERGEABLE, MADV_HWPOISON].map((advice) => call("madvise", 0, 0, advice)),
-    [0, EINVAL, EINVAL],
+    [MADV_DONTNEED, MADV_REMOVE, MADV_MERGEABLE, MADV_HWPOISON].map((advice) => call("madvise", 0, 0, advice)),
+    [0, EINVAL, EINVAL, EINVAL],
+  );
+  const [KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE] = [1, 2, 16];
+  assert.deepEqual(
+    [0, KEEP_SIZE, KEEP_SIZE | PUNCH_HOLE, ZERO_RANGE].map((mode) => call("fallocate", 0, mode)),
+    [0, 0, EOPNOTSUPP, EOPNOTSUPP],
   );
   assert.deepEqual(
     [62, 22, 0x53564d41, 15].map((option) => call("prctl", option)),
