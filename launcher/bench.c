@@ -86,7 +86,7 @@ static struct request request(void)
 	static const struct { enum key key; uint64_t value; } numbers[] = {
 		{KEY_WALL_MS, 10000}, {KEY_CPU_MS, 10000}, {KEY_MEMORY_BYTES, 256 << 20}, {KEY_PROCESSES, 10},
 		{KEY_FILE_BYTES, 1 << 20}, {KEY_OPEN_FILES, 32}, {KEY_ADDRESS_SPACE_BYTES, UINT64_MAX},
-		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_CPUS, 1}, {KEY_PROCESSES_RLIMIT, 64},
+		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_CPUS, 1}, {KEY_KERNEL_BYTES, 64 << 20}, {KEY_PROCESSES_RLIMIT, 64},
 		{KEY_STDOUT_BYTES, 65536}, {KEY_STDERR_BYTES, 65536},
 	};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -31,7 +31,8 @@
 	[FACT_PIDS_CURRENT] = {TREE_PIDS, "pids.current", NULL}, \
 	[FACT_PIDS_REFUSED] = {TREE_PIDS, "pids.events", "max"}, \
 	[FACT_PIDS_PEAK] = {TREE_PIDS, "pids.peak", NULL}, \
-	[FACT_MEMORY_NOW] = {TREE_MEMORY, "memory.usage_in_bytes", NULL}
+	[FACT_MEMORY_NOW] = {TREE_MEMORY, "memory.usage_in_bytes", NULL}, \
+	[FACT_KERNEL_NOW] = {TREE_MEMORY, "memory.kmem.usage_in_bytes", NULL}
 
 #define V2_CORE \
 	[FACT_CPU_USEC] = {TREE_UNIFIED, "cpu.stat", "usage_usec"}, \
@@ -55,6 +56,7 @@ const struct backend backends[BACKENDS] = {
 			[FACT_PIDS_REFUSED] = {TREE_UNIFIED, "pids.events", "max"},
 			[FACT_PIDS_PEAK] = {TREE_UNIFIED, "pids.peak", NULL},
 			[FACT_MEMORY_NOW] = {TREE_UNIFIED, "memory.current", NULL},
+			[FACT_KERNEL_NOW] = {TREE_UNIFIED, "memory.stat", "kernel"},
 			V2_CORE,
 		},
 	},
@@ -72,7 +74,7 @@ const char *fact_name(enum fact fact)
 	static const char *const name[FACT_COUNT] = {
 		"memory limit", "memory peak", "memory limit hits", "oom events", "oom kills", "process limit",
 		"process count", "refused forks", "process peak", "cpu time", "populated", "cpu pressure full",
-		"cpu pressure some", "memory",
+		"cpu pressure some", "memory", "kernel memory",
 	};
 	return name[fact];
 }

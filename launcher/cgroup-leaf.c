@@ -17,7 +17,7 @@
  * Below HELD_MOST nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A name that was looked
  * up in vain takes some 400 bytes, so at most 10,000 of them can be timed by the next program.
  */
-enum { HELD_MOST = 4 << 20, SETTLE_PATIENCE_MS = 2000, SETTLE_RECLAIM_MS = 8 };
+enum { GROWTH_LEFT = 1 << 20, HELD_MOST = 4 << 20, SETTLE_PATIENCE_MS = 2000, SETTLE_RECLAIM_MS = 8 };
 
 bool host_swaps(void)
 {
@@ -153,6 +153,18 @@ static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t *
 	uint64_t accounted = files > shmem ? files - shmem : 0;
 	*held = *held > accounted ? *held - accounted : 0;
 	return 0;
+}
+
+int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
+{
+	uint64_t held, limit;
+	if (read_held(g, leaf, &held) < 0 || leaf_read(g, leaf, FACT_MEMORY_LIMIT, &limit) < 0)
+		return -1;
+	held += GROWTH_LEFT;
+	if (held >= limit)
+		return 0;
+	/* v1 takes no limit below the usage: EBUSY if that grew meanwhile, or files stay in use. The next look tries again. */
+	return write_number(leaf->fact[FACT_MEMORY_LIMIT], held) < 0 && errno != EBUSY ? -1 : 0;
 }
 
 static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)

@@ -33,6 +33,7 @@ enum fact {
 	FACT_PRESSURE_SOME,
 	FACTS_OF_A_RUN,
 	FACT_MEMORY_NOW = FACTS_OF_A_RUN,
+	FACT_KERNEL_NOW, /* of that memory, what the kernel needs for the group: mappings, page tables, inodes, queued data */
 	FACT_COUNT,
 };
 
@@ -68,6 +69,11 @@ bool host_swaps(void);
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
+/*
+ * Lowers the memory limit to what the group uses now without the files that the kernel can drop, and never raises it: the
+ * group's next need is met by the OOM killer. -1 with errno.
+ */
+int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* The value, or -1 with errno when it cannot be read; ENODATA when this backend has no such fact. */
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value);
 const char *fact_name(enum fact fact);

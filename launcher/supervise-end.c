@@ -116,6 +116,8 @@ void collect(struct watch *w)
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			note(o, fact_name(i), errno);
 	}
+	if (w->memory_limit)
+		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
 	/* v1 keeps no count of these events in a file, but tells each one as it comes. */
 	if (w->box->leaf.oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);

@@ -19,8 +19,9 @@ struct watch {
 	struct queue *out;
 	struct outcome *o;
 	int connection;
-	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, cpu_budget_usec, killed_ns;
+	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, kernel_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* that may work for the box at the same time */
+	uint64_t memory_limit; /* before it was lowered because of kernel memory; 0: it was not */
 	uint64_t oom_events; /* v1: that the kernel has told us */
 	/* When this stream, which has just been looked at, is looked at again; 0: when something comes. */
 	uint64_t muted_until[2];

@@ -17,6 +17,7 @@ struct outcome {
 	uint64_t last_output_ns; /* 0: there was none */
 	bool write_error;
 	uint64_t survivors;
+	uint64_t kernel_bytes;   /* the largest reading of the run */
 	uint64_t kept_bytes;     /* in /box, of the step before */
 	uint64_t end_ns;         /* from our kill, or the end of the program, to that of the last process */
 	uint64_t fact[FACT_COUNT];

@@ -17,7 +17,7 @@ export interface StepReport {
   readonly wallNs: number;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** What the step was given; the one number here that is not the kernel's. */
+  /** What the step was given, as `kernelLimitBytes` is; no other number here is not the kernel's. */
   readonly cpuLimitUsec: number;
 
   /** Of the group: what the step before left in the work directory is charged to no group of this one. */
@@ -25,6 +25,9 @@ export interface StepReport {
   /** Bytes that the kept work directory held when the step began; bounded by its size. 0 for a fresh one. */
   readonly keptBytes: number;
   readonly memoryLimitBytes: number;
+  /** The largest reading of the group's kernel memory, taken every 20 ms; 0 for a run that is shorter. */
+  readonly kernelBytes: number;
+  readonly kernelLimitBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */

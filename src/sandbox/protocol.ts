@@ -58,6 +58,7 @@ export const KEYS = {
   STDOUT_BYTES: int(22, "STEP"),
   STDERR_BYTES: int(23, "STEP"),
   CPUS: int(24, "STEP"),
+  KERNEL_BYTES: int(25, "STEP"),
 
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
@@ -112,6 +113,7 @@ export const KEYS = {
   EVIDENCE_ERROR: bytes(101, "ENDED", "many"),
   KEPT_BYTES: int(102, "ENDED"),
   END_USEC: int(103, "ENDED"),
+  KERNEL_MEMORY: int(104, "ENDED"),
 
   REAPED: int(120, "TORN"),
   POPULATED: int(121, "TORN", "optional"),

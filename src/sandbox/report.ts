@@ -33,7 +33,7 @@ export function decodeReport(
   ended: Entries,
   torn: Entries,
   output: { readonly stdout: Buffer; readonly stderr: Buffer },
-): Omit<StepReport, "spentMs" | "cpuLimitUsec"> {
+): Omit<StepReport, "spentMs" | "cpuLimitUsec" | "kernelLimitBytes"> {
   const failure = decodeFailure(ended);
   return {
     ...(failure ? { failure } : {}),
@@ -44,6 +44,7 @@ export function decodeReport(
     cpuUsec: ended.int("CPU_USEC"),
     memoryPeakBytes: ended.int("MEMORY_PEAK"),
     keptBytes: ended.int("KEPT_BYTES"),
+    kernelBytes: ended.int("KERNEL_MEMORY"),
     memoryLimitBytes: ended.int("MEMORY_LIMIT"),
     oomEvents: ended.int("OOM_EVENTS"),
     oomKills: ended.int("OOM_KILLS"),

@@ -4,7 +4,7 @@ import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeHello, decodeReport, type Hello } from "./report.ts";
-import { encodeStep, type Step } from "./step.ts";
+import { encodeStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or one of its slots is gone, refused, or could not build a box: the platform's failure. */
@@ -28,7 +28,7 @@ interface Running {
   readonly stderr: Captured;
   readonly onOutput: OnOutput;
   readonly startedMs: number;
-  readonly cpuLimitUsec: number;
+  readonly limitsOfStep: Pick<StepReport, "cpuLimitUsec" | "kernelLimitBytes">;
   ended: { readonly entries: Entries; readonly atMs: number } | null;
   readonly resolve: (report: StepReport) => void;
   readonly reject: (error: Error) => void;
@@ -102,8 +102,8 @@ export class Slot {
         this.#lose(new SandboxError("the slot was silent too long"));
       }, step.limits.wallMs + SILENCE_MS);
       const output = { stdout: new Captured(), stderr: new Captured(), onOutput };
-      const cpuLimitUsec = step.limits.cpuMs * 1e3;
-      this.#running = { ...output, startedMs: performance.now(), cpuLimitUsec, ended: null, resolve, reject, timer };
+      const limitsOfStep = { cpuLimitUsec: step.limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(step.limits) };
+      this.#running = { ...output, startedMs: performance.now(), limitsOfStep, ended: null, resolve, reject, timer };
       this.#socket.write(frame);
     });
   }
@@ -153,7 +153,7 @@ export class Slot {
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
     this.#running = null;
     clearTimeout(running.timer);
-    running.resolve({ ...report, cpuLimitUsec: running.cpuLimitUsec, spentMs });
+    running.resolve({ ...report, ...running.limitsOfStep, spentMs });
   }
 
   #lose(error: Error): void {

@@ -47,6 +47,13 @@ export function tmpInodes(limits: Pick<Limits, "workInodes" | "tmpBytes">): numb
   return Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE)));
 }
 
+const LEAST_KERNEL_BYTES = 48 * 1_048_576;
+
+/** How much of its memory limit a run may use in the kernel: mappings, page tables, inodes, descriptors, queued data. */
+export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
+  return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
+}
+
 /** The STEP frame of a step. */
 export function encodeStep({ command, files, stdin, limits, work, more }: Step): Buffer {
   const frame = new FrameWriter("STEP");
@@ -74,5 +81,6 @@ export function encodeStep({ command, files, stdin, limits, work, more }: Step):
     .int("STDOUT_BYTES", limits.stdoutBytes)
     .int("STDERR_BYTES", limits.stderrBytes)
     .int("CPUS", limits.cpus ?? UNLIMITED)
+    .int("KERNEL_BYTES", kernelBytes(limits))
     .end();
 }

@@ -48,7 +48,10 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
     // The leaf counts every kill of its members. Its own limit was not met, so it was that of a group above, or the host.
     message: "the host ran out of memory, not the program",
     when: (report) =>
-      report.oomKills > 0 && report.memoryLimitHits === 0 && report.memoryPeakBytes < report.memoryLimitBytes * 0.9,
+      report.oomKills > 0 &&
+      report.memoryLimitHits === 0 &&
+      report.memoryPeakBytes < report.memoryLimitBytes * 0.9 &&
+      report.kernelBytes <= report.kernelLimitBytes,
   },
   {
     // A group that is out of memory says so before one of its processes is killed; the machine does not. Whether the limit
@@ -84,6 +87,7 @@ function numbersInRange(report: StepReport): boolean {
     report.memoryPeakBytes,
     report.memoryLimitBytes,
     report.keptBytes,
+    report.kernelBytes,
     report.oomEvents,
     report.oomKills,
     report.pidsRefused,

@@ -37,7 +37,9 @@ export const TABLE: readonly Row[] = [
     why: "The OOM killer counted a kill in this leaf. First, because what follows a kill (a full fork table, a timeout, an exit code of a surviving parent) is its consequence.",
     when: (report) => report.oomKills > 0,
     message: (report) =>
-      `memory limit of ${bytes(report.memoryLimitBytes)} exceeded: killed by the kernel's OOM killer`,
+      report.kernelBytes > report.kernelLimitBytes
+        ? `memory limit exceeded: killed by the kernel's OOM killer, with ${bytes(report.kernelBytes)} in the kernel (mappings, page tables, files, queued data), of which a run may have ${bytes(report.kernelLimitBytes)}`
+        : `memory limit of ${bytes(report.memoryLimitBytes)} exceeded: killed by the kernel's OOM killer`,
   },
   {
     verdict: "PLE",

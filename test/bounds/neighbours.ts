@@ -70,6 +70,7 @@ function steps(program: Buffer, mode: string, { cpus, memoryBytes, processes }: 
     CPU_MS: 60_000,
     CPU_RLIMIT_SECS: 120,
     CPUS: cpus ?? UNLIMITED,
+    KERNEL_BYTES: 128 * 1_048_576,
     TMP_BYTES: 64 * MIB,
     TMP_INODES: 4096,
   });

@@ -99,7 +99,7 @@ describe("the CPUs of a box", () => {
   /** The sets of CPUs that the processes of a box were seen with once it was killed. */
   async function cpusWhileEnding(raw: Raw): Promise<Set<string>> {
     const wallMs = 3000;
-    const limits = { CPUS: 1, WALL_MS: wallMs, MEMORY_BYTES: 1 << 30, PROCESSES: 32 };
+    const limits = { CPUS: 1, WALL_MS: wallMs, MEMORY_BYTES: 1 << 30, KERNEL_BYTES: 1 << 30, PROCESSES: 32 };
     const started = performance.now();
     let ended = false;
     const running = run(raw, step(["/usr/bin/python3", "-c", SLOW_TO_END], limits)).finally(() => {

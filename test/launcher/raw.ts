@@ -155,6 +155,7 @@ export function step(
     STDOUT_BYTES: 64 * 1024,
     STDERR_BYTES: 64 * 1024,
     CPUS: UNLIMITED,
+    KERNEL_BYTES: 64 * 1_048_576,
     ...changed,
   };
   return [

@@ -53,6 +53,7 @@ test("every fact of a run stands in its place, and what the hello said stands in
     outputAgeUsec: ["OUTPUT_AGE_USEC", 28],
     survivors: ["SURVIVORS", 29],
     keptBytes: ["KEPT_BYTES", 30],
+    kernelBytes: ["KERNEL_MEMORY", 32],
     endUsec: ["END_USEC", 31],
   } as const satisfies Record<string, readonly [KeyName, number]>;
   const output = { stdout: Buffer.from("abc"), stderr: Buffer.from("de") };

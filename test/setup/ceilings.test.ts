@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import { type Limits, PROFILE_NAMES } from "../../src/domain/limits.ts";
-import { tmpInodes } from "../../src/sandbox/step.ts";
+import { kernelBytes, tmpInodes } from "../../src/sandbox/step.ts";
 import { environment } from "../launcher/launcher.ts";
 
 /** The limit of a language, or a value derived from its limits, that each ceiling of the launcher must not be below. */
 const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => number)>> = {
   MEMORY_BYTES: "memoryBytes",
+  KERNEL_BYTES: kernelBytes,
   PROCESSES: "processes",
   WALL_MS: "wallMs",
   CPU_MS: "cpuMs",

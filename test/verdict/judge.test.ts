@@ -41,6 +41,20 @@ test("every row of the table decides for its own evidence", async (t) => {
   }
 });
 
+test("an OOM kill below the memory limit is believed if the bound of kernel memory had lowered the limit", () => {
+  const lowered = {
+    oomKills: 1,
+    oomEvents: 1,
+    memoryPeakBytes: 20_000_000,
+    memoryLimitHits: 0,
+    kernelBytes: 50_331_649,
+  };
+  const judgement = judgeStep(signalled(9, lowered));
+  assert.equal(short(judgement), "MLE oom_kill kernel");
+  assert.match(judgement.errorMessage ?? "", /50331649 bytes in the kernel .* of which a run may have 48 MiB/);
+  assert.equal(judgeStep(signalled(9, { ...lowered, kernelBytes: 50_331_648 })).verdict, "IE");
+});
+
 test("of two rows that hold, the upper one decides", () => {
   const everything: Partial<StepReport> = { oomKills: 1, pidsRefused: 1, fsizeSignals: 1, cpuRlimitSignals: 1 };
   const chain: [Partial<StepReport>, string][] = [

@@ -11,6 +11,8 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     wallNs: 20_000_000,
     cpuUsec: 10_000,
     cpuLimitUsec: 10_000_000,
+    kernelLimitBytes: 50_331_648,
+    kernelBytes: 1_000_000,
     memoryPeakBytes: 9_000_000,
     keptBytes: 0,
     memoryLimitBytes: 268_435_456,

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int all_processes;
 
 static void forever(void)
 {
@@ -97,6 +100,53 @@ static void circles(void)
 	}
 }
 
+// Records of locks of one file, which each close walks.
+static void flocks(void)
+{
+	for (int fd; (fd = open("locked", O_RDWR | O_CREAT, 0600)) >= 0;)
+		flock(fd, LOCK_SH | LOCK_NB);
+	forever();
+}
+
+// The mappings of one page of one file. All processes have the same file, because each looks for the page by name.
+static int map_one_page(int most)
+{
+	int fd = open("mapped", O_RDWR | O_CREAT, 0600);
+	ftruncate(fd, 1 << 20);
+	for (int i = 0; i < most; i++)
+		if (mmap(NULL, 4096, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+			break;
+	return fd;
+}
+
+// Each call walks the mappings that all processes have, one process at a time.
+static void truncate_without_end(int mappings_of_each)
+{
+	int fd = map_one_page(mappings_of_each);
+	for (;;)
+		if (ftruncate(fd, 0) < 0 || ftruncate(fd, 1 << 20) < 0)
+			_exit(1);
+}
+
+static void truncations(void) { truncate_without_end(40000); }
+
+// With as many mappings as the bound of kernel memory allows.
+static void fewer_truncations(void) { truncate_without_end(all_processes > 9 ? 7000 : 20000); }
+
+static void holes(void)
+{
+	enum { PAGES = 20000 };
+	int fd = open("mapped", O_RDWR | O_CREAT, 0600);
+	ftruncate(fd, 1 << 20);
+	char *all = mmap(NULL, PAGES * 4096ul, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < PAGES; i++)
+		mmap(all + i * 4096ul, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	for (;;) {
+		madvise(all, PAGES * 4096ul, MADV_REMOVE);
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
+	}
+}
+
 static void exits(void)
 {
 	for (;;) {
@@ -152,19 +202,18 @@ static const struct {
 	{"burn", burn}, {"mappings", mappings}, {"page-tables", page_tables}, {"file-mappings", file_mappings},
 	{"full-tables", full_tables}, {"descriptors", descriptors},
 	{"circles", circles}, {"exits", exits}, {"vforks", vforks}, {"tree", tree}, {"stopped", stopped}, {"flood", flood},
-	{"flood-bytes", flood_bytes},
+	{"flood-bytes", flood_bytes}, {"flocks", flocks}, {"truncations", truncations}, {"fewer-truncations", fewer_truncations}, {"holes", holes},
 };
 
 int main(void)
 {
 	char name[32];
-	int processes;
-	if (scanf("%31s %d", name, &processes) != 2)
+	if (scanf("%31s %d", name, &all_processes) != 2)
 		return 2;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		if (strcmp(ways[i].name, name))
 			continue;
-		for (int p = 1; p < processes; p++)
+		for (int p = 1; p < all_processes; p++)
 			if (fork() == 0)
 				ways[i].way();
 		ways[i].way();
