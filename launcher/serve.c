@@ -95,6 +95,16 @@ static bool peer_allowed(int connection, uid_t client)
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
 }
 
+/* Whether a minute has passed. A client could fill the host's log. */
+static bool seldom(uint64_t *last_ns)
+{
+	uint64_t now = now_ns();
+	if (*last_ns && now - *last_ns < 60 * 1000000000ull)
+		return false;
+	*last_ns = now;
+	return true;
+}
+
 /* So that the peer can say why. It has just connected: so little fits without waiting. */
 static void turn_away(int connection)
 {
@@ -112,7 +122,7 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 {
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	unsigned free_slot = 0;
-	static bool told;
+	static uint64_t told_taken_ns, told_refused_ns;
 	if (connection < 0) {
 		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: whoever waits is not gone when we look again */
 		return;
@@ -120,15 +130,13 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	while (free_slot < l->slots && places[free_slot].pid != 0)
 		free_slot++;
 	if (!peer_allowed(connection, client)) {
-		fprintf(stderr, "assay-launcher: refused a peer of another uid\n");
+		if (seldom(&told_refused_ns))
+			fprintf(stderr, "assay-launcher: refused a peer of another uid\n");
 	} else if (free_slot == l->slots) {
 		turn_away(connection);
-		/* Once: whoever has the service could fill the host's log. */
-		if (!told)
+		if (seldom(&told_taken_ns))
 			fprintf(stderr, "assay-launcher: all %u slots are taken\n", l->slots);
-		told = true;
 	} else {
-		told = false;
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0) {
 			close(listener);
@@ -222,18 +230,24 @@ static bool sweep_places(struct launcher *l, struct place *places)
 /* For slots alone: a program that outlived its slot is our child as well, and is killed only when the groups are closed. */
 static void end_slots(struct launcher *l, struct place *places)
 {
-	unsigned alive;
-	pid_t pid;
-	for (unsigned i = 0; i < l->slots; i++)
-		if (places[i].pid > 0)
-			kill(places[i].pid, SIGTERM);
-	do {
+	const uint64_t begun_ns = now_ns();
+	const struct timespec soon = {0, SWEEP_AGAIN_MS * 1000000L};
+	sigset_t none;
+	sigemptyset(&none);
+	for (int sent = 0, alive = 1; alive;) {
+		int sig = now_ns() - begun_ns < SLOT_END_MS * 1000000ull ? SIGTERM : SIGKILL;
 		alive = 0;
-		for (unsigned i = 0; i < l->slots; i++)
+		for (unsigned i = 0; i < l->slots; i++) {
 			alive += places[i].pid > 0;
-		if (alive && (pid = waitpid(-1, NULL, 0)) > 0)
+			if (places[i].pid > 0 && sig != sent)
+				kill(places[i].pid, sig);
+		}
+		sent = sig;
+		if (alive)
+			ppoll(NULL, 0, &soon, &none); /* the end of a slot interrupts it */
+		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
 			note_dead(l, places, pid);
-	} while (alive);
+	}
 }
 
 void serve(struct launcher *l, int listener, uid_t client)

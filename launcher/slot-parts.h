@@ -14,6 +14,7 @@ struct service {
 	struct box parked;
 	bool parked_on_work;   /* the parked box holds the work directory of the step before */
 	bool work_used;        /* a payload has had the mounted work directory */
+	unsigned steps_on_work; /* that have had this work directory, and the one that is next */
 	struct shape work;     /* what the mounted work directory was made for */
 	struct shape fresh, following; /* last shapes seen: of first steps, of steps that keep the work */
 	bool dirty;

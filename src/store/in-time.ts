@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A request that only reads waits no longer for a write of its own, if another process keeps SQLite's file locked. */
-export const READ_PATIENCE_MS = 30;
+export const READ_PATIENCE_MS = 250;
 
 /**
  * @returns undefined when the time is over first. The work goes on, but it is not waited for, and its failure then says nothing.

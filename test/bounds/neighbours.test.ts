@@ -6,6 +6,8 @@ import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from
 
 /** How much longer a program may take beside a hostile neighbour than beside one that only computes. */
 const MOST = 1.25;
+/** A thread of the kernel collects circles of sockets in flight, on any CPU, and no group is charged for its time. */
+const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);
 
 /** What else the machine does hits one run more than another. A bound that does not hold is missed each time. */
 const TRIES = 4;
@@ -47,7 +49,7 @@ describe("a program beside a hostile neighbour", () => {
   for (const [profile, limits] of Object.entries(PROFILES))
     for (const honest of TOO_LONG ? HONEST.slice(0, 1) : HONEST)
       for (const hostile of HOSTILE)
-        test(`${profile}, ${honest} beside ${hostile}: at most ${MOST} times as long as beside one busy process`, async (t) => {
+        test(`${profile}, ${honest} beside ${hostile}: at most ${mostFor(hostile)} times as long as beside one busy process`, async (t) => {
           const ratios: string[] = [];
           const meet = async (neighbour: string): Promise<Meeting> => {
             const meeting = await beside(launcher.socket, program, honest, neighbour, limits);
@@ -58,9 +60,9 @@ describe("a program beside a hostile neighbour", () => {
           for (let tries = 0; tries < TRIES; tries++) {
             const ratio = (await meet(hostile)).wallMs / (await meet("busy")).wallMs;
             ratios.push(ratio.toFixed(2));
-            if (ratio <= MOST) break;
+            if (ratio <= mostFor(hostile)) break;
           }
           t.diagnostic(`${profile} ${honest} ${hostile}: ${ratios.join(", ")}`);
-          assert.ok(Number(ratios.at(-1)) <= MOST, `${ratios.join(", ")} times as long`);
+          assert.ok(Number(ratios.at(-1)) <= mostFor(hostile), `${ratios.join(", ")} times as long`);
         });
 });

@@ -54,7 +54,7 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
 const MASSES = ["mappings", "file-mappings", "full-tables"];
 
 /** The locks of one file, 15,000 in the agent profile, are a list that each close walks under a spinlock. */
-const FLOCKS_MS = 1000;
+const FLOCKS_MS = 2000;
 
 const FLOODS = ["flood", "flood-bytes"];
 

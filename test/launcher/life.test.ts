@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
+import { constants } from "node:os";
 import { test } from "node:test";
 import { environment, type Launcher, startLauncher } from "./launcher.ts";
 import {
@@ -61,7 +62,8 @@ test("a peer of another uid that holds a connection to the socket is closed with
   // As if the socket's mode had been changed by somebody.
   chmodSync(launcher.socket, 0o666);
   assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
-  assert.match(launcher.stderr(), /refused a peer of another uid/);
+  assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
+  assert.equal(launcher.stderr(), "assay-launcher: refused a peer of another uid\n", "once a minute");
 });
 
 test("launcher and slots have the capabilities that boxes need, and no other", async (t) => {
@@ -204,6 +206,31 @@ test("the second step of a submission finds the first one's files and nothing el
   assert.equal(second.stdout, "kept\nend\n");
   const third = await run(raw, step(["/bin/ls", "-A", "/box"]));
   assert.equal(third.stdout, "", "and the next submission finds an empty directory");
+  raw.close();
+});
+
+test("16 steps can have one work directory, because each leaves a group that the kernel keeps with it", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const write = (n: number) =>
+    run(raw, step(["/bin/sh", "-c", `echo x > /box/${n}`], { MORE: 1, KEEP_WORK: Math.min(n, 1) }));
+  for (let n = 0; n < 16; n++) assert.equal((await write(n)).ended.int("EXIT_CODE"), 0, `step ${n + 1}`);
+  const { ended } = await write(16);
+  assert.deepEqual([ended.text("FAIL_STEP"), ended.int("FAIL_ERRNO")], ["request", constants.errno.EMLINK]);
+  assert.equal((await write(0)).ended.int("EXIT_CODE"), 0, "a fresh directory");
+  raw.close();
+});
+
+test("a stopped launcher ends a slot that does not end by itself", async () => {
+  const launcher = await startLauncher();
+  const raw = await connected(launcher.socket);
+  for (const slot of childrenOf(launcher.pid)) process.kill(slot, "SIGSTOP");
+  const started = performance.now();
+  assert.equal(await launcher.stop(), 0);
+  const ms = performance.now() - started;
+  assert.ok(ms > 9_000 && ms < 15_000, `${ms} ms`);
+  await assertNothingIsLeft(launcher);
   raw.close();
 });
 
