@@ -79,8 +79,8 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 }
 
 /*
- * Passed descriptors would be closed here, and closing a lingering socket takes as long as its sender likes. Connections have
- * this from the listener from connect() on.
+ * The launcher would close passed descriptors, and the sender chooses how long the close of a lingering socket takes. A
+ * connection inherits the option from the listener in connect().
  */
 bool refuse_descriptors(int socket)
 {

@@ -1,8 +1,8 @@
 /*
  * The watch over one running program. One thread, one poll: the program's pidfd,
  * its two pipes, the v1 OOM event, the connection; and a timeout computed from the
- * nearest deadline. Kernel memory alone is looked at every 20 ms, because no event
- * tells of it. What is decided here is only when to kill, and the reason is
+ * nearest deadline. Only kernel memory is polled, every 20 ms, because it
+ * has no event. What is decided here is only when to kill, and the reason is
  * recorded before the signal is sent.
  */
 #define _GNU_SOURCE

@@ -26,9 +26,7 @@ const WHICH = "e-mail or id";
 
 /** `assay members`: who signs in to the dashboard. Whoever can run it gets in again, whatever was lost. */
 export function membersCommand(): Command {
-  const members = new Command("members").description(
-    "List and invite people who can sign in to the dashboard, and restore their access.",
-  );
+  const members = new Command("members").description("Manage dashboard users: list, invite, and restore access.");
 
   commandOnStore(members, "list", "List people and their permissions, oldest first.").action((options: StoreOptions) =>
     withStore(options, async (store) => {

@@ -79,7 +79,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   descriptors: {
     needed: false,
     means:
-      "a service that has been taken over can keep the launcher waiting for as long as it likes, by the closing of sockets that it passes; no box and no verdict is concerned",
+      "a compromised service can block the launcher by passing sockets that take long to close; boxes and verdicts are not affected",
     remedy: "use Linux 6.16 or newer (SO_PASSRIGHTS)",
   },
   oom_score: {

@@ -18,7 +18,10 @@ export const submitBody = z
       .string()
       .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
       .optional(),
-    profile: z.enum(PROFILE_NAMES).describe("One that the key may use; its default if left out").optional(),
+    profile: z
+      .enum(PROFILE_NAMES)
+      .describe("A profile that the key allows. Defaults to the default profile of the key")
+      .optional(),
   })
   .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
 
