@@ -35,31 +35,42 @@ function bodyOf(name: SchemaName): string {
   return name === "Record" || names.length === 0 ? code(name) : code(`{${names.join(", ")}}`);
 }
 
-/** The fields of a body, nested ones by their path. */
-export function fields(name: "SubmitRequest" | "Record"): string {
-  return table(["field", "type", "meaning"], rowsOf(jsonSchemas()[name] as Schema, ""));
+/** The fields of a flat body. */
+export function submitFields(): string {
+  const { properties, required } = jsonSchemas().SubmitRequest as Schema;
+  const rows = Object.entries(properties ?? {}).map(([name, schema]) => {
+    const optional = required?.includes(name) ? "" : ", optional";
+    return [code(name), `${typeOf(schema).map(code).join(", ")}${optional}`, schema.description ?? ""];
+  });
+  return table(["field", "type", "meaning"], rows);
 }
 
-function rowsOf(schema: Schema, prefix: string): string[][] {
+/** The record as a tree. Causes are explained in docs/verdicts.md. */
+export function recordFields(): string {
+  return ["```text", ...tree(jsonSchemas().Record as Schema, ""), "```"].join("\n");
+}
+
+function tree(schema: Schema, indent: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, given]) => {
     const options = given.anyOf ?? [given];
     const inner = options.find(({ type }) => type !== "null") ?? given;
-    const nullable = options.some(({ type }) => type === "null") ? " or null" : "";
-    const optional = schema.required?.includes(name) ? "" : ", optional";
-    const path = `${prefix}${name}`;
-    const nested = Object.keys(inner.properties ?? {});
-    const isRlimit = nested.join() === "soft,hard";
-    const row = [code(path), `${typeOf(inner)}${nullable}${optional}`, given.description ?? inner.description ?? ""];
-    return [row, ...(isRlimit ? [] : rowsOf(inner, `${path}.`))];
+    const isGroup = inner.type === "object" && inner.properties?.soft === undefined;
+    const isNullable = options.some(({ type }) => type === "null");
+    const types = isGroup ? (isNullable ? ["object"] : []) : name === "cause" ? ["string"] : typeOf(inner);
+    const type = [...types, ...(isNullable ? ["null"] : [])].join(" | ");
+    const optional = schema.required?.includes(name) ? "" : "?";
+    const note = given.description ?? inner.description;
+    const line = `${indent}${name}${optional}${type && `: ${type}`}${note ? `  # ${note}` : ""}`;
+    return [line, ...(isGroup ? tree(inner, `${indent}  `) : [])];
   });
 }
 
-function typeOf({ type, enum: values, const: only, format, items, properties }: Schema): string {
-  if (only !== undefined) return code(only);
-  if (values !== undefined) return values.map(code).join(", ");
-  if (type === "array") return `array of ${typeOf(items ?? {})}`;
-  if (properties?.soft || properties?.details) return `{${Object.keys(properties).join(", ")}}`;
-  return format ?? [type].flat().join(" or ");
+function typeOf({ type, enum: values, const: only, format, items, properties }: Schema): readonly string[] {
+  if (only !== undefined) return [only];
+  if (values !== undefined) return values;
+  if (type === "array") return [`array of ${typeOf(items ?? {}).join(" | ")}`];
+  if (properties) return [`{${Object.keys(properties).join(", ")}}`];
+  return [format ?? [type].flat().join(" | ")];
 }
 
 /** Every error of the API, by status, as an example of its text, and the operations that can answer it. */
@@ -75,6 +86,8 @@ export function errors(): string {
     .map((name) => ({ name, status: ERRORS[name].status, where: operations(name) }))
     .filter(({ where }) => where !== "")
     .sort((a, b) => a.status - b.status)
-    .map(({ name, status, where }) => [String(status), code(name), EXAMPLES[name].body.error, where]);
-  return table(["status", "name", "`error`, for example", "answered by"], rows);
+    .map(({ name, status, where }) => {
+      return [String(status), code(name), EXAMPLES[name].body.error, where === "submit" ? "" : where];
+    });
+  return table(["status", "name", "`error`, for example", "returned by, if not only by submit"], rows);
 }

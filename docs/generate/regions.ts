@@ -1,4 +1,4 @@
-import { endpoints, errors, fields } from "./api.ts";
+import { endpoints, errors, recordFields, submitFields } from "./api.ts";
 import { auditActions } from "./audit.ts";
 import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
@@ -17,9 +17,9 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   "limits of languages": languageLimits,
   matrix,
   metrics,
-  "record fields": () => fields("Record"),
+  "record fields": recordFields,
   settings,
-  "submit fields": () => fields("SubmitRequest"),
+  "submit fields": submitFields,
 };
 
 const REGION = /^<!-- generated: (.+) -->\n[\s\S]*?^<!-- end -->$/gm;
