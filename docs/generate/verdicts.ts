@@ -1,6 +1,20 @@
-import { gaps, table as matrixTable } from "../../test/matrix/table.ts";
+import { LANGUAGES, MATRIX, type Row } from "../../test/matrix/cells.ts";
+import { code, table } from "./table.ts";
 
-/** The matrix as test/matrix/ checks it, with the reasons for its gaps. */
+/** The matrix as test/matrix/ checks it: each program with its end in every language, languages of the same end together. */
 export function matrix(): string {
-  return `${matrixTable((row, language) => row.ends[language] as string)}\n\nA dash means that the language has no such program:\n\n${gaps()}`;
+  const rows = MATRIX.map((row) => {
+    const program = `${code(row.program)}${row.injected ? `, ${row.injected}` : ""}`;
+    return [program, row.verdict, code(row.cause), endsOf(row)];
+  });
+  return table(["program", "verdict", "cause", "the program ends with"], rows);
+}
+
+function endsOf({ ends, gap }: Row): string {
+  const present = LANGUAGES.filter((language) => ends[language] !== undefined);
+  const byEnd = Map.groupBy(present, (language) => ends[language] as string);
+  const texts = [...byEnd].map(([end, languages]) => {
+    return languages.length === LANGUAGES.length ? end : `${languages.join(", ")}: ${end}`;
+  });
+  return [...texts, ...(gap === undefined ? [] : [`missing: ${gap}`])].join("; ");
 }

@@ -15,10 +15,3 @@ export function table(cell: (row: Row, language: Cell["language"]) => string): s
   const ruler = head.map(() => "---");
   return [head, ruler, ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
-
-/** Why cells are missing, one line for each row that has gaps. */
-export function gaps(): string {
-  return MATRIX.filter(({ gap }) => gap !== undefined)
-    .map(({ program, verdict, cause, gap }) => `- \`${program}\` as ${verdict} \`${cause}\`: ${gap}.`)
-    .join("\n");
-}
