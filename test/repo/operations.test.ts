@@ -3,28 +3,35 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT, read, rows, section } from "./documents.ts";
+import { SHOWN_BY } from "./failures.ts";
 
 const CASES = rows(section(read("docs/operations.md"), "Failures"));
 
-test("every case of what can die names a test that shows it, and that test exists", () => {
-  const wrong: string[] = [];
-  for (const cells of CASES) {
-    const [what = "", shown = ""] = [cells[0], cells.at(-1)];
-    const named = [...shown.matchAll(/`(test\/[\w./-]+\.test\.ts)` "([^"]+)"/g)];
-    if (named.length === 0) wrong.push(`${what}: no test is named`);
-    for (const [, file = "", title = ""] of named) {
-      if (!existsSync(join(ROOT, file))) wrong.push(`${what}: there is no ${file}`);
-      // In a title, as it stands in the file: in one that is composed, between what is filled in.
-      else if (!titles(read(file)).some((one) => one.includes(title))) wrong.push(`${what}: ${file} has no "${title}"`);
-    }
-  }
-  assert.deepEqual(wrong, []);
+test("each failure in docs/operations.md has tests, and each test of a failure has a row", () => {
+  assert.deepEqual(
+    CASES.map(([failure]) => failure),
+    Object.keys(SHOWN_BY),
+  );
 });
 
-test("what can die is told of every part, and each of the questions is answered", () => {
+test("the tests of each failure exist", () => {
+  for (const [failure, tests] of Object.entries(SHOWN_BY)) {
+    assert.ok(tests.length > 0, failure);
+    for (const [file, title] of tests) {
+      assert.ok(existsSync(join(ROOT, file)), `${failure}: there is no ${file}`);
+      // A composed title contains the text between two values.
+      assert.ok(
+        titles(read(file)).some((one) => one.includes(title)),
+        `${failure}: ${file} has no "${title}"`,
+      );
+    }
+  }
+});
+
+test("docs/operations.md covers the failure of every part and fills every cell", () => {
   for (const part of ["service", "worker", "slot", "launcher", "init", "PostgreSQL", "network", "receiver", "machine"])
     assert.ok(
-      CASES.some(([what = ""]) => what.includes(part)),
+      CASES.some(([failure = ""]) => failure.includes(part)),
       part,
     );
   for (const cells of CASES) for (const cell of cells) assert.notEqual(cell, "", cells[0]);
