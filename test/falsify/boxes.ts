@@ -44,7 +44,9 @@ export async function reported(
   const launcher = await startLauncher({ slots: 1, ...(options.fault && { fault: options.fault }) });
   const slot = await open(launcher);
   try {
-    const [facts] = await Promise.all([slot.run(step), options.meanwhile && interfere(launcher, options.meanwhile)]);
+    const { meanwhile } = options;
+    const run = slot.run(step);
+    const [facts] = await Promise.all([run, meanwhile && interfere(launcher, run, meanwhile)]);
     await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100 * PATIENCE)]);
     return { facts, alive: slot.alive, launcher };
   } finally {
@@ -52,8 +54,19 @@ export async function reported(
   }
 }
 
-async function interfere(launcher: Launcher, how: (launcher: Launcher) => Promise<void> | void): Promise<void> {
-  await eventually("the program", () => runningProgramsOf(launcher).length > 0);
+async function interfere(
+  launcher: Launcher,
+  run: Promise<unknown>,
+  how: (launcher: Launcher) => Promise<void> | void,
+): Promise<void> {
+  let ended: unknown;
+  void run
+    .catch((error) => error)
+    .then((how) => {
+      ended = how;
+    });
+  await eventually("the program", () => ended !== undefined || runningProgramsOf(launcher).length > 0);
+  assert.equal(ended, undefined, "the step ended before its program was seen");
   await how(launcher);
 }
 

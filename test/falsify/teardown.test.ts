@@ -10,8 +10,11 @@ import { groupsOf, tracesLeft } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
-/** Long enough to be found and interfered with, also on a machine that is busy with something else. */
-const A_WHILE = shell(`sleep ${3 * PATIENCE}`);
+/** Long enough to be found and interfered with on a busy machine. Without a shell, as a program in the middle of an exec is not found. */
+const A_WHILE = shell("", {
+  command: { command: ["/bin/sleep", String(6 * PATIENCE)], env: {} },
+  limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },
+});
 
 /** The leftovers say something of us, and nothing of the program. */
 const ACCEPTED = {

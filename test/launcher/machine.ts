@@ -2,10 +2,9 @@ import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../engine/patience.ts";
-import type { Launcher } from "./launcher.ts";
+import { type Launcher, UIDS_EACH } from "./launcher.ts";
 
-const UIDS_EACH = 64;
-const PATIENCE_MS = 5_000 * PATIENCE;
+const PATIENCE_MS = 20_000 * PATIENCE;
 
 /** Pids of all processes; some may be gone when they are looked at. */
 function pids(): number[] {
