@@ -1,9 +1,7 @@
 /*
- * assay-bench: what isolation costs, measured where nothing else is in the way. It
- * is a program of its own, so that none of this is in the launcher that serves. The floor F is
- * vfork + exec + stdout to its end + reap of a static hello; a warm box runs the
- * same file from "go" until its evidence is read. Both alternate in one run, so
- * that what disturbs one disturbs the other.
+ * assay-bench: measures the cost of isolation in a program of its own, so that the serving launcher contains none of
+ * this. The floor F is vfork + exec + reading stdout to its end + reaping a static hello. A warm box runs the same
+ * file, from the start signal until its evidence is read. Both alternate in one run, so that disturbances affect both.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +20,10 @@
 #include "supervise.h"
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64, FIRST_WORKER = 8,
-	/* Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep them busy. */
+	/*
+	 * Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep the CPUs
+	 * busy.
+	 */
 	SLOTS_PER_CPU = 3 };
 
 static void *program;
@@ -43,7 +44,7 @@ static int load(const char *path)
 	return n == (ssize_t)program_size ? 0 : -1;
 }
 
-/* Whose groups have to go when a measurement fails; a worker leaves them to it. */
+/* Owner of the groups that must be removed when a measurement fails; workers leave that to it. */
 static struct launcher *owner;
 static pid_t owner_pid;
 
@@ -102,7 +103,7 @@ static void park(struct slot *s, struct box *b)
 		give_up(&f);
 }
 
-/* Returns the microseconds from go to evidence; `torn` gets those until the box is proven gone. */
+/* Returns the microseconds from start to evidence; `torn` receives those until the box is removed. */
 static double run_box(struct slot *s, struct box *b, const struct request *r, double *torn)
 {
 	static const int never;
@@ -140,7 +141,7 @@ struct tally {
 	uint64_t runs[WORKERS_MOST][SATURATED_SECONDS];
 };
 
-/* Runs in each second of `workers` processes, each with a slot of its own. Returns 0, or -1 when one failed. */
+/* Counts the runs in each second of `workers` processes, each with its own slot. Returns 0, or -1 if one failed. */
 static int saturate(const struct launcher *l, bool boxes, unsigned workers, double *per_second)
 {
 	struct tally *tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-/* The end of a box: everything in it killed, reaped and removed, and what could not be is listed. */
+/* The end of a box: kills, reaps and removes everything in it, and lists what could not be removed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -17,10 +17,13 @@ enum { END_PATIENCE_MS = 5000 };
 
 void box_kill(struct box *b)
 {
-	/* When the init of a pid namespace dies, the kernel kills everything in it, forks under way included. */
+	/*
+	 * When the init of a pid namespace dies, the kernel kills everything in it, including processes that are being
+	 * forked.
+	 */
 	if (b->init_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->init_fd, SIGKILL, NULL, 0);
-	/* Nothing new where there is that namespace, and all there is where it is missing. */
+	/* Needed only if the pid namespace is missing. */
 	if (b->program_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
 }
@@ -33,7 +36,7 @@ static bool reap(int pidfd, bool *reaped)
 		siginfo_t info = {0};
 		if (poll(&ended, 1, END_PATIENCE_MS) < 0 && errno != EINTR)
 			break;
-		/* Never without WNOHANG: an interrupted poll says nothing about the child. */
+		/* Always with WNOHANG: after an interrupted poll the child may still run. */
 		int done = waitid((idtype_t)3 /* P_PIDFD */, (id_t)pidfd, &info, WEXITED | WNOHANG);
 		*reaped = done == 0 ? info.si_pid != 0 : errno == ECHILD;
 	}
@@ -53,7 +56,7 @@ static void note_left(void *context, const char *text)
 		snprintf(t->left[t->lefts++], sizeof t->left[0], "%s", text);
 }
 
-/* Every mount that an idle slot does not have, other than a work directory that is still in use. */
+/* Lists each mount that an idle slot does not have, except a work directory that is still in use. */
 static void list_mounts(struct slot *s, struct teardown *t)
 {
 	static char text[16384];
@@ -79,13 +82,13 @@ void collect_circles(void)
 }
 
 /*
- * The next box on this lane gets its network, and must not meet a socket of this one
- * there. In a circle one outlives its program until the kernel has collected it.
+ * The next box on this lane uses the same network and must not find a socket of this one there. A socket in a cycle
+ * outlives its program until the kernel collects the cycle.
  */
 static bool sockets_gone(const struct lane *lane)
 {
 	uint64_t deadline = now_ns() + END_PATIENCE_MS * 1000000ull;
-	static const char none[] = "sockets: used 0\n"; /* a count: 2 us, where the list of them takes 14 */
+	static const char none[] = "sockets: used 0\n"; /* a count: 2 us; a list of the sockets takes 14 us */
 	char text[sizeof none - 1];
 	for (;;) {
 		ssize_t n = pread(lane->sockets, text, sizeof text, 0);
@@ -108,7 +111,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	memset(t, 0, sizeof *t);
 	box_kill(b);
 	shut(&b->life);
-	/* The program first: its namespace cannot end while it is unreaped. */
+	/* The program first: its namespace cannot end before the program is reaped. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
 

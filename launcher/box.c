@@ -1,10 +1,9 @@
 /*
- * Building boxes. A slot owns a private copy of the launcher's mounts:
- * the image, read-only, as root; /dev; and at /box the work directory of the
- * submission in hand. A box's mount namespace is a copy of exactly that, taken at
- * its birth, so that building one mounts only /tmp, /dev/shm and /proc.
+ * Building boxes. A slot owns a private copy of the launcher's mounts: the
+ * image, read-only, as root; /dev; and at /box the work directory of the current
+ * submission. The mount namespace of a box is a copy of that, so that building a
+ * box mounts only /tmp, /dev/shm and /proc.
  */
-#define _GNU_SOURCE
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -55,12 +54,12 @@ static int pipe_to_slot(int *read_end, int *write_end, uid_t writer)
 	*read_end = ends[0];
 	*write_end = ends[1];
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	/* A larger pipe spares wake-ups; where the host allows none, the standard one does. */
+	/* A larger pipe saves wake-ups. If the host refuses, the default size works as well. */
 	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-	return fchown(ends[1], writer, (gid_t)-1); /* so that it may open /dev/stdout */
+	return fchown(ends[1], writer, (gid_t)-1); /* the program may then open /dev/stdout */
 }
 
-/* Waits until the child says so on `ready`; a child that gave up or died says why in the hand. */
+/* Waits until the child signals `ready`. A child that failed or died leaves the reason in the shared memory. */
 static int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
 {
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
@@ -104,7 +103,7 @@ static int start_program(struct slot *s, struct box *b, struct inside *in, struc
 	in->netns = b->lane->netns;
 	in->proc = s->launcher->proc;
 	memcpy(in->tasks, b->leaf.tasks, sizeof in->tasks);
-	/* The next child is born into the box's pid namespace, and stays ours to wait for. */
+	/* The next child is born in the box's pid namespace but remains a child of the slot, which reaps it. */
 	if (setns(b->init_fd, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "the box's pid namespace");
 	b->program = clone_into(0, &b->program_fd, b->leaf.dir[TREE_UNIFIED]);
@@ -120,8 +119,8 @@ static int start_program(struct slot *s, struct box *b, struct inside *in, struc
 }
 
 /*
- * A step is never the user that the step before it was, whether its box was built
- * beside the other's or after it: what it may do must not depend on that.
+ * A step never has the uid of the previous step, whether its box was built beside that step or after it: its
+ * permissions must not depend on that order.
  */
 static struct lane *take_lane(struct slot *s)
 {
@@ -133,7 +132,7 @@ static struct lane *take_lane(struct slot *s)
 	return NULL;
 }
 
-/* What setting up cost is not the program's: the counters are read when it is parked. */
+/* The cost of setting up is not the program's: the counters are read when it is parked. */
 static void read_baseline(const struct groups *g, struct box *b)
 {
 	if (leaf_read(g, &b->leaf, FACT_CPU_USEC, &b->base_cpu_usec) < 0)

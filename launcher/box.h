@@ -10,7 +10,7 @@
 #include "cpus.h"
 #include "failure.h"
 
-/* What the command line fixed for the life of the launcher; the service cannot change any of it. */
+/* Fixed by the command line for the life of the launcher; the service cannot change it. */
 struct launcher {
 	const char *instance;
 	const char *build;
@@ -27,8 +27,8 @@ enum { BUILD_PATIENCE_MS = 10000 };
 enum { LANES = 2, NAMESPACES = 6, CONTROLS_MOST = 24, HAND_SPACE = 512 * 1024, HAND_STRINGS = 256, PIPE_BYTES = 256 * 1024 };
 
 /*
- * Shared with the parked program until it execs: what to run goes in, how far it
- * got comes out. After the exec the program has no memory of it.
+ * Shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
+ * memory is not mapped after the exec.
  */
 struct hand {
 	struct rlimit rlimit[RLIM_NLIMITS];
@@ -38,20 +38,20 @@ struct hand {
 	char fail_step[32];
 	char fail_object[32];
 	int fail_errno;
-	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 before that */
-	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel after setting */
+	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
+	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel */
 	char strings[];
 };
 
-/* What a box is built for. A parked box fits a request only when they are equal. */
+/* Sizes of a box. A parked box fits a request only if they are equal. */
 struct shape {
 	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
 };
 
-/* Pooled per slot: creating a network namespace costs more than a whole run. */
+/* Pooled for each slot: creating a network namespace takes longer than a whole run. */
 struct lane {
 	uid_t uid;
-	int netns, sockets; /* the second: its count of sockets */
+	int netns, sockets; /* network namespace; its count of sockets */
 	struct hand *hand;
 	bool taken;
 };
@@ -63,9 +63,9 @@ struct box {
 	struct leaf leaf;
 	pid_t init, program;
 	int init_fd, program_fd;     /* pidfds */
-	int life;                    /* closing it ends the init, and with it the box */
+	int life;                    /* write end of a pipe; closing it ends the init, and with it the box */
 	int go, ready;               /* eventfds */
-	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of the pipes */
+	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	bool reaped_init, reaped_program;
 	char control[CONTROLS_MOST][32], missing[CONTROLS_MOST][160];
 	unsigned controls, missings;
@@ -76,40 +76,39 @@ struct slot {
 	const struct launcher *launcher;
 	unsigned number;
 	int self_pid_ns, self_net_ns;
-	int null; /* /dev/null, to be written to */
-	uint64_t self_ns[NAMESPACES]; /* inodes of our own namespaces, in the order of controls.c */
-	long self_filters; /* seccomp filters that we ourselves run under, and with us every program */
+	int null; /* /dev/null, for writing */
+	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of controls.c */
+	long self_filters; /* seccomp filters of the slot, which every program inherits */
 	struct lane lane[LANES];
-	const struct lane *before; /* of the step that has used the work directory; none if it is fresh */
-	int patience_ms; /* for a process of a box to get ready */
-	unsigned boxes; /* built so far: part of the groups' names */
+	const struct lane *before; /* lane of the last step that used the work directory; NULL if none did */
+	int patience_ms; /* timeout for a process of a box to become ready */
+	unsigned boxes; /* built so far; part of cgroup names */
 	bool work_mounted;
-	bool own_image; /* root_own() could give it one */
-	char mounts[16384]; /* the mount list of an idle slot */
+	bool own_image; /* root_own() succeeded */
+	char mounts[16384]; /* mountinfo of an idle slot */
 };
 
-/* Own mount namespace, lanes. */
+/* Creates the slot's mount namespace and lanes. */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
-/* The slot's mount list as text. -1 with errno. */
+/* The slot's mountinfo as text. -1 with errno. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
 
-/* A fresh work directory at /box, or none. */
+/* Mounts a new work directory at /box; removes it. */
 int work_mount(struct slot *s, const struct shape *shape, struct failure *f);
 int work_unmount(struct slot *s, struct failure *f);
-/* Bytes that /box holds now. With `f` a failure is noted there and -1 returned; without it a failure is 0 bytes. */
+/* Bytes that /box holds. On failure: -1 with the failure in `f`, or 0 if `f` is NULL. */
 int64_t work_bytes(struct failure *f);
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f);
 
 /*
- * Builds a box up to a program that waits to exec: joined groups, dropped
- * identity, capabilities, no_new_privs, seccomp; and reads each control back.
- * The current /box becomes its work directory.
+ * Builds a box up to a program that waits to exec: in its cgroups, unprivileged, without capabilities, with
+ * no_new_privs and seccomp. Verifies each control. The current /box becomes its work directory.
  */
 int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f);
-/* Ends what is left of the box and gives its lane back. Fills in what could not be removed. */
+/* Ends the box, frees its lane and lists everything that could not be removed. */
 struct teardown {
 	bool reaped;
-	int populated; /* -1: this backend cannot tell */
+	int populated; /* -1: cannot be read */
 	uint64_t pids_left;
 	int zombies;
 	char left[16][128];      /* groups */
@@ -122,18 +121,18 @@ struct teardown {
 void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
 /*
- * What was sent through a socket, and waits in one that only waits in another, ends
- * when the kernel collects such circles. It does so when any socket is closed.
+ * Sockets that are in flight in a cycle of Unix sockets end only when the kernel collects such cycles, which it does
+ * whenever a socket is closed.
  */
 void collect_circles(void);
 
-/* Notes which namespaces and filters are the slot's own. Returns -1 with errno. */
+/* Records the namespaces and filters of the slot itself. -1 with errno. */
 int controls_prepare(struct slot *s);
-/* What the kernel says of the parked program, compared with what was asked (controls.c). */
+/* Compares the state of the parked program in /proc with the request (controls.c). */
 void controls_read(const struct slot *s, struct box *b);
 void control_note(struct box *b, const char *name, const char *why_missing);
 
-/* The two processes of a box (inside.c); neither returns. */
+/* The two processes of a box (inside.c). Neither function returns. */
 struct inside {
 	const struct shape *shape;
 	uid_t uid;
@@ -145,7 +144,7 @@ _Noreturn void inside_init(const struct inside *in);
 _Noreturn void inside_program(const struct inside *in);
 
 uint64_t now_ns(void);
-/* Closes a descriptor that may be -1, and makes it so. */
+/* Closes a descriptor unless it is -1, and sets it to -1. */
 void shut(int *fd);
 
 #endif

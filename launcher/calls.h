@@ -1,20 +1,20 @@
 /*
- * Numbers of calls that the C library's headers may not name: younger than they are, or gone since. The kernel that runs may
- * have them all the same. Numbers from 424 on are the same on every architecture.
+ * Numbers of system calls that the C library's headers may lack because they are newer than the headers or were
+ * removed. The running kernel may still have them. Numbers from 424 on are the same on every architecture.
  */
 #ifndef ASSAY_CALLS_H
 #define ASSAY_CALLS_H
 
 #include <sys/syscall.h>
 
-/* What differs between the two architectures that have a table. */
+/* Selects a value by architecture. */
 #if defined(__x86_64__)
 #define OF(x86_64, aarch64) (x86_64)
 #else
 #define OF(x86_64, aarch64) (aarch64)
 #endif
 
-enum { NONE = -1 }; /* this architecture never had it */
+enum { NONE = -1 }; /* this architecture does not have the call */
 
 #ifndef __NR_quotactl_fd
 #define __NR_quotactl_fd 443
@@ -101,7 +101,7 @@ enum { NONE = -1 }; /* this architecture never had it */
 #define __NR_epoll_create NONE
 #define __NR_epoll_wait NONE
 #endif
-/* Of 32-bit x86 alone, whose entry is refused. */
+/* Only 32-bit x86 has these, and its entry is refused. */
 #define __NR_vm86 NONE
 #define __NR_vm86old NONE
 

@@ -1,16 +1,14 @@
 /*
- * v2:     one tree, with the memory and pids controllers.
- * hybrid: memory and pids on v1, and beside them an empty v2 leaf, because the
- *         v2 core needs no controller to give CPU time, pressure, emptiness and
- *         the id that the signal tracepoint is keyed by.
+ * v2:     one tree with the memory and pids controllers.
+ * hybrid: memory and pids on v1, and an empty v2 leaf beside them. Without any
+ *         controller, the v2 core provides CPU time, pressure, emptiness and the id
+ *         by which the signal tracepoint counts.
  *
- * Where no v2 tree is mounted, the launcher mounts one for itself, so a host with v1
- * alone is hybrid as well.
+ * If no v2 tree is mounted, the launcher mounts one for itself, so a host with v1 alone is hybrid as well.
  *
- * Never write a pid into cgroup.procs on the way to a verdict: after 20 quiet
- * milliseconds that takes 11 ms (a global lock and a grace period). A program is
- * born into its v2 leaf (CLONE_INTO_CGROUP) and enters v1 by writing 0 to its own
- * `tasks`, which takes 18 us.
+ * Never write a pid into cgroup.procs before a verdict: after 20 idle milliseconds that takes 11 ms (a global lock and
+ * a grace period). A program is born in its v2 leaf (CLONE_INTO_CGROUP) and enters v1 by writing 0 to `tasks`, which
+ * takes 18 us.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +22,7 @@
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL}, \
 	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL}, \
 	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL}, \
-	/* v1 has no count of OOM events in a file: collect() puts that of the eventfd here. */ \
+	/* v1 has no file that counts OOM events: collect() replaces this by the count of the eventfd. */ \
 	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
 	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
 	[FACT_PIDS_LIMIT] = {TREE_PIDS, "pids.max", NULL}, \
@@ -104,7 +102,7 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 		if (fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME)
 			p = total && total < p + strcspn(p, "\n") ? total + strlen("total=") : "";
 	}
-	/* strtoull would take a sign and blanks, even the end of the line, for the beginning of a number. */
+	/* strtoull would accept a sign and leading blanks, including a line end. */
 	bool digits = *p >= '0' && *p <= '9', most = !strncmp(p, "max", 3);
 	errno = 0;
 	*value = most ? UINT64_MAX : strtoull(p, NULL, 10);

@@ -1,4 +1,4 @@
-/* The groups of one box: made, limited, looked at, removed. */
+/* The cgroups of one box: creation, limits, readings, removal. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "cgroup-parts.h"
 
 /*
- * Below HELD_MOST nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A name that was looked
- * up in vain takes some 400 bytes, so at most 10,000 of them can be timed by the next program.
+ * Below HELD_MOST nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
+ * takes about 400 bytes, so the next program can time at most 10,000 of them.
  */
 enum { GROWTH_LEFT = 1 << 20, HELD_MOST = 4 << 20, SETTLE_PATIENCE_MS = 2000, SETTLE_RECLAIM_MS = 8 };
 
@@ -25,7 +25,7 @@ bool host_swaps(void)
 	return sysinfo(&info) < 0 || info.totalswap > 0;
 }
 
-/* v1 tells of an OOM by an eventfd: the kernel kills one process there, and we end the rest of the box. */
+/* v1 reports an OOM by eventfd: the kernel kills one process, and the slot kills the rest of the box. */
 static int watch_oom(struct leaf *leaf, struct failure *f)
 {
 	int control = openat(leaf->dir[TREE_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
@@ -65,7 +65,7 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT;
 		if (!place->file)
 			continue;
-		/* A fact that shares its file with another shares the descriptor. */
+		/* Facts in the same file share a descriptor. */
 		for (int j = 0; j < i && leaf->fact[i] < 0; j++)
 			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, place->file) &&
 			    g->backend->fact[j].tree == place->tree)
@@ -92,9 +92,9 @@ static int write_number(int fd, uint64_t value)
 }
 
 /*
- * Also where there is no swap now: somebody may switch it on while a program runs. A kernel that counts no swap has no
- * such file; then there may be none. On v1 the limit of both together is charged first, and not every kernel counts how
- * often it was met: so it is a page larger, and the memory's own is met before it.
+ * Set even if there is no swap now: it may be switched on while a program runs. A kernel that does not count swap has
+ * no such file; then there must be no swap. On v1 the limit of memory plus swap is charged first, and not every kernel
+ * counts how often it is reached: it is one page larger, so that the memory limit is reached before it.
  */
 static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
 {
@@ -130,8 +130,8 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
 }
 
 /*
- * Pages of files of the image are no leftover: they belong to all boxes, and reading them again from the disk would
- * make the next start slow. On v1 `cache` counts shared memory as well.
+ * Page cache of image files is not counted: it serves all boxes, and reading it from the disk again would slow down the
+ * next start. On v1 `cache` includes shared memory.
  */
 static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t *held)
 {
@@ -163,7 +163,10 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 	held += GROWTH_LEFT;
 	if (held >= limit)
 		return 0;
-	/* v1 takes no limit below the usage: EBUSY if that grew meanwhile, or files stay in use. The next look tries again. */
+	/*
+	 * v1 rejects a limit below the usage with EBUSY, if usage grew meanwhile or files stay in use. The next check
+	 * retries.
+	 */
 	return write_number(leaf->fact[FACT_MEMORY_LIMIT], held) < 0 && errno != EBUSY ? -1 : 0;
 }
 
@@ -185,14 +188,17 @@ int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_k
 			return -1;
 		if (held <= HELD_MOST)
 			return 0;
-		/* Inodes and names of kept files cannot be told from what else is left; all of it goes with the work directory. */
+		/*
+		 * Inodes and dentries of kept files cannot be told from other leftovers; all of them go with the work
+		 * directory.
+		 */
 		if (work_kept) {
 			reclaim(g, leaf, held);
 			return 0;
 		}
 		if (now_ns() >= deadline)
 			return (int64_t)held;
-		/* The memory of processes and mounts comes back by itself, some milliseconds after their end. */
+		/* The memory of processes and mounts is uncharged some milliseconds after their end. */
 		if (waited_ms % SETTLE_RECLAIM_MS == SETTLE_RECLAIM_MS - 1)
 			reclaim(g, leaf, held);
 		usleep(1000);
@@ -220,7 +226,7 @@ void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *,
 		leaf->tasks[t] = leaf->dir[t] = -1;
 		if (g->home[t] < 0)
 			continue;
-		/* A member that is just exiting keeps the group busy for a moment. */
+		/* A member that is exiting keeps the group busy for a moment. */
 		int done, tries = 0;
 		while ((done = unlinkat(g->home[t], leaf->name, AT_REMOVEDIR)) < 0 && errno == EBUSY && tries++ < 500)
 			usleep(1000);

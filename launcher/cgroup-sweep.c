@@ -1,4 +1,4 @@
-/* Killing and removing what a slot, or an earlier launcher, has left. */
+/* Kills and removes leftovers of a slot or an earlier launcher. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "cgroup-parts.h"
 
-/* Whether `pid` stands in the list, whole: the last line may be cut off by the buffer's end. */
+/* Whether `pid` is a complete line of the list: the end of the buffer can cut off the last line. */
 static bool lists_pid(const char *list, pid_t pid)
 {
 	char line[16];
@@ -24,10 +24,9 @@ static bool lists_pid(const char *list, pid_t pid)
 }
 
 /*
- * Members of a leaf are payloads or our own parked processes; nobody else can enter
- * it. Without cgroup.kill (v1, and v2 before 5.14) they are known by pid only, and
- * in a box full of forks a pid is soon another's: so it is pinned first, and killed
- * if it is a member after that.
+ * Members of a leaf are payloads or parked processes; no other process can enter it. Without cgroup.kill (v1, and v2
+ * before Linux 5.14) they are known by pid only, and while a box forks, a pid can be reused at once. Therefore a pidfd
+ * pins the process first, and it is killed only if it is a member after that.
  */
 static void kill_members(int leaf)
 {
@@ -45,11 +44,11 @@ static void kill_members(int leaf)
 	}
 }
 
-/* One round: removes what is empty, kills in what is not. */
+/* One round: removes empty leaves, kills the members of the others. */
 static int sweep_once(const struct groups *g, const char *prefix)
 {
 	int left = 0;
-	/* The v2 leaf first: where there is one, it kills for all. */
+	/* The v2 leaf first: cgroup.kill ends all members. */
 	for (int t = TREE_COUNT - 1; t >= 0; t--) {
 		if (g->home[t] < 0)
 			continue;
@@ -57,7 +56,7 @@ static int sweep_once(const struct groups *g, const char *prefix)
 		DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 		struct dirent *entry;
 		if (!dir)
-			left++; /* not known to be empty */
+			left++; /* cannot be read, so it may not be empty */
 		while (dir && (entry = readdir(dir))) {
 			if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
 				continue;

@@ -1,4 +1,4 @@
-/* Where the trees of control groups are mounted, and where in each of them the launcher is. */
+/* Mount points of the cgroup trees, and the launcher's own group in each. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The launcher's own group in each tree: made, delegated, weighed, removed. */
+/* The launcher's own group in each tree: creation, delegation, CPU weight, removal. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 enum { LAST_PATIENCE_MS = 5000 };
 
-/* Leaves the group that we stepped aside into, and removes it. */
+/* Leaves the group that delegate() moved the launcher into, and removes it. */
 static void step_back(int own, const char *aside)
 {
 	char pid[16];
@@ -21,8 +21,8 @@ static void step_back(int own, const char *aside)
 }
 
 /*
- * A v2 group with members cannot hand controllers to its children, unless it is
- * the root. So where we are alone (a delegated scope), we step aside first.
+ * A v2 group with members cannot delegate controllers to its children, except the root. If the launcher is alone in its
+ * group (a delegated scope), it first moves into a child.
  */
 static int delegate(int own, const char *instance, const char *controllers, struct failure *f)
 {
@@ -102,7 +102,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->home[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (t == TREE_UNIFIED && g->backend->controllers)
-			put(own, "cgroup.subtree_control", "+cpu"); /* wanted, not needed: see shares_cpu() */
+			put(own, "cgroup.subtree_control", "+cpu"); /* optional: see shares_cpu() */
 		close(own);
 		if (g->home[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);

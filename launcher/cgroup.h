@@ -9,18 +9,17 @@
 #include "failure.h"
 
 /*
- * Control groups behind one table. A box has a leaf in every tree the backend
- * uses; a leaf serves one step and is removed after it, because most counters
- * cannot be reset and a reused one would be evidence of somebody else's run.
- * CPU time is shared out evenly: on v2 among the leaves; on v1 among the slots,
- * each of which lives in a group of TREE_CPU with all that it starts.
+ * Control groups of both versions behind one table. A box has a leaf in each tree that the backend uses. A leaf serves
+ * one step and is then removed: most counters cannot be reset, so a reused leaf would contain evidence of another run.
+ * CPU time is shared evenly: on v2 among the leaves; on v1 among the slots, each of which lives in a group of TREE_CPU
+ * with everything that it starts.
  */
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
 	FACT_MEMORY_LIMIT,
 	FACT_MEMORY_PEAK,
-	FACT_MEMORY_HITS,    /* times the limit was met, whether or not anything died */
+	FACT_MEMORY_HITS,    /* times the limit was reached, with or without a kill */
 	FACT_OOM_EVENTS,
 	FACT_OOM_KILLS,
 	FACT_PIDS_LIMIT,
@@ -33,62 +32,63 @@ enum fact {
 	FACT_PRESSURE_SOME,
 	FACTS_OF_A_RUN,
 	FACT_MEMORY_NOW = FACTS_OF_A_RUN,
-	FACT_KERNEL_NOW, /* of that memory, what the kernel needs for the group: mappings, page tables, inodes, queued data */
+	FACT_KERNEL_NOW, /* kernel memory in it: mappings, page tables, inodes, queued data */
 	FACT_COUNT,
 };
 
 struct groups {
 	const struct backend *backend;
-	int home[TREE_COUNT]; /* our own group in each tree, -1 where unused */
-	bool pressure;        /* the kernel keeps pressure per group         */
-	bool fair;            /* no box gets more of the CPU by having more processes */
+	int home[TREE_COUNT]; /* the launcher's group in each tree; -1 where unused */
+	bool pressure;        /* the kernel counts pressure for each group */
+	bool fair;            /* more processes do not give a box more CPU time */
 };
 
 struct leaf {
 	char name[48];
 	int dir[TREE_COUNT];
-	int tasks[TREE_COUNT]; /* v1: where the program enters by writing 0 */
+	int tasks[TREE_COUNT]; /* v1: the program enters by writing 0 */
 	int fact[FACT_COUNT];
-	int oom_event;         /* v1: readable when the group met its limit for good; -1 on v2 */
-	uint64_t id;           /* what the kernel calls the v2 leaf */
+	int oom_event;         /* v1: eventfd, readable when the group is out of memory; -1 on v2 */
+	uint64_t id;           /* the kernel's id of the v2 leaf */
 };
 
-/* Finds the trees, makes `assay-<instance>` below our own group in each, sweeps what an earlier life left there. */
+/*
+ * Finds the trees, creates `assay-<instance>` below our own group in each, and sweeps leftovers of an earlier launcher.
+ */
 int groups_open(struct groups *g, const char *instance, struct failure *f);
-/* Removes the groups that groups_open made. Returns how many could not be removed. */
+/* Removes the groups that groups_open created. Returns how many could not be removed. */
 int groups_close(struct groups *g, const char *instance);
-/* Kills and removes every leaf whose name begins with `prefix`. Returns how many are left after that time. */
+/* Kills and removes each leaf with that prefix. Returns how many are left after that time. */
 int groups_sweep(const struct groups *g, const char *prefix, int patience_ms);
-/* All boxes together weigh as much against the rest of the host as that many programs of its own. */
+/* Gives all boxes together the CPU weight of `slots` ordinary programs. */
 void groups_weigh(const struct groups *g, unsigned slots);
-/* Moves the caller, a slot, to where its boxes' CPU time is counted as one; its children are born there. */
+/* Moves the calling slot into the group where its boxes' CPU time is counted; its children are born there. */
 int groups_join(const struct groups *g, unsigned slot, struct failure *f);
 const char *groups_backend(const struct groups *g);
-/* Whether the host swaps now. */
+/* Whether the host has swap space; true if that cannot be read. */
 bool host_swaps(void);
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
 /*
- * Lowers the memory limit to what the group uses now without the files that the kernel can drop, and never raises it: the
- * group's next need is met by the OOM killer. -1 with errno.
+ * Lowers the memory limit to current use without droppable file pages, and never raises it: the OOM killer meets the
+ * next allocation. -1 with errno.
  */
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
-/* The value, or -1 with errno when it cannot be read; ENODATA when this backend has no such fact. */
+/* Reads the value. -1 with errno if unreadable; ENODATA if the backend does not have this fact. */
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value);
 const char *fact_name(enum fact fact);
-/* Whether `word` stands in the list, whole. */
+/* Whether `word` is an element of the list. */
 bool has_word(const char *list, const char *word, const char *separators);
-/* Number of tasks listed in the leaf, zombies included where the kernel lists them. The first `most` are put into `pid`. */
+/* Number of tasks listed in the leaf, including zombies if the kernel lists them. Stores the first `most` in `pid`. */
 int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
 /*
- * Waits until the kernel has taken back what an empty leaf was charged for, and has it drop the names that were looked up
- * in vain. Costs one read where little is left. While the work directory is kept for another step it does not wait, because
- * the files there stay. Returns the bytes that remain beyond HELD_MOST, 0 as a rule; -1 with errno where the leaf's memory
- * cannot be read.
+ * Waits until the kernel has uncharged the memory of an empty leaf, and makes it drop negative dentries. Costs one read
+ * if little is left. Does not wait while the work directory is kept for another step, because its files stay charged.
+ * Returns the bytes that remain above HELD_MOST, normally 0; -1 with errno if the memory cannot be read.
  */
 int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_kept);
-/* Removes the leaf. `left` gets the trees where that failed, as text. */
+/* Removes the leaf. `left` receives each tree where that failed, as text. */
 void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 
 #endif

@@ -37,7 +37,7 @@ static void print_failure(const char *check, const struct failure *f)
 	print(check, false, text);
 }
 
-/* Runs `try` in a child; 0 is success, else an errno. */
+/* Runs `try` in a child. Returns 0 on success, otherwise an errno. */
 static int in_child(int (*try)(int), int argument)
 {
 	int status = 0;
@@ -60,8 +60,8 @@ static int try_seccomp(int unused)
 }
 
 /*
- * The youngest calls that every box uses, asked for nothing: a kernel that has one refuses the arguments, or does
- * nothing. The release says little: kernels are patched, and in containers filtered.
+ * The newest system calls that every box uses, with arguments that the kernel rejects or that do nothing. The release
+ * number is not enough: kernels are patched, and containers filter calls.
  */
 static void check_kernel(const char *release)
 {
@@ -92,7 +92,7 @@ static void check_namespaces(void)
 	}
 }
 
-/* A whole box, and each control that the kernel confirms on its parked program. */
+/* Builds a box and reports each control that the kernel confirms for its parked program. */
 static bool check_box(const struct launcher *l)
 {
 	static const struct shape shape = {1 << 20, 64, 1 << 20, 64};
@@ -128,7 +128,7 @@ static bool check_box(const struct launcher *l)
 	return good && clean;
 }
 
-/* A file and a program behind a pipe are kept off by RLIMIT_CORE (inside.c); a handler behind a socket is not. */
+/* RLIMIT_CORE (inside.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
 static void check_core_handler(const struct launcher *l)
 {
 	char first = 0;
@@ -139,7 +139,7 @@ static void check_core_handler(const struct launcher *l)
 	print("core_handler", read_it && first != '@', !read_it ? "cannot be read" : first == '@' ? "behind a socket" : "not started");
 }
 
-/* A format with the flag F has its interpreter opened on the host, when it is registered: so a box would run that. */
+/* The interpreter of a format with flag F is opened on the host at registration: a box would run it. */
 static void check_formats(const struct launcher *l)
 {
 	int copy = openat(l->proc, "sys/fs/binfmt_misc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -162,7 +162,7 @@ static void check_formats(const struct launcher *l)
 	print("formats", !*found, *found ? found : "no interpreter of the host's is in reach");
 }
 
-/* Of the launcher's socket. */
+/* Whether the launcher's socket can refuse descriptors. */
 static void check_descriptors(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -4,9 +4,8 @@
 #include "box.h"
 
 /*
- * Tries every control for real, one after another, and prints a JSON line for
- * each: {"check":..., "works":..., "detail":...}. Judges nothing: what a missing
- * one means is said by the service. Returns 0 when all that could be tried was.
+ * Tries every control in turn and prints a JSON line for each: {"check":..., "works":..., "detail":...}. The service
+ * decides the consequence of a missing one. Returns 0 if all checks could be run.
  */
 int check_print(struct launcher *l, const char *image);
 

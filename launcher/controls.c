@@ -1,8 +1,6 @@
 /*
- * Which controls hold, read back from the kernel's own account of the parked
- * program (/proc/<pid>), never from what we asked for. Nothing the program does
- * later can undo one of them: they are namespaces it cannot leave, an identity it
- * cannot change, flags that cannot be cleared.
+ * Which controls hold, read from the kernel's account of the parked program (/proc/<pid>), not from what was requested.
+ * The program cannot undo any of them later: it cannot leave its namespaces, change its identity or clear its flags.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +22,7 @@ void control_note(struct box *b, const char *name, const char *why_missing)
 		snprintf(b->control[b->controls++], sizeof b->control[0], "%s", name);
 }
 
-/* `pid` 0: our own. */
+/* `pid` 0: the slot itself. */
 static int read_proc(const struct slot *s, pid_t pid, const char *file, char *text, size_t size)
 {
 	char process[16] = "self", path[64];
@@ -49,7 +47,7 @@ static const struct {
 	{"ipc", "ipc_namespace"}, {"uts", "uts_namespace"}, {"cgroup", "cgroup_namespace"},
 };
 
-/* 0 when it cannot be read: no namespace has that inode. */
+/* 0 if it cannot be read: no namespace has inode 0. */
 static uint64_t namespace_of(const struct slot *s, const char *process, const char *link)
 {
 	struct stat st;
@@ -69,14 +67,14 @@ static void read_namespaces(const struct slot *s, struct box *b)
 	}
 }
 
-/* The value of a line of /proc/<pid>/status, blanks skipped. */
+/* The value of a line of /proc/<pid>/status, without leading blanks. */
 static const char *line_of(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
 }
 
-/* How many filters a process runs under; -1 when the kernel does not say. */
+/* Number of seccomp filters of a process; -1 if the kernel does not report it. */
 static long filters_of(const char *status)
 {
 	const char *line = line_of(status, "\nSeccomp_filters:");
@@ -117,12 +115,12 @@ static void read_status(const struct slot *s, struct box *b)
 		none = none && says(text, sets[i], "0000000000000000");
 	control_note(b, "no_capabilities", none ? NULL : "some are left");
 	control_note(b, "no_new_privileges", says(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
-	/* In a container we have filters already, and every program inherits them: so ours is one more. */
+	/* In a container the slot has filters, which each program inherits: one more is expected. */
 	bool filtered = says(text, "\nSeccomp:", "2") && filters_of(text) == s->self_filters + 1;
 	control_note(b, "seccomp_filter", filtered ? NULL : "is not set");
 }
 
-/* Is the program in our leaf, in every tree? Its limits are read back later, when they are written. */
+/* Whether the program is in its leaf of each tree. Its limits are verified later, when they are set. */
 static void read_membership(const struct slot *s, struct box *b)
 {
 	char text[4096], end[64];
@@ -152,10 +150,10 @@ static void read_root(const struct slot *s, struct box *b)
 }
 
 struct mount_line {
-	char own[256], type[16], of_all[256]; /* options of this mount, and of the file system */
+	char own[256], type[16], of_all[256]; /* options of this mount; of the file system */
 };
 
-/* The mount that the program has at a place: the last of the list lies on top. Type "" when there is none. */
+/* The topmost mount at a place, which is the last one in the list. Type "" if there is none. */
 static struct mount_line mount_at(char *mountinfo, const char *place)
 {
 	struct mount_line found = {.type = ""};
@@ -173,7 +171,7 @@ static struct mount_line mount_at(char *mountinfo, const char *place)
 	return found;
 }
 
-/* The image as a file system of the slot's own, and a /proc with nothing of the machine, no other user's processes. */
+/* The image is an overlay of the slot, and /proc shows nothing of the machine and no processes of other users. */
 static void read_mounts(const struct slot *s, struct box *b)
 {
 	static const char *const options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};

@@ -1,15 +1,15 @@
 /*
- * Equal shares of CPU time are not enough between boxes: processes that wake one another on two CPUs (pipes, futexes,
- * vfork), and what the kernel does to all CPUs of a process (TLB flushes, membarrier), took up to 95 % of a neighbour's
- * time, with equal shares and nobody to charge. A box that is bound to its own CPU can do that to itself alone. So each box
- * with a limit of CPUs is bound to those that the fewest boxes hold now. With no more running boxes than CPUs, each has its
- * own; with more, they share, and the shares of the cpu controller hold.
+ * Equal shares of CPU time do not isolate boxes. Processes that wake each other on two CPUs (pipes, futexes, vfork),
+ * and kernel work on all CPUs of a process (TLB flushes, membarrier), took up to 95 % of a neighbour's time at equal
+ * shares, charged to no cgroup. A box that is bound to its own CPU can do that only to itself. Each box with a CPU
+ * limit is therefore bound to the CPUs that the fewest boxes hold. While there are no more running boxes than CPUs,
+ * each has its own; beyond that, boxes share CPUs by the weights of the cpu controller.
  *
- * The binding is an affinity mask: it needs no controller, is inherited by every child, and seccomp refuses the program
- * sched_setaffinity. The slot is bound as well: what it does for its box (reading the output) is done at the cost of that box.
+ * The binding is an affinity mask: it needs no controller, children inherit it, and seccomp refuses sched_setaffinity.
+ * The slot is bound as well: its work for a box (reading output) takes time from that box only.
  *
- * The table is shared by all slots, and any of them can be killed at any time. Hence a robust mutex: the next owner makes
- * the counts anew from the sets that the slots hold.
+ * All slots share the table, and any of them can be killed at any time. Hence a robust mutex: its next owner recounts
+ * from the sets that the slots hold.
  */
 #define _GNU_SOURCE
 #include "cpus.h"
@@ -25,7 +25,7 @@ struct cpus {
 	pthread_mutex_t lock;
 	cpu_set_t all;
 	unsigned slots;
-	unsigned boxes[CPU_SETSIZE]; /* that hold the CPU, by its number */
+	unsigned boxes[CPU_SETSIZE]; /* number of boxes that hold each CPU */
 	cpu_set_t held[];            /* by slot; empty: none */
 };
 
@@ -73,7 +73,9 @@ static void release(struct cpus *c, unsigned slot)
 	CPU_ZERO(&c->held[slot]);
 }
 
-/* The least held CPU that is not chosen yet; among equals the one that the slot runs on, which spares its migration. */
+/*
+ * The CPU with the fewest boxes that is not chosen yet; among equals the slot's current CPU, which avoids a migration.
+ */
 static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
 {
 	int best = -1;
@@ -104,7 +106,10 @@ int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, uns
 		c->held[slot] = chosen;
 		pthread_mutex_unlock(&c->lock);
 	}
-	/* Also when it is not bound: it may have been born while its slot was, beside the step before it. */
+	/*
+	 * Needed for an unbound program too: it may have been born while its slot was bound to the CPUs of the step
+	 * before it.
+	 */
 	if (sched_setaffinity(program, sizeof chosen, bound ? &chosen : &c->all) < 0)
 		return fail(f, "cpus", "bind the program");
 	if (bound && sched_setaffinity(0, sizeof chosen, &chosen) < 0)
@@ -124,7 +129,7 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 	bool wider = !CPU_EQUAL(&wide, &c->held[slot]);
 	c->held[slot] = wide;
 	pthread_mutex_unlock(&c->lock);
-	/* Those that are gone already fail. Their pids are nobody's yet: the kernel gives out all others first. */
+	/* Fails for processes that are gone. Their pids are not reused yet: the kernel assigns all others first. */
 	for (int i = 0; i < count && wider; i++)
 		sched_setaffinity(dying[i], sizeof wide, &wide);
 }
@@ -141,5 +146,5 @@ void cpus_give(struct cpus *c, unsigned slot)
 	if (CPU_COUNT(&c->held[slot]) == 0)
 		return;
 	cpus_forget(c, slot);
-	sched_setaffinity(0, sizeof c->all, &c->all); /* if it fails, the slot is slower and nothing else */
+	sched_setaffinity(0, sizeof c->all, &c->all); /* a failure only makes the slot slower */
 }

@@ -1,8 +1,7 @@
 /*
- * For tests alone, and in no other build: a kernel that lies. The linker leads the
- * launcher's calls through here (build --faults), and the one that ASSAY_FAULT names
- * is said to be done and is not, or fails. So the launcher's own source knows
- * nothing of faults, and what is tested is how it finds out.
+ * For tests only (build --faults): the linker routes the launcher's system calls through this file. The call that
+ * ASSAY_FAULT names reports success without effect, or fails. The launcher's own source contains no fault injection;
+ * the tests show how it detects the faults.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +41,7 @@ static bool fault(const char *name)
 	return chosen && !strcmp(chosen, name);
 }
 
-/* A process whose parent is outside its pid namespace: the box's init is the first there, the program another one. */
+/* The parent of both is outside their pid namespace. The init is pid 1, the program is not. */
 static bool in_program(void) { return getppid() == 0 && getpid() != 1; }
 static bool in_init(void) { return getppid() == 0 && getpid() == 1; }
 
@@ -78,7 +77,7 @@ int __wrap_prctl(int option, ...)
 	return __real_prctl(option, a[0], a[1], a[2], a[3]);
 }
 
-/* "box_N_hangs": the init of the Nth box of a slot, which is a process for each connection, never gets ready. */
+/* "box_N_hangs": the init of a slot's Nth box never becomes ready. A slot is a process for each connection. */
 static int boxes;
 
 int __wrap_mount(const char *what, const char *at, const char *type, unsigned long flags, const void *data)
@@ -103,10 +102,10 @@ int __wrap_umount2(const char *at, int flags)
 	return fault("umount") && !strcmp(at, "/box") ? 0 : __real_umount2(at, flags);
 }
 
-/* "unreadable:FILE": a descriptor that can be written, if that was asked for, and never read. */
+/* "unreadable:FILE": the descriptor can be written if requested, but never read. */
 int __wrap_openat(int dir, const char *name, int flags, ...)
 {
-	/* What the start itself reads: the first time it may, or there would be nothing to compare with. */
+	/* The first read of these succeeds, because the start needs their content for comparison. */
 	static const char *const at_start[] = {"self/mountinfo", "cpu.pressure"};
 	static bool had[2];
 	char unreadable[128];
@@ -128,7 +127,7 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
 	return __real_openat(dir, name, flags, mode);
 }
 
-/* "init_stays": the end of its life line does not end the init, and neither does a kill. */
+/* "init_stays": neither the end of its life line nor a kill ends the init. */
 ssize_t __wrap_read(int fd, void *to, size_t size)
 {
 	ssize_t n = __real_read(fd, to, size);
@@ -144,7 +143,7 @@ ssize_t __wrap_write(int fd, const void *from, size_t size)
 	return __real_write(fd, from, size);
 }
 
-/* Limits are written as numbers; the two are told apart by their size. */
+/* Memory and process limits are told apart by their size. */
 ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
 {
 	char text[24] = "";

@@ -1,4 +1,4 @@
-/* What the benchmarks run: the smallest program that is still an ordinary one. */
+/* The program that the benchmarks run: small but ordinary. */
 #include <stdio.h>
 
 int main(void)

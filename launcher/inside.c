@@ -1,16 +1,16 @@
 /*
- * The life of the two processes of a box, from their birth as copies of the slot
- * (root, every capability) to the exec of the program (nothing left).
+ * The two processes of a box, from their birth as copies of the slot (root, all
+ * capabilities) to the exec of the program (no privilege).
  *
  * inside_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
- *                 and waits; it exists so that the kernel kills and reaps whatever
- *                 the program leaves behind when it ends. It runs no payload and
- *                 reads nothing that a payload wrote.
- * inside_program  Born in the box's groups, a child of the slot (so that the slot,
- *                 and not the init, learns its status from the kernel). It is not
- *                 pid 1, because pid 1 is shielded from default signal actions and
- *                 SIG, FSE and TLE would be false. The order below is the point:
- *                 what needs privilege comes before what takes it away.
+ *                 and waits. With it, the kernel kills and reaps whatever is left
+ *                 when the program ends. It runs no payload and reads nothing that
+ *                 a payload wrote.
+ * inside_program  Born in the box's cgroups as a child of the slot, so that the slot
+ *                 receives its exit status from the kernel. It is not pid 1: pid 1
+ *                 is protected from default signal actions, which would falsify SIG,
+ *                 FSE and TLE. The order matters: steps that need privilege come
+ *                 before those that drop it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +35,7 @@
 static struct hand *hand;
 static int ready_fd;
 
-/* Says which step failed, wakes the slot and ends. */
+/* Records the failed step, wakes the slot and exits. */
 static _Noreturn void give_up(const char *step, const char *object)
 {
 	hand->fail_errno = errno;
@@ -64,7 +64,7 @@ static void forget_signals(void)
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
 	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &standard, NULL); /* KILL, STOP and the C library's own refuse: they are default */
+		sigaction(sig, &standard, NULL); /* fails for KILL, STOP and the C library's signals, which stay default */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -76,7 +76,7 @@ static void drop_capabilities(void)
 	must(syscall(__NR_capset, &header, none), "capabilities", "capset");
 }
 
-/* Closes every descriptor from `from` on, except those given, in ascending order. */
+/* Closes all descriptors from `from` on, except those given in ascending order. */
 static void close_others(unsigned from, const int *keep, int kept)
 {
 	for (int i = 0; i < kept; i++) {
@@ -107,13 +107,15 @@ _Noreturn void inside_init(const struct inside *in)
 
 	mount_tmpfs("/tmp", in->shape);
 	mount_tmpfs("/dev/shm", in->shape);
-	/* Only the box's own processes, none of another user's, nothing of the machine, nothing to write. */
+	/*
+	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
+	 */
 	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=invisible,subset=pid"),
 	     "mount", "/proc");
 	must(sethostname("assay", 5), "host name", "assay");
 	must(setdomainname("", 0), "host name", "domain");
 
-	/* The kernel reaps orphans by itself for a parent that ignores their end. */
+	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	must(sigaction(SIGCHLD, &ignore, NULL), "init", "reaping");
 	drop_capabilities();
@@ -125,7 +127,7 @@ _Noreturn void inside_init(const struct inside *in)
 	char byte;
 	while (read(in->life, &byte, 1) < 0 && errno == EINTR)
 		continue;
-	_exit(0); /* the slot let go: the kernel now ends everything in this namespace */
+	_exit(0); /* the slot closed its end: the kernel now kills everything in this namespace */
 }
 
 static void arrange_descriptors(const struct inside *in)
@@ -135,16 +137,16 @@ static void arrange_descriptors(const struct inside *in)
 	must(dup2(in->err_fd, 2), "descriptors", "stderr");
 	int low = in->go < in->ready ? in->go : in->ready, high = in->go < in->ready ? in->ready : in->go;
 	close_others(3, (int[]){low, high}, 2);
-	/* Both carry close-on-exec from their creation: nothing but 0, 1 and 2 reaches the program. */
+	/* The two kept descriptors are close-on-exec: the program gets only 0, 1 and 2. */
 }
 
 static void enter_box(const struct inside *in)
 {
-	/* When the machine is out of memory, a program goes before all that is not one. It has no right to lower that again. */
+	/* When the machine is out of memory, programs are killed first. A program cannot lower this value again. */
 	int score = openat(in->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	must(score, "oom score", "open");
 	must(write(score, "1000", 4), "oom score", "write");
-	/* While still single-threaded and cheap to move: the groups. */
+	/* Joining the cgroups now is cheap: the process has one thread. */
 	for (int t = 0; t < TREE_COUNT; t++)
 		if (in->tasks[t] >= 0)
 			must(write(in->tasks[t], "0", 1), "cgroup", "enter");
@@ -155,7 +157,7 @@ static void enter_box(const struct inside *in)
 
 static void become_nobody(uid_t uid)
 {
-	/* A session keyring of its own, or it would keep possessing the launcher's. */
+	/* Without a new session keyring it would keep the launcher's. */
 	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		give_up("keyring", "session");
 	must(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
@@ -165,14 +167,16 @@ static void become_nobody(uid_t uid)
 	must(setresgid(uid, uid, uid), "identity", "gid");
 	must(setresuid(uid, uid, uid), "identity", "uid");
 	drop_capabilities();
-	/* After the change of identity, which clears it. */
+	/* After the change of identity, which clears the signal. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
 }
 
 static void set_fixed_rlimits(void)
 {
-	/* Core: with 0 a core handler behind a pipe would still run, with 1 the kernel starts none and writes nothing. */
+	/*
+	 * Core: with 0, the kernel still starts a core handler behind a pipe; with 1 it starts none and writes nothing.
+	 */
 	static const struct { int resource; rlim_t most; } fixed[] = {
 		{RLIMIT_CORE, 1}, {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0},
 		{RLIMIT_SIGPENDING, 1024},
@@ -183,7 +187,7 @@ static void set_fixed_rlimits(void)
 	}
 }
 
-/* From here on only what an unprivileged, filtered process may do. */
+/* Runs as an unprivileged, filtered process. */
 static void run(void)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)

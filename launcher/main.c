@@ -1,18 +1,17 @@
 /*
  * assay-launcher: the mechanism, and the only part of Assay that runs as root.
  *
- *   launcher   this file. Listens on a Unix socket. Its command line, which root
- *              wrote, fixes what can never change: image, uids, group parent. It
- *              moves into the image (prepare.c), forks a slot per connection and
- *              sweeps after one that died (serve.c), and does nothing else: no byte
- *              of a client or a payload reaches it.
+ *   launcher   this file and serve.c. Listens on a Unix socket. The command line,
+ *              which root writes, fixes image, uids and control group. Enters the
+ *              image (prepare.c), forks a slot for each connection and sweeps after
+ *              a slot that died. Reads no byte of a client or a payload.
  *   slot       slot.c. Root. Reads requests of the service (wire.c checks them),
  *              builds boxes (box.c), watches programs (supervise.c), reports facts.
- *   init       inside.c. Pid 1 of a box. Root without a single capability.
- *   program    inside.c up to its exec, then the payload. Nobody, filtered.
+ *   init       inside.c. Pid 1 of a box. Root without capabilities.
+ *   program    inside.c up to its exec, then the payload. Unprivileged, filtered.
  *
- * It is told, it does, it reports: there are no defaults, no languages and no
- * verdicts here, and no failure of ours is ever reported as the program's.
+ * There are no defaults, languages or verdicts here. A failure of the platform is
+ * never reported as the program's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +33,7 @@ struct options {
 	bool describe, check;
 };
 
-/* NAME=VALUE, of an INT key of STEP in protocol.def. */
+/* NAME=VALUE; NAME is an INT key of STEP in protocol.def. */
 static void set_ceiling(char *text)
 {
 	char *value = strchr(text, '=');
@@ -97,7 +96,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	block_signals();
-	if (!o.check && geteuid() != 0) { /* before anything fails that root would have been let do */
+	if (!o.check && geteuid() != 0) { /* before a later step fails with a less clear message */
 		fail_with(&f, EPERM, "start", "needs root");
 		die(&f);
 	}

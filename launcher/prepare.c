@@ -24,7 +24,7 @@
 const char build_name[] = ASSAY_BUILD;
 
 #ifdef __SANITIZE_ADDRESS__
-/* The leak check at exit needs the host's /proc, which cannot be reached from inside the image. */
+/* The leak check at exit needs /proc, which cannot be reached from inside the image. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
@@ -74,29 +74,29 @@ void describe_host(struct launcher *l, const char *instance, uid_t uid_base, uns
 }
 
 /*
- * The bounding set matters at an exec alone, and of all of us only the program ever
- * does one. So it is emptied once, here, and not 41 calls long in every box.
+ * The bounding set takes effect only at an exec, and only the program calls exec. Emptying it once here saves 41 calls
+ * for each box.
  */
 void empty_bounding_set(void)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* read back on every box: no_capabilities */
+		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* verified for every box: no_capabilities */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
 /*
- * What boxes need and no more, for the launcher and its slots. With CAP_SYS_ADMIN among
- * them it is no cage, but there is no kernel code to load, no port and no network here.
+ * The capabilities of the launcher and its slots. CAP_SYS_ADMIN among them means that this does not contain an
+ * attacker, but it removes kernel modules, port I/O and network administration.
  */
 static int keep_capabilities(struct failure *f)
 {
 	static const int kept[] = {
-		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, entering a box's own; the tracepoint */
+		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
 		CAP_MKNOD,                      /* /dev of a slot */
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* to give up, in inside.c, what the rest gives */
-		CAP_CHOWN,                      /* pipes belong to who writes */
-		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories that it closed */
-		CAP_KILL, CAP_SYS_NICE,         /* the second: to bind a program to CPUs */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by inside.c to drop all others */
+		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
+		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
+		CAP_KILL, CAP_SYS_NICE,         /* CAP_SYS_NICE: to bind a program to CPUs */
 	};
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], most[2] = {{0}};
@@ -112,8 +112,8 @@ static int keep_capabilities(struct failure *f)
 }
 
 /*
- * Until its exec a program's /proc/self/exe is the launcher, and a file that names that as its interpreter would run it.
- * A program is another user: so it is enough that others may not execute it.
+ * Until its exec, /proc/self/exe of a program is the launcher, and a script that names /proc/self/exe as its
+ * interpreter would run it. A program runs as another user, so it is enough that others may not execute the file.
  */
 static int only_ours(struct failure *f)
 {
@@ -138,17 +138,17 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	struct failure f = {0}, no_bpf = {0};
 
 	prctl(PR_SET_DUMPABLE, 0);
-	/* A program is its slot's child. When the slot dies, it is ours to wait for: not every pid 1 does. */
+	/* A program is a child of its slot. When the slot dies, the launcher must reap it: not every pid 1 does. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
 	if (f.step || only_ours(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
-	spared_from_oom(l); /* where the host refuses, `assay doctor` says so; a program has 1000 and goes before us in any case */
+	spared_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */
 	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
-		groups_close(&l->groups, l->instance); /* those that could be made before */
+		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
 		die(&f);
 	}
 	groups_weigh(&l->groups, slots);

@@ -3,27 +3,32 @@
 
 #include "box.h"
 
-/* What a program of the launcher does before it builds boxes: the launcher itself, and what measures boxes (bench.c). */
+/* Start-up shared by assay-launcher and assay-bench. */
 
-/* Names the sources that this was built from. */
+/* Hash of the sources that this program was built from. */
 extern const char build_name[];
 
-/* Says which step failed, and ends with 1. */
+/* Prints the failed step and exits with 1. */
 _Noreturn void die(const struct failure *f);
-/* The value of an option, or an end with 2. */
+/* Parses the value of an option; exits with 2 if it is not a number in the range. */
 long number(const char *text, long smallest, long largest, const char *name);
-/* a to z, digits and -, at most 40. */
+/* Letters a to z, digits and `-`; 1 to 40 characters. */
 bool plain_instance(const char *name);
 
-/* 0, 1 and 2 are open after it: nothing else may get one of these numbers. False: they cannot be. */
+/*
+ * Opens those of descriptors 0, 1 and 2 that are closed, so that no other file gets their numbers. False if that fails.
+ */
 bool have_standard_descriptors(void);
 void describe_host(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
 void empty_bounding_set(void);
-/* Has the OOM killer take the launcher and its slots last. False where the host does not let us (CAP_SYS_RESOURCE). */
+/*
+ * Makes the launcher and its slots the last choice of the OOM killer. False if the host does not permit it
+ * (CAP_SYS_RESOURCE).
+ */
 bool spared_from_oom(const struct launcher *l);
 /*
- * Everything that can fail before the first box, in the order that it needs: filter, groups, tracepoint, image,
- * capabilities. All boxes together weigh as much as `slots` programs of the host. Ends with 1 when something fails.
+ * Performs everything that can fail before the first box, in the required order: filter, groups, tracepoint, image,
+ * capabilities. All boxes together get the CPU weight of `slots` ordinary programs. Exits with 1 on failure.
  */
 void prepare(struct launcher *l, const char *image, unsigned slots);
 

@@ -58,7 +58,7 @@ int root_enter(const char *image, struct failure *f)
 			return fail_with(f, ENOTDIR, "image", "has no directory /%s", places[i]);
 	if (make_devices(f) < 0)
 		return -1;
-	/* The old root is stacked under the new one and then let go: no path leads to it. */
+	/* pivot_root(".", ".") stacks the old root under the new one; the umount then detaches it. */
 	if (syscall(__NR_pivot_root, ".", ".") < 0)
 		return fail(f, "pivot", "image");
 	if (umount2(".", MNT_DETACH) < 0)
@@ -70,11 +70,11 @@ int root_enter(const char *image, struct failure *f)
 
 int root_own(struct failure *f)
 {
-	/* Of the two layers the empty one is above: statfs is answered from there, and not from the host's disk. */
+	/* The empty layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
 	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
 	if (chdir(own ? "/tmp" : "/") < 0)
 		return fail(f, "chdir", "own image");
-	/* A shared /dev would show each box when another opens a device, and whether it holds a lock on one. */
+	/* With a shared /dev, a box could observe that another box opens a device or locks one. */
 	if (make_devices(f) < 0)
 		return -1;
 	if (!own)

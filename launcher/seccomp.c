@@ -1,7 +1,7 @@
 /*
- * The filter, made from seccomp.def: calls of foreign entries are refused, then a search tree over ranges of numbers finds
- * the answer of each call, or the rules for its arguments. The kernel remembers which calls are always allowed, so at run
- * time the filter costs nothing for them.
+ * Builds the filter from seccomp.def. It refuses calls by foreign entries, then searches a tree over ranges of call
+ * numbers for the answer of each call, or for the rules for its arguments. The kernel caches which calls are always
+ * allowed, so the filter costs nothing for them at run time.
  */
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "no syscall table for this architecture"
@@ -35,7 +35,7 @@
 
 #define NATIVE OF(AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64)
 
-enum { DONE = 0 }; /* in place of an errno: the call is not made, and answers 0 */
+enum { DONE = 0 }; /* instead of an errno: the call is not made and returns 0 */
 
 struct refused {
 	long number;
@@ -60,15 +60,18 @@ static const long allowed[] = {
 #undef RULE
 };
 
-/* How the lower half of an argument is judged; the kernel takes each of these as 32 bits, or knows no bit above. */
+/*
+ * How the lower half of an argument is compared. The kernel treats each of these arguments as 32 bits, or defines no
+ * higher bit.
+ */
 enum kind { ONE_OF, NONE_OF, NO_BIT_BUT, NO_BIT_OF };
 
 enum { VALUES = 32, ALWAYS = -1 };
 
-/* A call is allowed if each of its rules holds, and else answered by the first that does not. */
+/* A call is allowed if all its rules hold; otherwise the first rule that does not hold gives the errno. */
 struct rule {
 	long number;
-	int when; /* an argument; the rule is for calls where it is the value that follows. Or ALWAYS. */
+	int when; /* the rule applies where this argument equals when_value; or ALWAYS */
 	uint32_t when_value;
 	int argument;
 	enum kind kind;
@@ -79,7 +82,7 @@ struct rule {
 
 #define WHEN(argument, value) argument, (uint32_t)(value)
 #define EACH_TIME ALWAYS, 0
-/* Of a socket, with each flag that the argument can have. */
+/* Types of sockets, with each flag that the argument can have. */
 #define TYPES(type) type, (type) | SOCK_CLOEXEC, (type) | SOCK_NONBLOCK, (type) | SOCK_CLOEXEC | SOCK_NONBLOCK
 static const struct rule rules[] = {
 #define ALLOW(...)
@@ -94,13 +97,13 @@ static const struct rule rules[] = {
 };
 enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowed / sizeof *allowed, RULES = sizeof rules / sizeof *rules };
 
-/* Above the highest number of any row. */
+/* Above the highest number in seccomp.def. */
 enum { CALLS = 512 };
 
 enum { MOST = 1000 };
 static struct sock_filter program[MOST];
 static unsigned short length;
-static bool too_far; /* a conditional jump reaches 255 instructions */
+static bool too_far; /* the offset of a conditional jump is at most 255 instructions */
 
 static void emit(struct sock_filter op)
 {
@@ -141,15 +144,16 @@ static void emit_rule(const struct rule *rule)
 }
 
 /*
- * What the kernel sends for the first two limits proves FSE and TLE, and it does not say
- * whose limit it was: a program that could lower them would choose its verdict. The third
- * keeps the host's core handler, which is root, from being started (see inside.c): with 0
- * in place of 1 it would be. They are set by the parked program, after it is filtered and before it execs. It knows
- * a number, drawn when we start, that the filter wants in an argument which the call
- * does not have; no memory of it outlives the exec. (The slot could set them from
- * outside, but for that root needs CAP_SYS_RESOURCE, which containers often withhold;
- * a second filter after the limits would cost each run 20 us.)
- * Reading is allowed: prlimit64 with no new value, a null pointer in both halves.
+ * RLIMIT_FSIZE and RLIMIT_CPU: the kernel's signals for them prove FSE and TLE, but do not identify the limit, so a
+ * program that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
+ * from starting (see inside.c): with 0 instead of 1 it would start.
+ *
+ * The parked program sets them after it is filtered and before its exec. It knows a random number, drawn at start, that
+ * the filter requires in an argument that the call does not have; none of its memory outlives the exec. (The slot could
+ * set them from outside, but for that root needs CAP_SYS_RESOURCE, which containers often withhold; a second filter
+ * after the limits would cost each run 20 us.)
+ *
+ * Reading is allowed: prlimit64 without a new value, a null pointer in both halves.
  */
 static uint64_t limits_key;
 
@@ -176,7 +180,7 @@ static void emit_prlimit64(void)
 	emit(ANSWER(EPERM));
 }
 
-/* The rules of one call; it is allowed where they hold. */
+/* Emits the rules of one call. It is allowed if all hold. */
 static void emit_rules(long number)
 {
 	if (number == __NR_prlimit64) {
@@ -189,7 +193,7 @@ static void emit_rules(long number)
 	emit(PASS);
 }
 
-/* What becomes of a number: an errno, or one of these. */
+/* Outcome for a number: an errno, or one of these. */
 enum { ALLOWED = -1, JUDGED = -2 };
 static int outcome[CALLS];
 
@@ -209,7 +213,7 @@ static void decide_outcomes(void)
 	outcome[__NR_prlimit64] = JUDGED;
 }
 
-/* Numbers in a row with one outcome. */
+/* Consecutive numbers with the same outcome. */
 struct range {
 	int first;
 	unsigned short leaf; /* its instruction in the tree */
@@ -226,8 +230,8 @@ static int find_ranges(void)
 }
 
 /*
- * When a filter is installed the kernel runs it once for every number it knows, to find those that are always allowed: a
- * flat list makes that 110 us a box, a tree half of it.
+ * When a filter is installed, the kernel runs it for each number to find those that are always allowed: 110 us for each
+ * box with a flat list, half of that with a tree.
  */
 static void emit_tree(struct range *range, int count)
 {
@@ -257,7 +261,7 @@ int seccomp_prepare(struct failure *f)
 	emit(IF_EQUAL(NATIVE, 1));
 	emit(ANSWER(ENOSYS)); /* the 32-bit entry */
 	emit(LOAD(offsetof(struct seccomp_data, nr)));
-	/* Its last range has no end: calls younger than the list, the x32 entry, and numbers that no table has. */
+	/* The last range has no end: newer calls, the x32 entry and numbers that no table has. */
 	decide_outcomes();
 	int count = find_ranges();
 	emit_tree(ranges, count);

@@ -7,11 +7,11 @@
 
 #define SECCOMP_POLICY "builtin-deny"
 
-/* Builds the filter once, at start. */
+/* Builds the filter. Called once, at start. */
 int seccomp_prepare(struct failure *f);
-/* Installs it in the calling process; no_new_privs must be set. Returns -1 with errno. */
+/* Installs the filter in the calling process, which must have no_new_privs. Returns -1 with errno. */
 int seccomp_enter(void);
-/* setrlimit for the process itself, let through by the filter for every limit. Not before seccomp_prepare. */
+/* setrlimit for the calling process; the filter permits it for every limit. Requires seccomp_prepare(). */
 long seccomp_set_rlimit(int resource, const struct rlimit *limit);
 
 #endif

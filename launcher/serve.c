@@ -1,4 +1,4 @@
-/* The launcher's own part: connections, and the places of the slots that serve them. */
+/* The launcher process: accepts connections, forks a slot for each, sweeps after slots that ended. */
 #define _GNU_SOURCE
 #include "serve.h"
 
@@ -23,15 +23,16 @@
 #endif
 
 /*
- * Short: while one place is swept, nobody is admitted and no stop is heard. A slot whose client is gone has a while to clean
- * up by itself; one that hangs (stopped, or in a call that does not return) is swept like any other that died.
+ * The sweep of one place is short because the launcher admits no client and handles no signal meanwhile. A slot whose
+ * client has left gets SLOT_END_MS to clean up. A slot that hangs (stopped, or in a call that does not return) is
+ * killed and swept.
  */
 enum { SWEEP_PATIENCE_MS = 20, SWEEP_AGAIN_MS = 50, SLOT_END_MS = 10000 };
 
 struct place {
-	pid_t pid;        /* 0: free; -1: its slot is dead, but not yet swept */
-	int connection;   /* its client's, to see it leave; not read, not written. -1: the client has left, or there is none */
-	uint64_t left_ns; /* when the client had left */
+	pid_t pid;        /* 0: free; -1: the slot is dead but not yet swept */
+	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
+	uint64_t left_ns; /* when the client left */
 };
 
 static volatile sig_atomic_t stopping;
@@ -55,11 +56,11 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 	if (!slash)
 		return fail_with(f, EINVAL, "socket", "%s is not a full path", path);
 	slash[slash == dir] = 0;
-	/* Its name is given when it listens: whoever sees the socket can connect. */
+	/* The socket gets its name after listen(): a client that sees it can connect. */
 	if ((size_t)snprintf(address.sun_path, sizeof address.sun_path, "%s/.starting", dir) >= sizeof address.sun_path)
 		return fail_with(f, ENAMETOOLONG, "socket", "%s", path);
 	*directory = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* Between bind and lchown nobody else may put another file in the socket's place. */
+	/* Between bind and lchown, no other user may replace the socket with another file. */
 	struct stat st;
 	if (*directory < 0 || fstat(*directory, &st) < 0)
 		return fail(f, "socket", "directory %s", dir);
@@ -79,8 +80,8 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 }
 
 /*
- * The launcher would close passed descriptors, and the sender chooses how long the close of a lingering socket takes. A
- * connection inherits the option from the listener in connect().
+ * The launcher would have to close passed descriptors, and the sender chooses how long closing a lingering socket
+ * takes. A connection inherits the option from the listener in connect().
  */
 bool refuse_descriptors(int socket)
 {
@@ -95,7 +96,7 @@ static bool peer_allowed(int connection, uid_t client)
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
 }
 
-/* Whether a minute has passed. A client could fill the host's log. */
+/* At most once a minute: otherwise a client could fill the host's log. */
 static bool seldom(uint64_t *last_ns)
 {
 	uint64_t now = now_ns();
@@ -105,7 +106,9 @@ static bool seldom(uint64_t *last_ns)
 	return true;
 }
 
-/* So that the peer can say why. It has just connected: so little fits without waiting. */
+/*
+ * The peer can then report the reason. It has just connected, so these few bytes fit into the socket without waiting.
+ */
 static void turn_away(int connection)
 {
 	struct queue out = {0};
@@ -124,7 +127,7 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	unsigned free_slot = 0;
 	static uint64_t told_taken_ns, told_refused_ns;
 	if (connection < 0) {
-		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: whoever waits is not gone when we look again */
+		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
 		return;
 	}
 	while (free_slot < l->slots && places[free_slot].pid != 0)
@@ -140,7 +143,7 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0) {
 			close(listener);
-			/* Who holds a connection keeps its other end from seeing a slot's death. */
+			/* A slot that holds another slot's connection would hide that slot's death from its client. */
 			for (unsigned i = 0; i < l->slots; i++)
 				if (places[i].connection >= 0)
 					close(places[i].connection);
@@ -172,7 +175,7 @@ static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
 		}
 }
 
-/* Waits for whoever comes or leaves, and for children. Returns whether somebody comes. */
+/* Waits for new clients, for clients that leave, and for children. Returns whether a client waits to be accepted. */
 static bool wait_for_clients(const struct launcher *l, struct place *places, int listener, bool again)
 {
 	static struct pollfd on[1 + SLOTS_MOST];
@@ -205,7 +208,7 @@ static void kill_hanging(const struct launcher *l, struct place *places)
 		}
 }
 
-/* A slot's place is given out again when nothing of its last life is left. Returns whether some are still unswept. */
+/* Reuses a place only when nothing of its last slot is left. Returns whether some places are still unswept. */
 static bool sweep_places(struct launcher *l, struct place *places)
 {
 	bool again = false;
@@ -227,7 +230,10 @@ static bool sweep_places(struct launcher *l, struct place *places)
 	return again;
 }
 
-/* For slots alone: a program that outlived its slot is our child as well, and is killed only when the groups are closed. */
+/*
+ * Ends slots only: a program that outlived its slot is also a child of the launcher, and is killed when the groups are
+ * closed.
+ */
 static void end_slots(struct launcher *l, struct place *places)
 {
 	const uint64_t begun_ns = now_ns();
@@ -244,7 +250,7 @@ static void end_slots(struct launcher *l, struct place *places)
 		}
 		sent = sig;
 		if (alive)
-			ppoll(NULL, 0, &soon, &none); /* the end of a slot interrupts it */
+			ppoll(NULL, 0, &soon, &none); /* SIGCHLD interrupts it */
 		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
 			note_dead(l, places, pid);
 	}
@@ -278,5 +284,5 @@ void block_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL); /* let in only where we wait */
+	sigprocmask(SIG_BLOCK, &set, NULL); /* unblocked only in ppoll() */
 }

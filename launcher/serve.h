@@ -5,13 +5,19 @@
 
 enum { SLOTS_MOST = 1024 };
 
-/* SIGTERM, SIGINT and SIGCHLD are let in only where the launcher waits. */
+/* Blocks SIGTERM, SIGINT and SIGCHLD except while the launcher waits, and installs their handlers. */
 void block_signals(void);
-/* Whether the kernel refuses to pass descriptors through this unix socket, or through a connection to it. With errno. */
+/*
+ * Makes the kernel refuse descriptors sent through this Unix socket or a connection to it. False with errno if it
+ * cannot.
+ */
 bool refuse_descriptors(int socket);
-/* The socket at this full path, its client's alone. `directory` is where it can be removed. -1 with the failure. */
+/*
+ * Listens at this full path; only `client` and root can connect. `directory` receives a descriptor of the socket's
+ * directory, for unlinkat() at the end. Returns the socket, or -1 with the failure.
+ */
 int listen_at(const char *path, uid_t client, int *directory, struct failure *f);
-/* Forks a slot for each connection, until a signal ends it; then no slot is left. */
+/* Forks a slot for each connection until a signal arrives. No slot is left when it returns. */
 void serve(struct launcher *l, int listener, uid_t client);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Kept for the life of the process: closing it would detach the program. */
+/* Open for the life of the process: closing it would detach the program. */
 static int attached = -1;
 
 static long bpf(int command, union bpf_attr *attr) { return syscall(__NR_bpf, command, attr, sizeof *attr); }
@@ -113,7 +113,7 @@ int signals_take(int map, uint64_t leaf_id, struct signal_counts *counts)
 
 void signals_drop_owner(int map, uint64_t owner)
 {
-	/* Restart after each deletion: the order of a hash is not kept across one. */
+	/* Restarts after each deletion, which can change the order of a hash map. */
 	for (;;) {
 		uint64_t key = 0, next, *from = NULL;
 		struct signal_counts counts;

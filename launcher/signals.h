@@ -6,22 +6,21 @@
 #include "failure.h"
 
 /*
- * Which signals the kernel itself sent for a broken rlimit. A signal's number
- * proves nothing: any program can kill(self, SIGXFSZ), and Python, Node, Java and
- * Go ignore the real one. So one raw tracepoint on signal_generate counts, per
- * v2 leaf, SIGXFSZ without sender information (only the kernel sends it so) and
- * SIGXCPU marked as the kernel's own.
+ * Counts signals that the kernel itself sent for an exceeded rlimit. The number of a signal proves nothing: any program
+ * can call kill(self, SIGXFSZ), and Python, Node, Java and Go ignore the real one. A raw tracepoint on signal_generate
+ * counts for each v2 leaf: SIGXFSZ without sender information (only the kernel sends it so) and SIGXCPU marked as sent
+ * by the kernel.
  */
 struct signal_counts {
 	uint64_t file_size;
 	uint64_t cpu_time;
-	uint64_t owner; /* the slot that watches: so that a dead slot's entries can be dropped */
+	uint64_t owner; /* the slot that watches: entries of a dead slot can then be dropped */
 };
 
-/* Loads and attaches. Returns the map's descriptor, or -1 where the kernel does not offer it. */
+/* Loads and attaches the program. Returns the map's descriptor, or -1 if the kernel does not support it. */
 int signals_open(struct failure *f);
 int signals_watch(int map, uint64_t leaf_id, uint64_t owner);
-/* Reads and forgets. -1 with errno when the leaf is not watched. */
+/* Reads and deletes the counts. -1 with errno if the leaf is not watched. */
 int signals_take(int map, uint64_t leaf_id, struct signal_counts *counts);
 void signals_drop_owner(int map, uint64_t owner);
 

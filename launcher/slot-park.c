@@ -1,7 +1,7 @@
 /*
- * The box that a slot keeps parked between steps, built for the shape that was asked for last: a step then starts with one
- * write and not with namespaces and mounts. A box that does not fit is built when the request is known, and that of a
- * submission's second step while the first runs.
+ * The box that a slot keeps parked between steps, built with the last requested sizes: a step then starts with one
+ * write instead of namespaces and mounts. If it does not fit, the slot builds another when the request is known. The
+ * box of a second step is built while the first step runs.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "slot-parts.h"
 
 /*
- * Each step that leaves a page in a kept work directory leaves a group that the kernel cannot free before the directory goes,
- * some 20 KiB that no group is charged for. The service needs two steps.
+ * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
+ * directory goes: about 20 KiB, charged to no cgroup. The service needs two steps.
  */
 enum { BESIDE_PATIENCE_MS = 50, STEPS_ON_WORK_MOST = 16 };
 
@@ -51,7 +51,7 @@ int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 	return box_build(&v->slot, &v->parked, shape, f);
 }
 
-/* A box on the work directory that the step before is using, or has left. */
+/* Parks a box on the work directory that the previous step uses or has left. */
 static int park_following(struct service *v, const struct shape *shape, struct failure *f)
 {
 	discard_parked(v);
@@ -84,7 +84,7 @@ void prepare_following(void *context)
 	struct failure unused = {0};
 	if (!v->following.work_bytes)
 		return;
-	/* The first step is not watched meanwhile. */
+	/* The first step is not supervised meanwhile. */
 	v->slot.patience_ms = BESIDE_PATIENCE_MS;
 	park_following(v, &v->following, &unused);
 	v->slot.patience_ms = BUILD_PATIENCE_MS;

@@ -4,39 +4,42 @@
 #include "box.h"
 #include "wire.h"
 
-/* What slot.c, slot-wire.c and slot-park.c share, and no other file needs. */
+/* Shared by slot.c, slot-wire.c and slot-park.c only. */
 
 struct service {
 	struct slot slot;
 	int connection;
 	struct queue out;
-	uint8_t *body; /* the frame being served */
+	uint8_t *body; /* body of the STEP being served */
 	struct box parked;
-	bool parked_on_work;   /* the parked box holds the work directory of the step before */
-	bool work_used;        /* a payload has had the mounted work directory */
-	unsigned steps_on_work; /* that have had this work directory, and the one that is next */
-	struct shape work;     /* what the mounted work directory was made for */
-	struct shape fresh, following; /* last shapes seen: of first steps, of steps that keep the work */
+	bool parked_on_work;   /* the parked box was built on the work directory of the previous step */
+	bool work_used;        /* a payload has used the mounted work directory */
+	unsigned steps_on_work; /* steps that have used this work directory, plus the next one */
+	struct shape work;     /* sizes of the mounted work directory */
+	struct shape fresh, following; /* last shapes seen: of first steps; of steps with KEEP_WORK */
 	bool dirty;
 };
 
-/* Set by SIGTERM; waits end with it. */
+/* Set by SIGTERM; ends every wait. */
 extern volatile int slot_stopping;
 
-/* Sends all that is queued. -1 when the client is gone or reads nothing, or on a stop. */
+/* Sends the whole queue. -1 if the client is gone or does not read, or after SIGTERM. */
 int flush_all(struct service *v);
-/* Waits for the next STEP. Its bytes point into `v->body`, which the caller frees. -1 when there is none to be served. */
+/* Waits for the next STEP. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve. */
 int next_request(struct service *v, struct request *r);
 void say_hello(struct service *v);
 void say_failed(struct service *v, const struct failure *f);
 void say_torn(struct service *v, const struct teardown *t);
 
 void discard_parked(struct service *v);
-/* Parks a box on a fresh work directory. */
+/* Parks a box on a new work directory. */
 int park_fresh(struct service *v, const struct shape *shape, struct failure *f);
-/* Makes the parked box one that the request can be run in. */
+/* Ensures that the parked box fits the request. */
 int fit_box(struct service *v, const struct request *r, struct failure *f);
-/* Of a struct service, while the first step runs: parks the box of the second. A failure shows when that box is asked for. */
+/*
+ * Takes a struct service. Called while a first step runs: parks the box of the second. A failure is reported when that
+ * box is requested.
+ */
 void prepare_following(void *context);
 /* Removes the work directory and the box that is parked on it. */
 void abandon_work(struct service *v);

@@ -1,4 +1,4 @@
-/* Where a slot builds its boxes: its mounts, the networks of its lanes, the work directory. */
+/* Resources of a slot: its mounts, the networks of its lanes, the work directory. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,7 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
 	char options[96];
 	if (work_unmount(s, f) < 0)
 		return -1;
-	/* Open to both lanes' uids, which have it one after the other. */
+	/* Writable for the uids of both lanes, which use it one after the other. */
 	snprintf(options, sizeof options, "mode=0777,size=%llu,nr_inodes=%llu", (unsigned long long)shape->work_bytes,
 		 (unsigned long long)shape->work_inodes);
 	if (mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
@@ -104,7 +104,7 @@ int64_t work_bytes(struct failure *f)
 	return (int64_t)(st.f_blocks - st.f_bfree) * (int64_t)st.f_bsize;
 }
 
-/* Only into a work directory that no payload has had yet: the caller sees to that. */
+/* The caller ensures that no payload has used this work directory. */
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f)
 {
 	(void)s;

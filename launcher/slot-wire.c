@@ -1,4 +1,4 @@
-/* A slot's side of its connection: requests are read whole, answers are queued and sent. */
+/* A slot's side of its connection: reads whole requests, queues and sends answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@ enum { FRAME_PATIENCE_MS = 10000, FLUSH_PATIENCE_MS = 30000 };
 
 volatile int slot_stopping;
 
-/* Waits for `events`; -1 on a time-out, a stop or a closed connection. */
+/* Waits for `events`. -1 on timeout, SIGTERM or a closed connection. */
 static int await(int fd, short events, int timeout_ms)
 {
 	struct pollfd on = {.fd = fd, .events = events};
@@ -21,7 +21,7 @@ static int await(int fd, short events, int timeout_ms)
 	sigset_t none;
 	sigemptyset(&none);
 	int n;
-	if (slot_stopping) /* let in while a program was watched: no second signal will wake us here */
+	if (slot_stopping) /* SIGTERM arrived while a program was watched; no second signal will interrupt this wait */
 		return -1;
 	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
 		continue;

@@ -1,13 +1,13 @@
 /*
  * A slot: one process, one connection, one step at a time.
  *
- *   read STEP -> fit a box -> files -> supervise -> ENDED -> destroy -> TORN -> park the next
+ *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TORN -> park the next box
  *
- * slot-wire.c reads and answers, slot-park.c keeps a box ready, slot-place.c holds
- * the mounts, networks and work directory that boxes are built in.
+ * slot-wire.c reads requests and sends answers, slot-park.c keeps a box ready,
+ * slot-place.c holds the mounts, networks and work directory for boxes.
  *
- * A slot that could not clean up ends after its report: the launcher sweeps, and
- * the service's next connection gets a fresh one.
+ * A slot that cannot clean up exits after its report. The launcher then sweeps,
+ * and the service's next connection gets a new slot.
  */
 #define _GNU_SOURCE
 #include "slot.h"
@@ -23,7 +23,7 @@
 #include "slot-parts.h"
 #include "supervise.h"
 
-/* Only for the box that proves, at the start, that boxes can be built. */
+/* For the first box, which proves that boxes can be built. */
 static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
 
 static void stop(int sig)
@@ -45,7 +45,7 @@ static void serve_step(struct service *v, const struct request *r)
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
 		ready = work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, &o.failure);
 	}
-	/* What was written before the failure must not be found by whoever gets a box of this shape next. */
+	/* The next user of a parked box must not find files that were written before the failure. */
 	if (ready < 0)
 		abandon_work(v);
 	if (ready == 0) {
@@ -60,7 +60,7 @@ static void serve_step(struct service *v, const struct request *r)
 
 	if (!more || o.failure.step) {
 		struct failure f = {0};
-		/* Before the mounts are listed: the work directory goes with its last step. */
+		/* Before box_destroy() lists the mounts: the work directory goes with its last step. */
 		if (work_unmount(&v->slot, &f) < 0)
 			v->dirty = true;
 		if (v->parked.built && v->parked_on_work)
@@ -73,8 +73,8 @@ static void serve_step(struct service *v, const struct request *r)
 }
 
 /*
- * Within its share of the CPU, before the 64 programs that it may have to kill. Not
- * for its children. Where root may not (a container), a kill comes some slices later.
+ * Highest priority within the slot's CPU share: it may have to kill 64 programs of its own box. Not inherited. Where
+ * root may not set it (a container), a kill comes some time slices later.
  */
 static void go_first(void)
 {
@@ -103,9 +103,9 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, NULL); /* let in only where we wait */
+	sigprocmask(SIG_BLOCK, &term, NULL); /* unblocked only in ppoll() */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != launcher) /* it died before that was set */
+	if (getppid() != launcher) /* the launcher died before PR_SET_PDEATHSIG */
 		return 1;
 	prctl(PR_SET_DUMPABLE, 0);
 	v->connection = connection;

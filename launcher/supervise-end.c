@@ -1,4 +1,4 @@
-/* The end of a run: how the program ended, the end of all others, the counts. */
+/* The end of a run: how the program ended, the end of all other processes, the counters. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include "signals.h"
 #include "supervise-parts.h"
 
-/* How far the program came on its way to the exec. Its memory is shared with it: no pointer in there is followed. */
+/* Reads the progress of the program before its exec. The program shares this memory: no pointer in it is followed. */
 static void read_hand(struct watch *w)
 {
 	const struct hand *hand = w->box->lane->hand;
 	const struct bytes *name = &w->request->arg[0];
-	/* What is executed may be the program's own work, so who judges must be able to tell this one apart. */
+	/* The executed file may be an artifact of the program itself, so this failure must be distinguishable. */
 	if (!strncmp(hand->fail_step, "exec", sizeof hand->fail_step))
 		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
 			  (const char *)name->data);
@@ -41,7 +41,7 @@ void reap_program(struct watch *w)
 		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
 		return;
 	}
-	/* Its pidfd has said that it is dead. Were that untrue, we would not wait for it here. */
+	/* Its pidfd reported its death. If that were wrong, WNOHANG avoids a wait. */
 	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
 		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
 		return;
@@ -53,15 +53,15 @@ void reap_program(struct watch *w)
 }
 
 /*
- * The kernel kills a whole pid namespace whose init dies. Nothing inside can end the init, so one that is on its way out
- * when the program ends was killed from outside: that end is not the program's. Its pidfd does not tell: an init is not
- * dead before everybody in its namespace is reaped.
+ * The kernel kills a whole pid namespace when its init dies. Nothing inside can end the init: if the init is exiting
+ * when the program ends, it was killed from outside and the end is not the program's. Its pidfd does not show this,
+ * because an init is not dead before all processes of its namespace are reaped.
  */
 bool init_is_going(const struct watch *w)
 {
 	enum { PF_EXITING = 4 };
 	char name[32], text[512];
-	unsigned flags = PF_EXITING; /* gone is gone */
+	unsigned flags = PF_EXITING; /* assume that it has exited if its state cannot be read */
 	snprintf(name, sizeof name, "%d/stat", w->box->init);
 	int fd = openat(w->slot->launcher->proc, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -77,7 +77,7 @@ bool init_is_going(const struct watch *w)
 	return flags & PF_EXITING;
 }
 
-/* On v2, where there is no event to wait for, the OOM killer ends the whole group (memory.oom.group). */
+/* On v2, which has no event to wait for, the OOM killer ends the whole group (memory.oom.group). */
 static bool killed_as_group(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -86,9 +86,8 @@ static bool killed_as_group(struct watch *w)
 }
 
 /*
- * Whoever outlived the main program is killed now: the run ends with it. After a
- * kill of all, ours or the kernel's, the others are dying already, and are nobody's
- * survivors.
+ * Processes that outlived the main program are killed: the run ends with it. After a kill of the whole box, by the slot
+ * or the kernel, the others are dying already and do not count as survivors.
  */
 void end_survivors(struct watch *w)
 {
@@ -118,7 +117,7 @@ void collect(struct watch *w)
 	}
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
-	/* v1 keeps no count of these events in a file, but tells each one as it comes. */
+	/* v1 has no file that counts these events, but reports each one. */
 	if (w->box->leaf.oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;

@@ -1,4 +1,4 @@
-/* What the program writes: read, counted, and forwarded up to its limit. */
+/* Output of the program: read, counted, and forwarded up to its limit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,16 +34,16 @@ bool past_limit(const struct watch *w, int stream)
 	return w->o->seen[stream] >= w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 }
 
-/* Past the limit nothing is copied: the pages of the pipe go to /dev/null. As read() of the pipe otherwise. */
+/* Past the limit nothing is copied: the pages of the pipe go to /dev/null. Returns like read(). */
 static ssize_t throw_away(const struct watch *w, int fd)
 {
 	return splice(fd, NULL, w->slot->null, NULL, PIPE_BYTES, SPLICE_F_NONBLOCK);
 }
 
 /*
- * Reads what one pipe has, forwards it up to its limit. Returns false at its end.
- * A pipe in packet mode, which a program can choose, gives one write at a time: a
- * frame for each byte would keep the service busy with nothing else.
+ * Reads one pipe and forwards the data up to the limit. Returns false at its end. A program can switch its pipe to
+ * packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
+ * keep the service busy.
  */
 bool forward(struct watch *w, int *fd, int stream, int rounds)
 {
@@ -76,7 +76,10 @@ bool forward(struct watch *w, int *fd, int stream, int rounds)
 	return *fd >= 0;
 }
 
-/* Every writer is dead, so the pipes end, in a circle of sockets somewhat later; a deadline guards against our being wrong. */
+/*
+ * Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A deadline guards this
+ * assumption.
+ */
 void drain(struct watch *w)
 {
 	uint64_t deadline = now_ns() + DRAIN_PATIENCE_MS * 1000000ull;

@@ -1,4 +1,4 @@
-/* From a request to a running program. */
+/* Turns a request into a running program. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int fill_hand(struct hand *h, const struct request *r, struct failure *f)
 {
 	const uint64_t *n = r->number;
 	const struct { int resource; uint64_t soft, hard; } limits[] = {
-		/* A second between the two: SIGXCPU has a sender to be recognised by, SIGKILL would be anonymous. */
+		/* One second apart: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
 		{RLIMIT_CPU, n[KEY_CPU_RLIMIT_SECS], n[KEY_CPU_RLIMIT_SECS] + 1},
 		{RLIMIT_FSIZE, n[KEY_FILE_BYTES], n[KEY_FILE_BYTES]},
 		{RLIMIT_NOFILE, n[KEY_OPEN_FILES], n[KEY_OPEN_FILES]},
@@ -57,11 +57,11 @@ static int give_stdin(int fd, struct bytes data, struct failure *f)
 			return fail(f, "stdin", "write");
 		done += (size_t)n;
 	}
-	/* SEAL, SHRINK, GROW, WRITE: what the program reads is what was sent, to the end. */
+	/* F_SEAL_SEAL, SHRINK, GROW, WRITE: the program reads exactly what was sent. */
 	return fcntl(fd, F_ADD_SEALS, 1 | 2 | 4 | 8) < 0 ? fail(f, "stdin", "seal") : 0;
 }
 
-/* Written, then read back: the evidence is what the kernel holds. It may round down to whole pages. */
+/* Sets the limits, then reads them back as evidence. The kernel may round down to whole pages. */
 static int apply_limits(struct watch *w, struct failure *f)
 {
 	const struct groups *g = &w->slot->launcher->groups;

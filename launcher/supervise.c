@@ -1,9 +1,7 @@
 /*
- * The watch over one running program. One thread, one poll: the program's pidfd,
- * its two pipes, the v1 OOM event, the connection; and a timeout computed from the
- * nearest deadline. Only kernel memory is polled, every 20 ms, because it
- * has no event. What is decided here is only when to kill, and the reason is
- * recorded before the signal is sent.
+ * Supervises one running program with one thread and one poll: the program's pidfd, its two pipes, the v1 OOM event,
+ * the connection, and a timeout for the nearest deadline. Only kernel memory is sampled, every 20 ms, because it has no
+ * event. This file only decides when to kill, and records the reason before it sends the signal.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +17,7 @@ enum {
 	OOM_RECHECK_NS = 5000000,
 	MUTED_NS = 2000000,
 	KERNEL_LOOK_NS = 20000000,
-	QUIET_NS = 2000000, /* each wake-up that is spared is 20 to 40 us less for a run of half a millisecond */
+	QUIET_NS = 2000000, /* each saved wake-up shortens a run of 0.5 ms by 20 to 40 us */
 };
 
 void note(struct outcome *o, const char *what, int err)
@@ -47,7 +45,9 @@ void end_it(struct watch *w, enum kill_reason reason)
 	}
 }
 
-/* The next time the CPU budget could be used up, if every CPU worked for this box from now on. */
+/*
+ * Kills the box if its CPU budget is used up; otherwise sets the earliest time at which all its CPUs could use it up.
+ */
 static void check_cpu(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0;
@@ -74,10 +74,10 @@ uint64_t count_oom_events(struct watch *w)
 }
 
 /*
- * The kernel walks a group's mappings and page tables in calls that no signal ends and that, without preemption, no other task
- * interrupts. 60 processes with 50,000 mappings of one file each, which all truncate it, held a CPU for a minute after their
- * SIGKILL, and the slot with it. The bound of kernel memory is a bound of that time. The kernel itself has no such limit, so
- * a group that is above it may not grow any more.
+ * The kernel walks the mappings and page tables of a group in calls that no signal interrupts and, without preemption,
+ * no other task. 60 processes with 50,000 mappings of one file each, which all truncate it, held a CPU and the slot on
+ * it for a minute after SIGKILL. A bound of kernel memory bounds that time. The kernel has no such limit, so a group
+ * above the bound may not grow any more.
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
@@ -96,7 +96,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	w->kernel_check = now + KERNEL_LOOK_NS;
 }
 
-/* v1 kills one process of the group; the run is over all the same. */
+/* v1 kills one process of the group; the run ends in any case. */
 static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -104,7 +104,7 @@ static void check_oom(struct watch *w)
 		end_it(w, KILL_OOM);
 }
 
-/* The program's time begins with its exec, and on a busy machine that comes later than our word. */
+/* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
 static void wall_is_over(struct watch *w, uint64_t now)
 {
 	uint64_t from = w->box->lane->hand->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
@@ -125,7 +125,7 @@ static void check_deadlines(struct watch *w)
 		check_cpu(w, now);
 	if (now >= w->kernel_check && w->o->reason == KILL_NONE)
 		check_kernel_memory(w, now);
-	/* The event comes before the kill is counted: look again soon, as long as none is. */
+	/* The event precedes the count of the kill: check again soon until a kill is counted. */
 	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
 		w->cpu_check = now + OOM_RECHECK_NS;
 }
@@ -152,8 +152,8 @@ static uint64_t next_look(const struct watch *w, bool quiet)
 }
 
 /*
- * Not at each write: a program that wrote byte by byte for 0.7 s of CPU time took 1.7 s of ours. What fills its pipe below
- * its limit is taken at once; that is soon over.
+ * Not at each write: for a program that wrote byte by byte for 0.7 s of CPU time, the slot used 1.7 s. A full read
+ * below the limit is followed by the next at once; the limit bounds how often.
  */
 static void look_at(struct watch *w, int *fd, int stream, bool readable)
 {
@@ -173,7 +173,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 	sigset_t none;
 	sigemptyset(&none);
 	for (;;) {
-		/* Most programs write little and end at once: at first we wait for that end, and not for each word. */
+		/* Most programs write little and end at once, so at first only the end is awaited. */
 		bool quiet = now_ns() < w->quiet_until;
 		bool killed = w->o->reason != KILL_NONE;
 		struct pollfd on[] = {
@@ -191,7 +191,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			w->o->ended_ns = now_ns();
 			return;
 		}
-		/* So that a slot ends with an error where it would hang: its place is swept from outside, and given out again. */
+		/* The slot then ends with an error instead of hanging, and the launcher sweeps and reuses its place. */
 		w->undying = killed && now_ns() - w->killed_ns > DRAIN_PATIENCE_MS * 1000000ull;
 		if (w->undying)
 			return;
@@ -204,13 +204,13 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		bool gone = n > 0 && (on[4].revents & (POLLRDHUP | POLLHUP | POLLERR));
 		if (gone || (w->connection >= 0 && queue_flush(w->out, w->connection) < 0)) {
 			end_it(w, KILL_CLIENT);
-			w->connection = -1; /* or the poll would return at once for as long as the box takes to die */
+			w->connection = -1; /* otherwise poll would return at once until the box is dead */
 		}
 		check_deadlines(w);
 	}
 }
 
-/* From the start to the last fact: at the cost of the box's own CPUs. */
+/* Runs from the start to the last reading on the CPUs of the box. */
 static void run_bound(struct watch *w, const volatile int *stopping, void (*meanwhile)(void *), void *context)
 {
 	struct outcome *o = w->o;

@@ -1,4 +1,4 @@
-/* What the launcher sends: frames and entries, queued and written without blocking. */
+/* Outgoing frames and entries, queued and sent without blocking. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void store32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Memory for what we send is bounded by the capture limits; running out of it ends the slot. */
+/* The output limits bound the queue; if memory runs out, the slot ends. */
 static uint8_t *queue_room(struct queue *q, size_t more)
 {
 	if (q->sent && q->sent == q->size && q->frame == q->size)

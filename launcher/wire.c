@@ -1,7 +1,6 @@
 /*
- * Reading is the only place where bytes of the (unprivileged) service are taken
- * apart by root. So: one loop, one table, every length checked against what is
- * left before it is used, no recursion, no allocation, nothing interpreted.
+ * Parses requests: the only place where root interprets bytes of the unprivileged service. One loop, one table, each
+ * length checked against the rest before use, no recursion, no allocation.
  */
 #include "wire.h"
 
@@ -59,7 +58,7 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 	return -1;
 }
 
-/* A file name is one plain component: it can name nothing but itself in the work directory. */
+/* A file name is one plain path component, so it can only name an entry of the work directory. */
 static bool plain_name(struct bytes name)
 {
 	for (size_t i = 0; i < name.size; i++) {
@@ -88,7 +87,7 @@ static int take_bytes(struct request *r, enum key key, struct bytes value, unsig
 	case KEY_ENV:
 		return append(r->env, &r->envs, ENV_MOST, value);
 	case KEY_FILE_NAME:
-		/* A name only after the data of the one before it, so that they pair up. */
+		/* A name is accepted only after the data of the previous name, so that they pair up. */
 		return r->files == *datas ? append(r->file_name, &r->files, FILES_MOST, value) : -1;
 	case KEY_FILE_DATA:
 		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MOST, value) : -1;
@@ -121,7 +120,7 @@ static int check_whole(const struct request *r, const bool *seen, unsigned datas
 			    !memcmp(r->file_name[i].data, r->file_name[j].data, r->file_name[i].size))
 				return refuse(why, "twice the same name", "FILE_NAME");
 	}
-	/* The host never writes into a directory that a payload has had. */
+	/* Root never writes into a directory that a payload has used. */
 	if (r->number[KEY_KEEP_WORK] && r->files)
 		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
 	return 0;

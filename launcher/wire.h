@@ -6,10 +6,9 @@
 #include <stdint.h>
 
 /*
- * The protocol on the socket: PROTOCOL.md explains it, protocol.def lists it.
- * A frame is a 4-byte little-endian body length, a type byte and the body. The
- * body of STDOUT and STDERR is raw; every other body is a run of entries: key
- * byte, 4-byte little-endian length, value.
+ * The protocol on the socket, explained in PROTOCOL.md and listed in protocol.def. A frame is a 4-byte little-endian
+ * body length, a type byte and the body. The body of STDOUT and STDERR is raw; every other body is a sequence of
+ * entries: key byte, 4-byte little-endian length, value.
  */
 enum {
 	PROTOCOL_VERSION = 1,
@@ -42,7 +41,7 @@ struct bytes {
 	size_t size;
 };
 
-/* A checked STEP. The bytes point into the frame it was read from. */
+/* A validated STEP. The bytes point into its frame. */
 struct request {
 	uint64_t number[KEY_COUNT]; /* value of each INT key */
 	struct bytes arg[ARGS_MOST];
@@ -57,24 +56,23 @@ struct refusal {
 	const char *object; /* static text: the key's name, or "" */
 };
 
-/* Reads a STEP body. Returns 0, or -1 with the refusal filled in. */
+/* Parses a STEP body. Returns 0, or -1 with the refusal. */
 int request_parse(const uint8_t *body, size_t size, struct request *out, struct refusal *why);
 
 /*
- * Lowers the largest value of an INT key of STEP for the life of the process: a
- * ceiling that root sets and no client can pass. -1 when there is no such key, or it
- * would not be lowered.
+ * Lowers the largest value of an INT key of STEP for the life of the process: a ceiling set by root that no client can
+ * exceed. -1 if there is no such key or the value would not lower it.
  */
 int wire_lower(const char *name, uint64_t most);
 
-/* The most bytes that a value of this key has; what is sent beyond is cut off. */
+/* Largest length of a value of this key; longer values are truncated when sent. */
 size_t wire_bytes_most(enum key key);
 
-/* A growing buffer of outgoing bytes; `sent` of them have left. */
+/* A growing buffer of outgoing bytes, of which `sent` have been sent. */
 struct queue {
 	uint8_t *data;
 	size_t size, capacity, sent;
-	size_t frame; /* where the frame being written begins */
+	size_t frame; /* start of the frame being written */
 };
 
 void queue_frame(struct queue *q, enum frame type);
@@ -83,10 +81,10 @@ void queue_bytes(struct queue *q, enum key key, const void *data, size_t size);
 void queue_text(struct queue *q, enum key key, const char *text);
 void queue_raw(struct queue *q, const void *data, size_t size);
 void queue_frame_end(struct queue *q);
-/* Writes what the socket takes without blocking. Returns -1 when the peer is gone. */
+/* Sends as much as the socket accepts without blocking. -1 if the peer is gone. */
 int queue_flush(struct queue *q, int fd);
 static inline bool queue_empty(const struct queue *q) { return q->sent == q->size; }
-/* Gives back what an unusually large output took. Only when all has left. */
+/* Frees the buffer after an unusually large output. Only when everything has been sent. */
 void queue_shrink(struct queue *q);
 void queue_free(struct queue *q);
 

@@ -1,9 +1,8 @@
 /*
- * The files of control groups, and the two lists by which the launcher finds its own
- * group. A number is taken only where a second reading finds the same one, a signal
- * goes only to a process that the list names, and no path leaves the mount.
+ * The files of cgroups, and the two lists by which the launcher finds its own cgroup. A number is accepted only if a
+ * second implementation finds the same one, a signal goes only to a listed process, and no path leaves the mount.
  *
- * Input: one byte that chooses, then the text; of the last choice two texts, a NUL between them.
+ * Input: one byte that chooses, then the text; for the last choice two texts with a NUL between them.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -26,7 +25,7 @@ static long no_syscall(long number, ...);
 static int directory, list;
 static const char *mountinfo, *own_groups;
 static pid_t opened;
-static const char *members; /* what the list of a leaf says */
+static const char *members; /* content of cgroup.procs of a leaf */
 
 static FILE *open_input(const char *path, const char *mode)
 {
@@ -43,7 +42,7 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* The calls of kill_members: a pidfd is opened, and gets its signal if its pid is still in the list. */
+/* Replaces the calls of kill_members(): a pidfd is opened, and is signalled only if its pid is still in the list. */
 static long no_syscall(long number, ...)
 {
 	char line[16];
@@ -52,17 +51,17 @@ static long no_syscall(long number, ...)
 	int first = va_arg(arguments, int), second = va_arg(arguments, int);
 	va_end(arguments);
 	if (number == __NR_pidfd_open) {
-		PROMISE(first > 0 && second == 0);
+		EXPECT(first > 0 && second == 0);
 		opened = first;
 		return dup(list);
 	}
-	PROMISE(number == __NR_pidfd_send_signal && second == SIGKILL);
+	EXPECT(number == __NR_pidfd_send_signal && second == SIGKILL);
 	snprintf(line, sizeof line, "%d", opened);
-	PROMISE(has_line(members, line));
+	EXPECT(has_line(members, line));
 	return 0;
 }
 
-/* The number behind a word that begins a line, by another way than the launcher's. False: there is none. */
+/* A second implementation that finds the number after a word at the start of a line. False if there is none. */
 static bool second_reading(const struct place *place, bool pressure, const char *text, uint64_t *value)
 {
 	const char *at = text;
@@ -107,9 +106,9 @@ static void try_facts(const char *text)
 			leaf.fact[fact] = list;
 			int read = leaf_read(&g, &leaf, (enum fact)fact, &value);
 			if (!backends[b].fact[fact].file)
-				PROMISE(read == -1 && errno == ENODATA);
+				EXPECT(read == -1 && errno == ENODATA);
 			else if (length < 4096)
-				PROMISE((read == 0) == second_reading(&backends[b].fact[fact], pressure, text, &again) &&
+				EXPECT((read == 0) == second_reading(&backends[b].fact[fact], pressure, text, &again) &&
 					(read < 0 || value == again));
 		}
 	}
@@ -126,10 +125,10 @@ static void try_members(const char *text)
 	for (const char *p = text; *p; p++)
 		newlines += *p == '\n';
 	pid_t first[2];
-	PROMISE(leaf_tasks(&g, &leaf, first, 2) == newlines || strlen(text) >= 65536);
+	EXPECT(leaf_tasks(&g, &leaf, first, 2) == newlines || strlen(text) >= 65536);
 	char word[16];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(text, "\n"), text);
-	PROMISE(!*word || strcspn(text, "\n") >= sizeof word || has_word(text, word, "\n"));
+	EXPECT(!*word || strcspn(text, "\n") >= sizeof word || has_word(text, word, "\n"));
 }
 
 static void try_trees(const char *text, const char *groups)
@@ -142,11 +141,11 @@ static void try_trees(const char *text, const char *groups)
 	choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		size_t mount = strnlen(m.at[t], sizeof m.at[t]);
-		PROMISE(mount < sizeof m.at[t] && strnlen(m.root[t], sizeof m.root[t]) < sizeof m.root[t]);
+		EXPECT(mount < sizeof m.at[t] && strnlen(m.root[t], sizeof m.root[t]) < sizeof m.root[t]);
 		if (own_path((enum tree)t, &m, path, sizeof path) < 0)
 			continue;
-		PROMISE(!strncmp(path, m.at[t], mount) && !strstr(path + mount, "/.."));
-		PROMISE(path[mount] == '/' || !path[mount]);
+		EXPECT(!strncmp(path, m.at[t], mount) && !strstr(path + mount, "/.."));
+		EXPECT(path[mount] == '/' || !path[mount]);
 	}
 }
 
@@ -156,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		directory = files_directory();
 		list = files_add(directory, "cgroup.procs");
 		unlinkat(directory, "cgroup.threads", 0);
-		PROMISE(symlinkat("cgroup.procs", directory, "cgroup.threads") == 0);
+		EXPECT(symlinkat("cgroup.procs", directory, "cgroup.threads") == 0);
 	}
 	uint8_t choice = size ? data[0] % 3 : 0;
 	if (size)

@@ -1,14 +1,13 @@
 /*
- * A fuzzer that needs nothing but gcc: for the short run in every test. It mutates
- * what it has, keeps what reaches new code (gcc reports each edge it passes), and
- * starts from the same seed each time, so that a failure comes again. Long runs use
- * libFuzzer over the same target (build --libfuzzer).
+ * A fuzzer that needs only gcc, for the short run of the tests. It mutates its inputs, keeps those that reach new code
+ * (gcc reports each edge), and uses the same seed each time, so that failures are reproducible. Long runs use libFuzzer
+ * on the same targets (build --libfuzzer).
  *
  *   fuzz SECONDS CORPUS-DIRECTORY [SEED]      prints executions, inputs and edges
  *   fuzz FILE                                 tries one input, such as a failed one
  *
- * The input being tried stands in ./failed-input when the target aborts, or takes
- * longer than a minute, which no input needs on the busiest machine.
+ * If a target aborts, or takes longer than a minute (no input needs that on the busiest machine), the current input is
+ * in ./failed-input.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,7 +41,7 @@ static uint64_t state;
 static uint8_t current[INPUT_MOST];
 static size_t current_size;
 
-/* Called by the instrumented code at every edge; this file itself is not instrumented. */
+/* Called by the instrumented code at every edge; this file is not instrumented. */
 void __sanitizer_cov_trace_pc(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_return_address(0);
@@ -69,9 +68,9 @@ static void save_current(void)
 
 static void aborted(int sig)
 {
-	static const char words[] = "fuzz: an input takes too long\n";
+	static const char message[] = "fuzz: an input takes too long\n";
 	save_current();
-	if (sig == SIGALRM && write(2, words, sizeof words - 1) < 0)
+	if (sig == SIGALRM && write(2, message, sizeof message - 1) < 0)
 		_exit(2);
 	signal(SIGABRT, SIG_DFL);
 	raise(SIGABRT);
@@ -80,7 +79,7 @@ static void aborted(int sig)
 /* The sanitizers call this before they report and end the process. */
 void __asan_on_error(void) { save_current(); }
 
-/* Returns whether code was reached that nothing before had reached. */
+/* Returns whether the input reached new code. */
 static bool try_current(void)
 {
 	bool fresh = false;
@@ -139,7 +138,7 @@ static void mutate(void)
 		if (current_size)
 			current[at] = (uint8_t)next();
 		break;
-	case 2: /* a number that is often a border, in 1, 4 or 8 bytes */
+	case 2: /* a frequent boundary value, in 1, 4 or 8 bytes */
 		length = (size_t[]){1, 4, 8}[below(3)];
 		for (size_t i = 0; i < length && at + i < current_size; i++)
 			current[at + i] = (uint8_t)(value >> (8 * i));
@@ -157,18 +156,18 @@ static void mutate(void)
 			other[5 + i] = (uint8_t)(below(8) ? 'a' + below(26) : next());
 		insert(at, other, 5 + length);
 		break;
-	case 5: /* a piece of another input */
+	case 5: /* a part of another input */
 		from = &kept[below(inputs)];
 		length = below(from->size);
 		insert(at, from->data + length, below(from->size - length + 1));
 		break;
-	case 6: /* a piece of itself once more */
+	case 6: /* a copy of a part of itself */
 		length = below(current_size - at + (current_size == 0));
 		length = length < sizeof other ? length : sizeof other;
 		memcpy(other, current + at, length);
 		insert(below(current_size), other, length);
 		break;
-	default: /* the end torn off */
+	default: /* cut off the end */
 		current_size = at;
 	}
 }
@@ -205,7 +204,7 @@ int main(int argc, char **argv)
 	}
 	state = argc == 4 ? strtoull(argv[3], NULL, 10) | 1 : 0x9e3779b97f4a7c15;
 
-	/* In the order of their names: the order of a directory differs from one machine to the next. */
+	/* Sorted by name: the order of a directory differs between machines. */
 	struct dirent **list;
 	int found = scandir(argv[2], &list, is_file, by_name);
 	for (int i = 0; i < found; i++) {

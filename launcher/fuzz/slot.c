@@ -1,15 +1,14 @@
 /*
- * Frames as they come out of a socket: each is served, or refused with a reason and
- * nothing after it is read.
+ * Frames on a socket: each is served, or refused with a reason and nothing after it is read.
  *
- * Input: what a client sends before it closes.
+ * Input: the bytes that a client sends before it closes.
  */
 #include "../slot-wire.c"
 #include "target.h"
 
 enum { SENT_MOST = 64 * 1024 };
 
-/* How many requests come before the first thing that is none. */
+/* Number of requests before the first invalid one. */
 static unsigned served(const uint8_t *data, size_t size)
 {
 	static struct request r;
@@ -34,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int ends[2];
 	if (size > SENT_MOST)
 		size = SENT_MOST;
-	PROMISE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-	PROMISE(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
+	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
 	unsigned requests = 0;
 	int next;
@@ -45,9 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		v.body = NULL;
 		requests += next == 0;
 	} while (next == 0);
-	PROMISE(requests == served(data, size));
+	EXPECT(requests == served(data, size));
 	ssize_t n = recv(ends[1], answer, sizeof answer, MSG_DONTWAIT);
-	PROMISE(n < 0 || (n > FRAME_HEADER && answer[4] == FRAME_REFUSED && answer[FRAME_HEADER] == KEY_REASON));
+	EXPECT(n < 0 || (n > FRAME_HEADER && answer[4] == FRAME_REFUSED && answer[FRAME_HEADER] == KEY_REASON));
 	queue_free(&v.out);
 	close(ends[0]);
 	close(ends[1]);

@@ -1,9 +1,8 @@
 /*
- * What a running program leaves for its slot: its output, the memory that it shared
- * until its exec. And the strings of a request, on their way into
- * that memory.
+ * Data of a running program: its output and the memory that it shared until its exec. Also the strings of a request on
+ * their way into that memory.
  *
- * Input: one byte that chooses, then what the choice says.
+ * Input: one byte that chooses, then the data for that choice.
  */
 #include "../supervise-start.c"
 #include "../supervise-output.c"
@@ -21,7 +20,7 @@ static struct launcher launcher = {.groups.backend = &backends[BACKEND_V2]};
 static struct slot slot = {.launcher = &launcher};
 static struct watch watch = {.slot = &slot, .o = &outcome, .request = &request, .out = &out, .box = &box};
 
-/* ---- output: the limit of each stream, then writes of so many bytes of the rest ---- */
+/* ---- output: the limit of each stream, then writes of many sizes ---- */
 
 static void check_output(int stream, const uint8_t *sent, size_t total)
 {
@@ -29,20 +28,20 @@ static void check_output(int stream, const uint8_t *sent, size_t total)
 	for (size_t at = 0; at < out.size;) {
 		const uint8_t *h = out.data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
-		PROMISE(h[4] == (stream == 0 ? FRAME_STDOUT : FRAME_STDERR) && length > 0 && length <= READ_AT_ONCE);
-		PROMISE(length <= out.size - at - FRAME_HEADER && kept + length <= total);
-		PROMISE(!memcmp(h + FRAME_HEADER, sent + kept, length));
+		EXPECT(h[4] == (stream == 0 ? FRAME_STDOUT : FRAME_STDERR) && length > 0 && length <= READ_AT_ONCE);
+		EXPECT(length <= out.size - at - FRAME_HEADER && kept + length <= total);
+		EXPECT(!memcmp(h + FRAME_HEADER, sent + kept, length));
 		kept += length;
 		at += FRAME_HEADER + length;
 	}
-	PROMISE(outcome.seen[stream] == total && kept == (total < limit ? total : limit));
+	EXPECT(outcome.seen[stream] == total && kept == (total < limit ? total : limit));
 }
 
 static void try_output(const uint8_t *data, size_t size)
 {
 	int ends[2], stream = data[0] & 1;
 	size_t sent = 0;
-	PROMISE(pipe2(ends, O_NONBLOCK | O_CLOEXEC | (data[0] & 2 ? O_DIRECT : 0)) == 0);
+	EXPECT(pipe2(ends, O_NONBLOCK | O_CLOEXEC | (data[0] & 2 ? O_DIRECT : 0)) == 0);
 	request.number[KEY_STDOUT_BYTES] = request.number[KEY_STDERR_BYTES] = (uint64_t)data[1] << (data[0] & 7);
 	const uint8_t *text = data + 2;
 	for (size -= 2; sent < size;) {
@@ -50,19 +49,19 @@ static void try_output(const uint8_t *data, size_t size)
 		if (length > size - sent)
 			length = size - sent;
 		ssize_t n = write(ends[1], text + sent, length);
-		PROMISE(n > 0 || errno == EAGAIN);
+		EXPECT(n > 0 || errno == EAGAIN);
 		sent += n > 0 ? (size_t)n : 0;
 		if (n < 0 || length % 8 == 0)
-			PROMISE(forward(&watch, &ends[0], stream, 1 + (int)length % 3));
+			EXPECT(forward(&watch, &ends[0], stream, 1 + (int)length % 3));
 	}
 	close(ends[1]);
 	while (forward(&watch, &ends[0], stream, 1))
 		continue;
-	PROMISE(ends[0] == -1 && !outcome.write_error);
+	EXPECT(ends[0] == -1 && !outcome.write_error);
 	check_output(stream, text, size);
 }
 
-/* ---- the memory that was shared until the exec ---- */
+/* ---- the memory that is shared until the exec ---- */
 
 static void try_hand(const uint8_t *data, size_t size)
 {
@@ -72,16 +71,16 @@ static void try_hand(const uint8_t *data, size_t size)
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
 		uint8_t set;
 		memcpy(&set, &hand->set[i], 1);
-		hand->set[i] = set & 1; /* what the slot wrote itself */
+		hand->set[i] = set & 1; /* written by the slot, so it is 0 or 1 */
 	}
 	request.arg[0] = (struct bytes){name, sizeof name};
 	watch.start_ns = 1000;
 	outcome.ended_ns = 2000;
 	wall_is_over(&watch, 1500);
 	read_hand(&watch);
-	PROMISE(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
-	PROMISE(outcome.failure.step || (hand->exec_ns && !hand->fail_step[0]));
-	PROMISE(box.controls + box.missings == 1 && outcome.wall_ns <= 2000);
+	EXPECT(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
+	EXPECT(outcome.failure.step || (hand->exec_ns && !hand->fail_step[0]));
+	EXPECT(box.controls + box.missings == 1 && outcome.wall_ns <= 2000);
 	outcome_report(&outcome, &box, &out);
 }
 
@@ -94,7 +93,7 @@ static void try_strings(const uint8_t *data, size_t size)
 	struct hand *hand = lane.hand;
 	size_t total = 0, space = HAND_SPACE - offsetof(struct hand, strings), nearly = space - data[0];
 	struct bytes all = {data, size};
-	PROMISE(!copy_string(hand, &nearly, all) == (size + 1 > data[0]));
+	EXPECT(!copy_string(hand, &nearly, all) == (size + 1 > data[0]));
 	if (request_parse(data, size, &request, &why) < 0)
 		return;
 	for (unsigned i = 0; i < request.args; i++)
@@ -102,28 +101,28 @@ static void try_strings(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < request.envs; i++)
 		total += request.env[i].size + 1;
 	bool filled = fill_hand(hand, &request, &f) == 0;
-	PROMISE(filled == (total <= space));
+	EXPECT(filled == (total <= space));
 	for (unsigned i = 0; filled && i < request.args; i++)
-		PROMISE(strlen(hand->argv[i]) == request.arg[i].size && !memcmp(hand->argv[i], request.arg[i].data, request.arg[i].size));
+		EXPECT(strlen(hand->argv[i]) == request.arg[i].size && !memcmp(hand->argv[i], request.arg[i].data, request.arg[i].size));
 	for (unsigned i = 0; filled && i < request.envs; i++)
-		PROMISE(strlen(hand->envp[i]) == request.env[i].size && !memcmp(hand->envp[i], request.env[i].data, request.env[i].size));
-	PROMISE(!hand->argv[request.args] && !hand->envp[request.envs]);
+		EXPECT(strlen(hand->envp[i]) == request.env[i].size && !memcmp(hand->envp[i], request.env[i].data, request.env[i].size));
+	EXPECT(!hand->argv[request.args] && !hand->envp[request.envs]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 3)
 		return 0;
-	/* Of exactly the size that a lane has, so that the sanitizer sees the first byte too many; and used again as a lane is. */
+	/* Exactly the size of a lane's memory, so that the sanitizer detects a read beyond it; reused as in a lane. */
 	if (!slot.null)
 		slot.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct failure f = {0};
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
-	PROMISE(launcher.cpus);
+	EXPECT(launcher.cpus);
 	if (!lane.hand)
 		lane.hand = malloc(HAND_SPACE);
-	PROMISE(lane.hand);
+	EXPECT(lane.hand);
 	memset(lane.hand, 0, sizeof *lane.hand);
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);

@@ -7,16 +7,15 @@
 #include <stdlib.h>
 
 /*
- * A target is a file named for the one of the launcher that it tries. It takes that
- * in whole, to call what is static there, and is run on every input, by driver.c or
- * by libFuzzer. A broken promise aborts.
+ * A target has the name of the launcher file that it tests and includes it, to call its static functions. driver.c or
+ * libFuzzer runs it on every input. A failed EXPECT aborts.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PROMISE(held) \
+#define EXPECT(condition) \
 	do { \
-		if (!(held)) { \
-			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #held); \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
 			abort(); \
 		} \
 	} while (0)

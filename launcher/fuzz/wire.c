@@ -1,7 +1,6 @@
 /*
- * What the service sends and what it is sent: that the bytes of a client can do
- * nothing but be a correct STEP or be refused, and that what the launcher writes is
- * read back as it was meant.
+ * Both directions of the connection: the bytes of a client are a correct STEP or are refused, and the peer reads
+ * exactly what the launcher writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 enum type { INT, BYTES };
 enum count { ONE, OPT, MANY };
 
-/* A second reading of the list, so that wire.c is not its own witness. */
+/* A second expansion of protocol.def, independent of wire.c. */
 static const struct row {
 	bool known, number;
 	enum frame frame;
@@ -33,35 +32,35 @@ static const struct row {
 
 static void check_inside(struct bytes value, enum key key, const uint8_t *data, size_t size)
 {
-	PROMISE(value.size >= rows[key].smallest && value.size <= rows[key].largest);
-	PROMISE(value.data >= data && value.size <= size && (size_t)(value.data - data) <= size - value.size);
+	EXPECT(value.size >= rows[key].smallest && value.size <= rows[key].largest);
+	EXPECT(value.data >= data && value.size <= size && (size_t)(value.data - data) <= size - value.size);
 }
 
 static void check_request(const struct request *r, const uint8_t *data, size_t size)
 {
-	PROMISE(r->args >= 1 && r->args <= ARGS_MOST && r->envs <= ENV_MOST && r->files <= FILES_MOST);
+	EXPECT(r->args >= 1 && r->args <= ARGS_MOST && r->envs <= ENV_MOST && r->files <= FILES_MOST);
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
-			PROMISE(r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest);
+			EXPECT(r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest);
 		else
-			PROMISE(r->number[k] == 0);
+			EXPECT(r->number[k] == 0);
 	for (unsigned i = 0; i < r->args; i++) {
 		check_inside(r->arg[i], KEY_ARG, data, size);
-		PROMISE(!memchr(r->arg[i].data, 0, r->arg[i].size));
+		EXPECT(!memchr(r->arg[i].data, 0, r->arg[i].size));
 	}
 	for (unsigned i = 0; i < r->envs; i++) {
 		check_inside(r->env[i], KEY_ENV, data, size);
-		PROMISE(!memchr(r->env[i].data, 0, r->env[i].size) && memchr(r->env[i].data, '=', r->env[i].size));
+		EXPECT(!memchr(r->env[i].data, 0, r->env[i].size) && memchr(r->env[i].data, '=', r->env[i].size));
 	}
 	for (unsigned i = 0; i < r->files; i++) {
 		check_inside(r->file_name[i], KEY_FILE_NAME, data, size);
 		check_inside(r->file_data[i], KEY_FILE_DATA, data, size);
-		PROMISE(r->file_name[i].data[0] != '.');
-		PROMISE(!memchr(r->file_name[i].data, '/', r->file_name[i].size));
-		PROMISE(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
+		EXPECT(r->file_name[i].data[0] != '.');
+		EXPECT(!memchr(r->file_name[i].data, '/', r->file_name[i].size));
+		EXPECT(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
 	}
 	check_inside(r->stdin_data, KEY_STDIN, data, size);
-	PROMISE(!(r->number[KEY_KEEP_WORK] && r->files));
+	EXPECT(!(r->number[KEY_KEEP_WORK] && r->files));
 }
 
 static bool same(struct bytes a, struct bytes b)
@@ -69,25 +68,25 @@ static bool same(struct bytes a, struct bytes b)
 	return a.size == b.size && !memcmp(a.data, b.data, a.size);
 }
 
-/* Each key of an accepted body stands in it as often as the list says. */
+/* Each key of an accepted body occurs as often as protocol.def permits. */
 static void check_counts(const uint8_t *data, size_t size)
 {
 	unsigned times[KEY_COUNT] = {0};
 	for (size_t at = 0; at < size;) {
-		PROMISE(size - at >= 5);
+		EXPECT(size - at >= 5);
 		size_t length = data[at + 1] | (size_t)data[at + 2] << 8 | (size_t)data[at + 3] << 16 | (size_t)data[at + 4] << 24;
-		PROMISE(length <= size - at - 5);
+		EXPECT(length <= size - at - 5);
 		times[data[at]]++;
 		at += 5 + length;
 	}
 	for (int k = 0; k < KEY_COUNT; k++) {
-		PROMISE(times[k] == 0 || (rows[k].known && rows[k].frame == FRAME_STEP));
+		EXPECT(times[k] == 0 || (rows[k].known && rows[k].frame == FRAME_STEP));
 		if (rows[k].known && rows[k].frame == FRAME_STEP && rows[k].count == ONE)
-			PROMISE(times[k] == 1);
+			EXPECT(times[k] == 1);
 	}
 }
 
-/* A request that was accepted, written again by our own writer, is accepted and says the same. */
+/* An accepted request that is written again is accepted and has the same content. */
 static void check_again(const struct request *r)
 {
 	static struct request again;
@@ -107,16 +106,16 @@ static void check_again(const struct request *r)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
 			queue_int(&q, (enum key)k, r->number[k]);
 	queue_frame_end(&q);
-	PROMISE(request_parse(q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
-	PROMISE(!memcmp(again.number, r->number, sizeof r->number));
-	PROMISE(again.args == r->args && again.envs == r->envs && again.files == r->files);
+	EXPECT(request_parse(q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
+	EXPECT(!memcmp(again.number, r->number, sizeof r->number));
+	EXPECT(again.args == r->args && again.envs == r->envs && again.files == r->files);
 	for (unsigned i = 0; i < r->args; i++)
-		PROMISE(same(again.arg[i], r->arg[i]));
+		EXPECT(same(again.arg[i], r->arg[i]));
 	for (unsigned i = 0; i < r->envs; i++)
-		PROMISE(same(again.env[i], r->env[i]));
+		EXPECT(same(again.env[i], r->env[i]));
 	for (unsigned i = 0; i < r->files; i++)
-		PROMISE(same(again.file_name[i], r->file_name[i]) && same(again.file_data[i], r->file_data[i]));
-	PROMISE(same(again.stdin_data, r->stdin_data));
+		EXPECT(same(again.file_name[i], r->file_name[i]) && same(again.file_data[i], r->file_data[i]));
+	EXPECT(same(again.stdin_data, r->stdin_data));
 	queue_free(&q);
 }
 
@@ -124,9 +123,9 @@ static void try_reading(const uint8_t *data, size_t size)
 {
 	static struct request r;
 	struct refusal why = {0};
-	/* A buffer of exactly this size: the sanitizer sees the first byte too many. */
+	/* A buffer of exactly this size: the sanitizer detects a read beyond it. */
 	uint8_t *body = malloc(size ? size : 1);
-	PROMISE(body);
+	EXPECT(body);
 	if (size)
 		memcpy(body, data, size);
 	if (request_parse(body, size, &r, &why) == 0) {
@@ -134,7 +133,7 @@ static void try_reading(const uint8_t *data, size_t size)
 		check_request(&r, body, size);
 		check_again(&r);
 	} else {
-		PROMISE(why.reason && *why.reason && why.object);
+		EXPECT(why.reason && *why.reason && why.object);
 	}
 	free(body);
 }
@@ -143,13 +142,13 @@ static void try_reading(const uint8_t *data, size_t size)
 
 enum { STREAM_MOST = 1 << 20, PIECE_MOST = 1 << 17, OPERATIONS_MOST = 64 };
 
-static uint8_t stream[STREAM_MOST]; /* what the peer has to read, by our own encoding */
+static uint8_t stream[STREAM_MOST]; /* expected bytes at the peer, encoded independently */
 static size_t written, complete, received;
 static int ends[2];
 
 static void expect(const void *data, size_t size)
 {
-	PROMISE(written + size <= sizeof stream);
+	EXPECT(written + size <= sizeof stream);
 	if (size)
 		memcpy(stream + written, data, size);
 	written += size;
@@ -161,20 +160,20 @@ static void expect_length(size_t at, size_t length)
 		stream[at + (size_t)i] = (uint8_t)(length >> (8 * i));
 }
 
-/* Reads up to `most` bytes of what was sent: the right ones, and never of a frame that is not finished. */
+/* Reads up to `most` bytes: they must be the expected ones, and never part of an unfinished frame. */
 static void receive(size_t most)
 {
 	static uint8_t chunk[65536];
 	ssize_t n;
 	while (most && (n = recv(ends[1], chunk, most < sizeof chunk ? most : sizeof chunk, MSG_DONTWAIT)) > 0) {
-		PROMISE(received + (size_t)n <= complete);
-		PROMISE(!memcmp(stream + received, chunk, (size_t)n));
+		EXPECT(received + (size_t)n <= complete);
+		EXPECT(!memcmp(stream + received, chunk, (size_t)n));
 		received += (size_t)n;
 		most -= (size_t)n;
 	}
 }
 
-/* The input is a program: frames, entries and raw bytes of many sizes, sent and read in between. */
+/* The input is a program: frames, entries and raw bytes of many sizes, with sends and reads in between. */
 static void try_writing(const uint8_t *data, size_t size)
 {
 	static const enum frame kind[] = {FRAME_ENDED, FRAME_TORN, FRAME_STDOUT, FRAME_REFUSED};
@@ -185,7 +184,7 @@ static void try_writing(const uint8_t *data, size_t size)
 
 	if (!ends[0]) {
 		int small = 4096;
-		PROMISE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+		EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 		setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
 		for (size_t i = 0; i < sizeof piece; i++)
 			piece[i] = (uint8_t)(i * 31);
@@ -234,7 +233,7 @@ static void try_writing(const uint8_t *data, size_t size)
 			open = false;
 			break;
 		case 4:
-			PROMISE(queue_flush(&q, ends[0]) == 0);
+			EXPECT(queue_flush(&q, ends[0]) == 0);
 			break;
 		default:
 			receive(length);
@@ -246,10 +245,10 @@ static void try_writing(const uint8_t *data, size_t size)
 		complete = written;
 	}
 	while (received < complete) {
-		PROMISE(queue_flush(&q, ends[0]) == 0);
+		EXPECT(queue_flush(&q, ends[0]) == 0);
 		receive(sizeof stream);
 	}
-	PROMISE(queue_empty(&q));
+	EXPECT(queue_empty(&q));
 	queue_free(&q);
 }
 
