@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { environment } from "../launcher/launcher.ts";
 
-/** The real launcher with another name for its sources, and what starts it. */
+/** The real launcher with a different build name, and its starter. */
 export function anotherBuild(directory: string): string {
   const program = environment("ASSAY_TEST_LAUNCHER");
   const { build } = JSON.parse(execFileSync(program, ["--describe"], { encoding: "utf8" })) as { build: string };
@@ -15,7 +15,7 @@ export function anotherBuild(directory: string): string {
   return placed(directory, bytes, 0o700);
 }
 
-/** The real launcher, where a user who is not root can execute it as well. */
+/** The real launcher with execute permission for all users. */
 export function forEveryUser(directory: string): string {
   chmodSync(directory, 0o755);
   return placed(directory, readFileSync(environment("ASSAY_TEST_LAUNCHER")), 0o755);

@@ -13,14 +13,14 @@ import { shell } from "../sandbox/steps.ts";
 import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
 
 /**
- * Machines that lack something without which boxes are as strict as anywhere; what is lost is reported. Each is made for real, as in
+ * Machines that lack a feature that strict boxes do not need; the loss is reported. Each machine is created for real, as in
  * refused.test.ts.
  */
 interface Row {
   readonly host: (t: TestContext) => Host;
-  /** Why it cannot be made here, if it cannot. */
+  /** The reason why it cannot be created here, if any. */
   readonly skip?: string | false;
-  /** What the doctor misses, none of it needed. */
+  /** Optional checks that fail in the doctor. */
   readonly without: readonly string[];
   readonly fileSizeEvidence: RegExp;
   readonly pressureEvidence: RegExp;
@@ -35,7 +35,7 @@ const NONE = /^none: host interference is not recognised$/;
 
 const unified = v2Mount();
 const hybrid = unified !== undefined && v1Mount("memory") !== undefined;
-/** Switched off for the group that the launcher asks: the kernel takes the file away, as one without PSI has none. */
+/** Switches pressure off for the launcher's group: the kernel removes the file, as on a kernel without PSI. */
 const NO_PRESSURE = `at=${unified}$(sed -n 's/^0:://p' /proc/self/cgroup)/assay-$INSTANCE
 mkdir -p "$at"; echo 0 >"$at/cgroup.pressure"`;
 
@@ -51,7 +51,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     host: () => ({ prepare: NO_PRESSURE }),
     skip:
       !(hybrid && exists(join(unified, "cgroup.pressure"))) &&
-      "the kernel cannot switch it off by group, or systemd minds the groups",
+      "the kernel cannot switch it off by group, or systemd manages the groups",
     without: ["pressure"],
     fileSizeEvidence: TRACEPOINT,
     pressureEvidence: NONE,
@@ -73,7 +73,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 };
 
 for (const [what, row] of Object.entries(ROWS)) {
-  test(`${what}: full enforcement, and what is lost is said`, { ...LIMIT, skip: row.skip ?? false }, async (t) => {
+  test(`${what}: full enforcement, and the loss is reported`, { ...LIMIT, skip: row.skip ?? false }, async (t) => {
     const machine = await Machine.with(t, row.host(t));
 
     const { ok, checks, missing } = await machine.doctor();
@@ -83,10 +83,10 @@ for (const [what, row] of Object.entries(ROWS)) {
     const launcher = await machine.launcher();
     if (typeof launcher === "string") throw new Error(launcher);
     const service = await machine.service();
-    const { status, json, checks: told } = await ready(service);
+    const { status, json, checks: reported } = await ready(service);
     assert.deepEqual([status, json.status, json.enforcement_mode], [200, "ready", "strict"]);
     if (row.backend) assert.equal(json.cgroup_backend, row.backend);
-    const detail = (name: string) => told.find((check) => check.name === name)?.detail ?? "";
+    const detail = (name: string) => reported.find((check) => check.name === name)?.detail ?? "";
     assert.match(detail("file_size_evidence"), row.fileSizeEvidence);
     assert.match(detail("pressure_evidence"), row.pressureEvidence);
 
@@ -96,17 +96,17 @@ for (const [what, row] of Object.entries(ROWS)) {
   });
 }
 
-test("swap on: a program gets no memory out of it, whether it was on before or not", LIMIT, async (t) => {
+test("swap on: a program gets no swap, whether it was on before or not", LIMIT, async (t) => {
   const machine = await Machine.with(t);
   const launcher = await machine.launcher();
   if (typeof launcher === "string") throw new Error(launcher);
   const slot = await Slot.open(launcher.socket);
   t.after(() => slot.close());
-  // More than the 128 MiB of its limit, and less than that with the swap that comes while it waits.
+  // More than the limit of 128 MiB, and less than the limit plus the swap that is added while it sleeps.
   const eats = "head -c 160000000 /dev/zero | tail >/dev/null";
   const running = slot.run(shell(`sleep 2; ${eats}`));
   const swap = await swapOn(t);
-  if (swap === null) return t.skip("this machine lets nobody switch swap on");
+  if (swap === null) return t.skip("swap cannot be switched on on this machine");
   const { judgement, evidence } = conclude({ execute: await running });
   assert.deepEqual([judgement.verdict, evidence?.isolation.mode], ["MLE", "strict"]);
 
@@ -123,7 +123,7 @@ test("swap on: a program gets no memory out of it, whether it was on before or n
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
 
-test("in a container that filters calls itself, our own filter is still told from none", LIMIT, async (t) => {
+test("a container with its own seccomp filter: the launcher's filter is still detected", LIMIT, async (t) => {
   const under = refusing(t, "kexec_load", "EPERM");
   for (const [fault, missing] of [
     [undefined, []],
@@ -140,11 +140,11 @@ test("in a container that filters calls itself, our own filter is still told fro
   }
 });
 
-/** A process that switches a small swap file off again when its standard input ends, also when that is because we died. */
+/** A process that switches on a small swap file, and switches it off when its standard input ends, even if the test dies. */
 async function swapOn(t: TestContext): Promise<ChildProcess | null> {
   const place = mkdtempSync(join(tmpdir(), "assay-swap-"));
   const file = join(place, "swap");
-  // Before the file can be removed, and whatever became of the test.
+  // Before the file is removed, and whatever the result of the test is.
   t.after(() => {
     if (readFileSync("/proc/swaps", "utf8").includes(file)) execFileSync("swapoff", [file]);
     rmSync(place, { recursive: true });
@@ -161,12 +161,12 @@ type Service = Awaited<ReturnType<Machine["service"]>>;
 
 async function ready(service: Service) {
   for (let tries = 0; ; tries++) {
-    const told = await readiness(service);
-    if (told.status === 200 || tries > 100) return told;
+    const answer = await readiness(service);
+    if (answer.status === 200 || tries > 100) return answer;
   }
 }
 
-/** The three limits, by programs of the matrix, over HTTPS as any client's. */
+/** Checks the three limits by programs of the matrix over HTTPS. */
 async function assertEnforced({ ask }: Service): Promise<void> {
   for (const [program, verdict, cause] of [
     ["eats-memory", "MLE", "oom_kill"],

@@ -15,11 +15,11 @@ import { environment, type Launcher, type LauncherOptions, startLauncher } from 
 import { tracesLeft } from "../launcher/machine.ts";
 import { someLanguages } from "../worker/some-languages.ts";
 
-/** A machine that can do less than ours, for whatever is started on it. Ours stays as it is. */
+/** A machine with fewer features, for processes started on it. The real machine does not change. */
 export interface Host extends Pick<LauncherOptions, "program" | "image" | "fault"> {
-  /** Shell, in a mount namespace of its own; INSTANCE is the launcher's. */
+  /** Shell commands in a new mount namespace; INSTANCE is the launcher's. */
   readonly prepare?: string;
-  /** What becomes the command that follows. */
+  /** Prefix that executes the following command. */
   readonly under?: readonly string[];
 }
 
@@ -32,27 +32,27 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-/** One language of each kind is enough here, and the doctor tries all that it finds. */
+/** One language of each kind is enough, because the doctor tests all languages that it finds. */
 const TWO = ["c", "python"];
 
-/** For a test's duration. */
+/** A temporary directory, removed after the test. */
 export function directory(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), "assay-host-"));
   t.after(() => rmSync(made, { recursive: true, force: true }));
   return made;
 }
 
-/** `under` for a kernel that refuses a system call. */
+/** An `under` for a kernel that refuses a system call. */
 export function refusing(t: TestContext, call: string, errno: keyof typeof constants.errno): string[] {
   const program = join(directory(t), "refuse");
   execFileSync("gcc", ["-Wall", "-Wextra", "-Werror", "-o", program, join(import.meta.dirname, "refuse.c")]);
   return [program, String(constants.errno[errno]), call];
 }
 
-/** Checks whose outcome is that of the machine that the tests run on, whatever a test makes of it. */
+/** Checks whose result depends on the machine that runs the tests. */
 const OF_THIS_MACHINE: readonly string[] = ["oom_score", "formats"];
 
-/** Launcher, doctor and service on that machine; the service is stopped with the test, the launcher by the test. */
+/** Launcher, doctor and service on such a machine. The service stops with the test; the test must stop the launcher. */
 export class Machine {
   readonly #t: TestContext;
   readonly #host: Host;
@@ -70,7 +70,7 @@ export class Machine {
     return new Machine(t, host, place);
   }
 
-  /** Up, or in its words why not: it can be connected to before it has tried what may fail. */
+  /** Starts a launcher. @returns it, or its error: a launcher accepts connections before its checks that may fail. */
   async launcher(changes: Host = {}): Promise<Launcher | string> {
     const { prepare, under, ...options } = { ...this.#host, ...changes };
     const within = this.#within({ ...this.#host, ...changes });
@@ -80,7 +80,7 @@ export class Machine {
       assert.equal(await launcher.stop(), 1);
       return launcher.stderr();
     } catch (error) {
-      return (error as Error).message.replace(/^the launcher ended with 1 at its start: /, "");
+      return (error as Error).message.replace(/^the launcher ended with 1 while starting: /, "");
     }
   }
 
@@ -89,8 +89,8 @@ export class Machine {
     const { instance, uidBase } = this.#place;
     const launcher = program ?? `${environment("ASSAY_TEST_LAUNCHER")}.delegated`;
     const where = ["--launcher", launcher, "--image", image ?? environment("ASSAY_TEST_IMAGE")];
-    const who = ["--instance", instance, "--uid-base", String(uidBase), "--json"];
-    const { code, stdout, stderr } = await assayWithin(this.#within(this.#host), "", "doctor", ...where, ...who);
+    const options = ["--instance", instance, "--uid-base", String(uidBase), "--json"];
+    const { code, stdout, stderr } = await assayWithin(this.#within(this.#host), "", "doctor", ...where, ...options);
     assert.notEqual(stdout, "", stderr);
     const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
     assert.equal(code, ok ? 0 : 1, stderr);
@@ -99,7 +99,7 @@ export class Machine {
     return { ok, checks, missing: lacking.filter((name) => !OF_THIS_MACHINE.includes(name)) };
   }
 
-  /** The real server over the real worker of this launcher's socket, and what it wrote into its log. */
+  /** The real server with a real worker on this launcher's socket, and its log. */
   async service(): Promise<Running & { readonly words: () => string }> {
     let worker: Worker | undefined;
     this.#t.after(() => worker?.stop());
@@ -130,7 +130,7 @@ export class Machine {
   }
 }
 
-/** Whether a slot says anything at all, be it that it has no box. */
+/** Whether a slot sends any frame, even that it has no box. */
 function answers(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => socket.once("data", () => socket.destroy() && resolve(true)));
@@ -138,7 +138,7 @@ function answers(socketPath: string): Promise<boolean> {
   });
 }
 
-/** What readiness says as soon as the languages were tried. */
+/** The readiness after all languages were tested. */
 export async function readiness({ ask }: Pick<Running, "ask">) {
   for (;;) {
     const { status, json } = await ask({ path: "/api/health/ready" });
@@ -148,7 +148,7 @@ export async function readiness({ ask }: Pick<Running, "ask">) {
   }
 }
 
-/** Where a cgroup v1 controller is mounted here. */
+/** The mount point of a cgroup v1 controller on this machine. */
 export function v1Mount(controller: string): string | undefined {
   const lines = readFileSync("/proc/self/mounts", "utf8").split("\n");
   const found = lines
@@ -159,13 +159,13 @@ export function v1Mount(controller: string): string | undefined {
   return found?.[1];
 }
 
-/** Where cgroup v2 is mounted here. */
+/** The mount point of cgroup v2 on this machine. */
 export function v2Mount(): string | undefined {
   const lines = readFileSync("/proc/self/mounts", "utf8").split("\n");
   return lines.map((line) => line.split(" ")).find(([, , type]) => type === "cgroup2")?.[1];
 }
 
-/** `prepare` for a machine without a controller, whichever way this one has it. */
+/** A `prepare` for a machine without a controller, on v1 and v2. */
 export function without(t: TestContext, controller: string): string {
   const [v1, v2] = [v1Mount(controller), v2Mount()];
   const list = v2 ? join(v2, "cgroup.controllers") : "";

@@ -9,7 +9,7 @@ import { groupsOf } from "../launcher/machine.ts";
 import { anotherBuild } from "./another-build.ts";
 import { directory, type Host, Machine, readiness, v2Mount } from "./host.ts";
 
-/** What a machine loses while the service runs, and gets back: readiness goes to 503, says why in the log, and returns. */
+/** Features that a machine loses and regains while the service runs: readiness becomes 503, logs the reason, and recovers. */
 const LIMIT = { timeout: 180_000 };
 const PROOF_HOLDS_MS = 5_000;
 
@@ -19,7 +19,7 @@ async function running(t: TestContext, host: Host = {}) {
   const machine = await Machine.with(t, host);
   const launcher = await up(machine);
   const service = await machine.service();
-  // A proof is kept for some seconds: we move the clock, not ourselves.
+  // A proof is valid for some seconds, so the test advances the clock.
   let nowMs = Date.now();
   t.mock.timers.enable({ apis: ["Date"], now: nowMs });
   const becomes = async (expected: 200 | 503) => {
@@ -41,7 +41,7 @@ async function up(machine: Machine, host: Host = {}): Promise<Launcher> {
   return launcher;
 }
 
-test("a launcher that is replaced by one of another build is not used, and ours is again", LIMIT, async (t) => {
+test("a launcher replaced by one of another build is not used until the right one is back", LIMIT, async (t) => {
   const { machine, launcher, service, becomes } = await running(t);
   assert.equal(await launcher.stop(), 0);
   const other = await up(machine, { program: anotherBuild(directory(t)) });
@@ -54,7 +54,7 @@ test("a launcher that is replaced by one of another build is not used, and ours 
   assert.equal(await again.stop(), 0);
 });
 
-test("an image that is damaged is not ready, and is when it is mended", LIMIT, async (t) => {
+test("a damaged image is not ready until it is repaired", LIMIT, async (t) => {
   const image = mkdtempSync(join(tmpdir(), "assay-image-"));
   for (const name of ["upper", "work", "rootfs"]) mkdirSync(join(image, name), { recursive: true });
   const layers = `lowerdir=${environment("ASSAY_TEST_IMAGE")}/rootfs,upperdir=upper,workdir=work`;
@@ -79,7 +79,7 @@ test("an image that is damaged is not ready, and is when it is mended", LIMIT, a
   assert.equal(await launcher.stop(), 0);
 });
 
-test("control groups that can be made no more are not ready, and are when they can again", {
+test("control groups that cannot be created: not ready until they can", {
   ...LIMIT,
   skip: v2Mount() === undefined && "cgroup v1 has no way to forbid them",
 }, async (t) => {
@@ -91,7 +91,7 @@ test("control groups that can be made no more are not ready, and are when they c
   writeFileSync(join(home, "cgroup.max.descendants"), "0");
   const { checks } = await becomes(503);
   assert.deepEqual([checks[0].name, checks[0].ok], ["sandbox", false]);
-  // The slot that lost its box says nothing any more; each that comes after it says why.
+  // The slot that lost its box does not answer; each later one reports the reason.
   await becomes(503);
   assert.match(service.words(), /no box: cgroup make [^"]* in unified \(errno 11\)/);
   writeFileSync(join(home, "cgroup.max.descendants"), "max");

@@ -1,6 +1,6 @@
 /*
- * refuse ERRNO CALL COMMAND...: becomes COMMAND on a kernel that answers one system call with ERRNO, as one does that is too
- * old for it, was built without it, or keeps it from containers.
+  * refuse ERRNO CALL COMMAND...: executes COMMAND with a filter that answers one system call with ERRNO, like a kernel that is too
+  * old for it, was built without it, or denies it to containers.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		};
 		struct sock_fprog program = {sizeof code / sizeof *code, code};
-		/* By prctl, because root needs no no_new_privs for it, and the call may be the one to refuse. */
+		/* By prctl, which root may use without no_new_privs, and because seccomp may be the call to refuse. */
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
 			execvp(argv[3], argv + 3);
 		break;

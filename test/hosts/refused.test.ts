@@ -6,17 +6,17 @@ import { anotherBuild, forEveryUser } from "./another-build.ts";
 import { directory, type Host, Machine, readiness, refusing, without } from "./host.ts";
 
 /**
- * Machines on which no box can be what it should be. Each is made for real, in a mount namespace or under a filter of its own,
- * and then asked in the three ways in which people meet it: the launcher, the doctor, the service's readiness.
+ * Machines on which no box can be strict. Each is created for real, in a mount namespace or under a filter, and checked through
+ * the launcher, the doctor and the service's readiness.
  */
 interface Row {
   readonly host: (t: TestContext) => Host;
-  /** Why the launcher does not come up; absent when it does, and each slot says why it has no box. */
+  /** The launcher's error at its start; absent if it starts and each slot reports why it has no box. */
   readonly launcher?: RegExp;
-  /** The needed checks that the doctor misses, and what the remedy of the first is about. */
+  /** The required checks that fail in the doctor, and the remedy of the first one. */
   readonly missing: readonly string[];
   readonly remedy: RegExp;
-  /** What the service's log says; of a launcher that is not there, what the connection said. */
+  /** The service's log; if the launcher is missing, the connection error. */
   readonly log?: RegExp;
 }
 
@@ -52,7 +52,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     missing: ["root", "pid_namespace", "mount_namespace", "network_namespace", "ipc_namespace", "uts_namespace"],
     remedy: /^run it with sudo$/,
   },
-  "root without its powers, as in an unprivileged container": {
+  "root without capabilities, as in an unprivileged container": {
     host: () => ({ under: ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"] }),
     launcher: /namespaces: mount namespace of the launcher: Operation not permitted\n$/,
     missing: ["pid_namespace", "mount_namespace", "network_namespace", "ipc_namespace", "uts_namespace"],
@@ -82,7 +82,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     missing: ["image"],
     remedy: /image\//,
   },
-  "an image without the places for a box": {
+  "an image without the mount points of a box": {
     host: (t) => ({ image: emptyImage(t, 0o755, ["box", "tmp", "proc"]) }),
     launcher: /image: has no directory \/dev: Not a directory\n$/,
     missing: ["image"],
@@ -94,7 +94,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     missing: ["image"],
     remedy: /image\//,
   },
-  "an image with nothing in it that runs": {
+  "an image without working programs": {
     host: (t) => ({ image: emptyImage(t, 0o755, ["box", "tmp", "proc", "dev"]) }),
     missing: ["language c", "language python"],
     remedy: /image\//,
@@ -109,32 +109,36 @@ const ROWS: Readonly<Record<string, Row>> = {
 };
 
 for (const [what, row] of Object.entries(ROWS)) {
-  test(`${what}: nothing is run, and everybody is told why`, LIMIT, async (t) => {
+  test(`${what}: nothing runs, and the reason is reported`, LIMIT, async (t) => {
     const machine = await Machine.with(t, row.host(t));
 
     const { ok, checks, missing } = await machine.doctor();
     assert.equal(ok, false);
     const optional = checks.filter(({ needed, works }) => !needed && !works).map(({ name }) => name);
     const expected = missing.filter((name) => row.missing.includes(name) || !optional.includes(name));
-    for (const name of row.missing) assert.ok(missing.includes(name), `${name} is missing: ${missing}`);
-    assert.equal(expected[0], row.missing[0], "the first is the reason");
+    for (const name of row.missing) assert.ok(missing.includes(name), `${name} does not fail: ${missing}`);
+    assert.equal(expected[0], row.missing[0], "the first failed check is not the reason");
     assert.match(checks.find(({ name }) => name === row.missing[0])?.remedy ?? "", row.remedy);
     assert.ok(
       checks.every(({ name, works }) => !works || !name.startsWith("language ")),
-      "no program ran",
+      "a program ran",
     );
 
     const launcher = await machine.launcher();
-    const words = typeof launcher === "string" ? launcher : "";
-    assert.match(words, row.launcher ?? /^$/);
+    const error = typeof launcher === "string" ? launcher : "";
+    assert.match(error, row.launcher ?? /^$/);
 
     const service = await machine.service();
-    const { status, json, checks: told } = await readiness(service);
+    const { status, json, checks: reported } = await readiness(service);
     assert.deepEqual([status, json.status, "enforcement_mode" in json], [503, "not_ready", false]);
-    assert.ok(told.length > 0 && told.every(({ ok, detail }) => !ok && detail.length > 0));
+    assert.ok(reported.length > 0 && reported.every(({ ok, detail }) => !ok && detail.length > 0));
     assert.match(service.words(), row.log ?? /the launcher cannot be reached/);
     const submitted = await service.submit();
-    assert.deepEqual([submitted.status, submitted.json.error], [503, submitted.json.error], "nothing is taken either");
+    assert.deepEqual(
+      [submitted.status, submitted.json.error],
+      [503, submitted.json.error],
+      "no submission is accepted",
+    );
     assert.equal((await service.ask({ path: "/api/health" })).json.enforcement_mode, "none");
 
     if (typeof launcher !== "string") assert.equal(await launcher.stop(), 0);
