@@ -1,6 +1,6 @@
 /**
- * All that an attacker would try, in one process: on another kernel an engine takes longer to start than most attacks
- * take, so those that want the same one share it (useEngine).
+ * All attacks in one process. On another kernel, an engine takes longer to start than most attacks take, so attacks that
+ * need the same engine share it (useEngine).
  */
 import "./compilers.ts";
 import "./hand-over.ts";

@@ -6,7 +6,7 @@ import { useEngine } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 import { environment } from "../launcher/launcher.ts";
 
-/** A compiler reads files for whoever wrote the source. It may see the image, which is public, and that source. */
+/** A compiler reads files for a submission. It may see only the image, which is public, and the source. */
 const engine = useEngine({ workers: 2 });
 const SECRET = "SECRETOFTHEHOST";
 const data = environment("ASSAY_TEST_DATA");
@@ -19,8 +19,8 @@ interface Case {
   readonly code: string;
   readonly verdict: string | RegExp;
   readonly cause?: string;
-  /** Of what it prints, on either stream. */
-  readonly says?: RegExp;
+  /** Expected output, on either stream. */
+  readonly prints?: RegExp;
   readonly stdin?: string;
 }
 
@@ -39,72 +39,72 @@ const cases: readonly Case[] = [
     language: "c",
     code: `#include "${secret}"\n${C_MAIN}`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "#include with dots",
     language: "c",
     code: `#include "../../../../../..${secret}"\n${C_MAIN}`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "#include through the root of pid 1",
     language: "c",
     code: `#include "/proc/1/root${secret}"\n${C_MAIN}`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "#include of the environment of pid 1",
     language: "c",
     code: `#include "/proc/1/environ"\n${C_MAIN}`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "#include of the compiler's own environment",
     language: "c",
     code: `#include "/proc/self/environ"\n${C_MAIN}`,
     ...accepted,
-    says: /^$/,
+    prints: /^$/,
   },
   {
     title: "#include of the mount list",
     language: "c",
     code: `#include "/proc/self/mountinfo"\n${C_MAIN}`,
     ...accepted,
-    says: /^$/,
+    prints: /^$/,
   },
   { title: "#include of an endless device", language: "c", code: `#include "/dev/zero"\n${C_MAIN}`, ...limited },
-  { title: "#include of itself", language: "c", code: '#include "main.c"\n', ...compileError, says: /nested/ },
+  { title: "#include of itself", language: "c", code: '#include "main.c"\n', ...compileError, prints: /nested/ },
   {
     title: "__has_include as an oracle",
     language: "c",
     code: `#include <stdio.h>\n#if __has_include("${secret}")\n#error there\n#endif\nint main(void) { puts("0"); }\n`,
     ...accepted,
-    says: /^0\n$/,
+    prints: /^0\n$/,
   },
   {
     title: ".incbin of a file of the host",
     language: "c",
     code: `__asm__(".incbin \\"${secret}\\"");\n${C_MAIN}`,
     ...compileError,
-    says: /No such file|not found/,
+    prints: /No such file|not found/,
   },
   {
     title: ".include of a file of the host",
     language: "c",
     code: `__asm__(".include \\"${secret}\\"");\n${C_MAIN}`,
     ...compileError,
-    says: /can't open/,
+    prints: /can't open/,
   },
   {
     title: ".incbin of the input of the run",
     language: "c",
     stdin: `${SECRET}\n`,
     ...accepted,
-    says: /^0\n$/,
+    prints: /^0\n$/,
     code: '#include <stdio.h>\n__asm__(".data\\n.globl in\\nin: .incbin \\"/dev/stdin\\"\\n.globl end\\nend: .byte 0\\n.text");\nextern char in[], end[];\nint main(void) { printf("%d\\n", (int)(end - in)); }\n',
   },
   {
@@ -126,7 +126,7 @@ const cases: readonly Case[] = [
     verdict: /^(AC|SIG|RE)$/,
   },
   {
-    title: "a program larger than a file may be",
+    title: "a program larger than the file-size limit",
     language: "c",
     code: `char a[1 << 30] = {1};\n${C_MAIN}`,
     ...limited,
@@ -149,7 +149,7 @@ const cases: readonly Case[] = [
     language: "cpp",
     code: `#include "${secret}"\nint main() {}\n`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "a header unit of the host",
@@ -158,18 +158,18 @@ const cases: readonly Case[] = [
     ...compileError,
   },
   {
-    title: "a template without end",
+    title: "an infinite template",
     language: "cpp",
     code: "template <int N> struct S { S<N + 1> s; };\nint main() { S<0> s; }\n",
     ...compileError,
-    says: /depth/,
+    prints: /depth/,
   },
   {
-    title: "a constant without end",
+    title: "a constant that never finishes",
     language: "cpp",
     code: "constexpr int f() { for (;;); return 0; }\nconstexpr int x = f();\nint main() {}\n",
     ...compileError,
-    says: /limit/,
+    prints: /limit/,
   },
   // Rust
   {
@@ -177,28 +177,28 @@ const cases: readonly Case[] = [
     language: "rust",
     code: `const S: &str = include_str!("${secret}");\n${RUST_MAIN}`,
     ...compileError,
-    says: /No such file/,
+    prints: /No such file/,
   },
   {
     title: "a module at a path of the host",
     language: "rust",
     code: `#[path = "${secret}"]\nmod host;\n${RUST_MAIN}`,
     ...compileError,
-    says: /No such file|file not found|couldn't read/,
+    prints: /No such file|file not found|couldn't read/,
   },
   {
     title: "include_str! of the compiler's own environment",
     language: "rust",
     code: 'fn main() { println!("{}", include_str!("/proc/self/environ").replace(\'\\0\', "\\n")); }\n',
     ...accepted,
-    says: /^(?![\s\S]*(ASSAY|SUDO|NODE|npm|USER))[\s\S]*HOME=\/box[\s\S]*$/,
+    prints: /^(?![\s\S]*(ASSAY|SUDO|NODE|npm|USER))[\s\S]*HOME=\/box[\s\S]*$/,
   },
   {
     title: "include_bytes! of the mount list",
     language: "rust",
     code: 'fn main() { println!("{}", String::from_utf8_lossy(include_bytes!("/proc/self/mountinfo"))); }\n',
     ...accepted,
-    says: /overlay image/,
+    prints: /overlay image/,
   },
   {
     title: "include_bytes! of the input of the run",
@@ -206,29 +206,29 @@ const cases: readonly Case[] = [
     stdin: SECRET,
     code: 'fn main() { println!("{}", include_bytes!("/dev/stdin").len()); }\n',
     ...accepted,
-    says: /^0\n$/,
+    prints: /^0\n$/,
   },
   {
-    title: "variables of the service",
+    title: "environment variables of the service",
     language: "rust",
     code: 'fn main() { println!("{:?}", option_env!("ASSAY_DATA").or(option_env!("SUDO_USER")).or(option_env!("USER"))); }\n',
     ...accepted,
-    says: /^None\n$/,
+    prints: /^None\n$/,
   },
   ...["rlib", "staticlib", "cdylib", "dylib", "proc-macro"].map((kind) => ({
-    title: `crate type ${kind}: a program all the same, and no failure of ours`,
+    title: `crate type ${kind}: still builds a program, no internal error`,
     language: "rust",
     code: `#![crate_type = "${kind}"]\n${RUST_MAIN}`,
     ...accepted,
   })),
   {
-    title: "a library of the host to link with",
+    title: "linking with a library of the host",
     language: "rust",
     code: `#[link(name = "${secret}", kind = "static")]\nextern "C" {}\n${RUST_MAIN}`,
     ...compileError,
   },
   {
-    title: "unstable features, plugins among them",
+    title: "unstable features, including plugins",
     language: "rust",
     code: `#![feature(plugin)]\n${RUST_MAIN}`,
     ...compileError,
@@ -247,11 +247,11 @@ const cases: readonly Case[] = [
     ...compileError,
   },
   {
-    title: "flags for the linker",
+    title: "linker flags",
     language: "go",
     code: `package main\n\n//go:cgo_ldflag "-Wl,${secret}"\n\nfunc main() {}\n`,
     ...compileError,
-    says: /cgo/,
+    prints: /cgo/,
   },
   {
     title: "an import by a path of the host",
@@ -272,14 +272,14 @@ const cases: readonly Case[] = [
     ...compileError,
   },
   {
-    title: "a function of the runtime by its name ends the program alone",
+    title: "a runtime function by linkname ends only the program",
     language: "go",
     code: 'package main\n\nimport _ "unsafe"\n\n//go:linkname exit runtime.exit\nfunc exit(code int32)\n\nfunc main() { exit(3) }\n',
     verdict: "RE",
     cause: "nonzero_exit",
   },
   {
-    title: "a package that is no program: a compile error, and no failure of ours",
+    title: "a package that is not a program: a compile error, no internal error",
     language: "go",
     code: "package other\n\nfunc main() {}\n",
     ...compileError,
@@ -289,7 +289,7 @@ const cases: readonly Case[] = [
     title: "an annotation processor in the source is not run by the compiler",
     language: "java",
     ...accepted,
-    says: /^false\n$/,
+    prints: /^false\n$/,
     code: JAVA(
       'System.out.println(new java.io.File("ran").exists());',
       '@javax.annotation.processing.SupportedAnnotationTypes("*")\nclass P extends javax.annotation.processing.AbstractProcessor { static { try { new java.io.File("ran").createNewFile(); } catch (Exception e) {} } public boolean process(java.util.Set<? extends javax.lang.model.element.TypeElement> s, javax.annotation.processing.RoundEnvironment r) { return false; } }\n',
@@ -297,7 +297,7 @@ const cases: readonly Case[] = [
   },
   { title: "a class of java.lang", language: "java", code: `package java.lang;\n${JAVA("")}`, ...compileError },
   {
-    title: "a program without its class: its own failure",
+    title: "a program without its class: RE",
     language: "java",
     code: "class Other {}\n",
     verdict: "RE",
@@ -308,7 +308,7 @@ const cases: readonly Case[] = [
     language: "java",
     code: JAVA('System.out.println(System.getProperty("java.class.path") + System.getenv("CLASSPATH"));'),
     ...accepted,
-    says: /^\.null\n$/,
+    prints: /^\.null\n$/,
   },
   // TypeScript
   {
@@ -316,7 +316,7 @@ const cases: readonly Case[] = [
     language: "typescript",
     code: `/// <reference path="${secret}" />\nexport {};\n`,
     ...compileError,
-    says: /not found/,
+    prints: /not found/,
   },
   {
     title: "an import of a file of the host",
@@ -337,7 +337,7 @@ const cases: readonly Case[] = [
     ...compileError,
   },
   {
-    title: "a type without end",
+    title: "an infinite type",
     language: "typescript",
     code: "type T<N extends number[]> = T<[...N, 0]>;\nconst x: T<[]> = 1;\nconsole.log(x);\n",
     verdict: /^(RE|MLE|TLE)$/,
@@ -348,42 +348,42 @@ const cases: readonly Case[] = [
     language: "javascript",
     code: `require("${secret}");\n`,
     verdict: "RE",
-    says: /Cannot find module/,
+    prints: /Cannot find module/,
   },
   {
     title: "import of a file of the host",
     language: "javascript",
     code: `import("file://${secret}");\n`,
     verdict: "RE",
-    says: /Cannot find module/,
+    prints: /Cannot find module/,
   },
   {
     title: "require of the mount list",
     language: "javascript",
     code: 'require("/proc/self/mountinfo");\n',
     verdict: "RE",
-    says: /overlay/,
+    prints: /overlay/,
   },
   {
     title: "import from a directory of the host",
     language: "python",
     code: `import sys\nsys.path.insert(0, ${JSON.stringify(data)})\nimport secret\n`,
     verdict: "RE",
-    says: /No module named/,
+    prints: /No module named/,
   },
   {
     title: "a codec of the host",
     language: "python",
     code: `# coding: ${secret.replaceAll("/", "_")}\n`,
     verdict: "RE",
-    says: /encoding|codec/,
+    prints: /encoding|codec/,
   },
 ];
 
-describe("a compiler reads nothing of the host for a submission, runs nothing of it, and is bounded", {
+describe("a compiler reads no file of the host, runs no code of a submission, and is bounded", {
   concurrency: 2,
 }, () => {
-  for (const { title, language, code, verdict, cause, says, stdin = "" } of cases)
+  for (const { title, language, code, verdict, cause, prints, stdin = "" } of cases)
     test(`${language}: ${title}`, async () => {
       const { result, output } = checked(await engine().run(language, code, { stdin }));
       const shown = `${output.stdout}${output.stderr}`;
@@ -391,8 +391,8 @@ describe("a compiler reads nothing of the host for a submission, runs nothing of
       if (typeof verdict === "string") assert.equal(result.verdict, verdict, seen);
       else assert.match(result.verdict, verdict, seen);
       if (cause) assert.equal(result.cause, cause, seen);
-      if (says) assert.match(shown, says);
-      assert.ok(!shown.includes(SECRET), "the secret is shown");
-      assert.ok(!shown.includes(environment("ASSAY_TEST_IMAGE")), "it is shown where the image lies");
+      if (prints) assert.match(shown, prints);
+      assert.ok(!shown.includes(SECRET), "the output contains the secret");
+      assert.ok(!shown.includes(environment("ASSAY_TEST_IMAGE")), "the output contains the path of the image");
     });
 });

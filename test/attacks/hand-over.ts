@@ -8,7 +8,7 @@ import { PATIENCE } from "../engine/patience.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { shell } from "../sandbox/steps.ts";
 
-/** No compiler of ours runs code of a submission. Here one does: what could its step leave for the next, or for us? */
+/** Our compilers do not run code of a submission. Here, a compile step does: it may leave anything for the next step. */
 let launcher: Launcher;
 let slot: Slot;
 const secret = join(environment("ASSAY_TEST_DATA"), "for-nobody-in-a-box");
@@ -29,7 +29,7 @@ function assertGone({ teardown, controlsMissing }: StepReport): void {
   assert.deepEqual([residualMounts, groupsLeft, collectionErrors], [[], [], []]);
 }
 
-/** One step that leaves something, and the step that is to run `./main` in the same directory. */
+/** Runs a step that leaves files, then a step that executes `./main` in the same directory. */
 async function handOver(script: string, command = ["./main"]): Promise<StepReport> {
   const first = await slot.run(shell(script, { more: true }));
   assert.equal(first.exitCode, 0, String(first.stderr));
@@ -40,7 +40,7 @@ async function handOver(script: string, command = ["./main"]): Promise<StepRepor
   return second;
 }
 
-test("what a step leaves is another user's to the next, in a slot's first submission as in all others", async (t) => {
+test("files of a step belong to another user than the next step's, from a slot's first submission on", async (t) => {
   const own = await startLauncher({ slots: 1 });
   t.after(() => own.stop());
   const young = await Slot.open(own.socket);
@@ -52,14 +52,14 @@ test("what a step leaves is another user's to the next, in a slot's first submis
       const { stdout } = await young.run(shell(script, { work, more }));
       users.push(String(stdout));
     }
-    const [first, second, third] = users.map((said) => said.trim().split("\n"));
+    const [first, second, third] = users.map((lines) => lines.trim().split("\n"));
     const [one, other] = [first?.at(-1), second?.at(-1)];
     assert.notEqual(one, other);
     assert.deepEqual([first, second, third], [[one], [one, "refused", other], [one, one]], `submission ${submission}`);
   }
 });
 
-/** A step that is held up would be so for good. */
+/** A step that blocks would block for good. */
 const TIMEOUT_MS = 60_000 * PATIENCE;
 const PROMPT_MS = 5_000 * PATIENCE;
 
@@ -68,25 +68,25 @@ const ENOEXEC = 8;
 const EACCES = 13;
 const ELOOP = 40;
 
-describe("what cannot be run is not run, holds nothing up, and is not followed by the host", {
+describe("files that cannot be executed are not executed, do not block, and are not followed by the host", {
   timeout: TIMEOUT_MS,
 }, () => {
   const cases: Readonly<Record<string, [string, number]>> = {
     "a link to a file of the host": [`ln -s ${secret} main`, ENOENT],
-    "a link that climbs out": [`ln -s ../../../../../../../..${secret} main`, ENOENT],
+    "a link with dots": [`ln -s ../../../../../../../..${secret} main`, ENOENT],
     "a link through the first process": [`ln -s /proc/1/root${secret} main`, ENOENT],
     "a script for an interpreter of the host": [`printf '#!${secret}\\n' >main; chmod 755 main`, ENOENT],
     "a link to itself": ["ln -s main main", ELOOP],
     "a script that is its own interpreter": ["printf '#!/box/main\\n' >main; chmod 755 main", ELOOP],
-    "a pipe that nobody will open": ["mkfifo -m 777 main", EACCES],
+    "a pipe without a writer": ["mkfifo -m 777 main", EACCES],
     "a directory": ["mkdir -m 777 main", EACCES],
     "a socket": ["python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"main\")'", EACCES],
-    "a file that nobody may run": ["cp /usr/bin/id main; chmod 644 main", EACCES],
-    "a file that nobody may touch": ["cp /usr/bin/id main; chmod 0 main", EACCES],
+    "a file without execute permission": ["cp /usr/bin/id main; chmod 644 main", EACCES],
+    "a file without permissions": ["cp /usr/bin/id main; chmod 0 main", EACCES],
     "an empty program": [": >main; chmod 755 main", ENOEXEC],
-    "a sparse file as large as it may be": ["truncate -s 3M main; chmod 755 main", ENOEXEC],
-    "a program cut off in its header": ["head -c 40 /usr/bin/id >main; chmod 755 main", ENOEXEC],
-    "nothing at all": ["true", ENOENT],
+    "a sparse file of the maximum size": ["truncate -s 3M main; chmod 755 main", ENOEXEC],
+    "a program truncated in its header": ["head -c 40 /usr/bin/id >main; chmod 755 main", ENOEXEC],
+    "no file": ["true", ENOENT],
   };
   for (const [what, [script, errno]] of Object.entries(cases))
     test(what, async () => {
@@ -97,27 +97,27 @@ describe("what cannot be run is not run, holds nothing up, and is not followed b
     });
 });
 
-describe("what can be run has no more rights than any program", { timeout: TIMEOUT_MS }, () => {
-  test("a link into the image runs what the image has, as nobody", async () => {
+describe("files that can be executed have the rights of any program", { timeout: TIMEOUT_MS }, () => {
+  test("a link into the image runs a program of the image as the box's user", async () => {
     const { exitCode, stdout } = await handOver("ln -s /usr/bin/id main");
     assert.equal(exitCode, 0);
     assert.match(String(stdout), /^uid=\d{10} gid=\d{10} groups=\d{10}\n$/);
   });
 
-  test("a set-uid and set-gid program is neither the first step's user nor root", async () => {
+  test("a set-uid and set-gid program runs neither as the first step's user nor as root", async () => {
     const { stdout } = await handOver("cp /usr/bin/id main; chmod 6755 main");
-    // No euid and no egid beside them: those would be the owner's, who is the first step's user.
+    // `id` would print an euid and egid, those of the owner, which is the first step's user.
     assert.match(String(stdout), /^uid=(\d{10}) gid=\1 groups=\1\n$/);
   });
 
-  test("a process that the first step left behind, with the program open for writing, is gone", async () => {
+  test("a process of the first step that has the program open for writing is gone", async () => {
     const { exitCode, failure } = await handOver(
       'cp /bin/true main; python3 -c \'import os, time; f = open("main", "a"); os.fork() or (os.setsid(), time.sleep(60))\'',
     );
     assert.deepEqual([failure, exitCode], [undefined, 0]);
   });
 
-  test("no process, descriptor, variable or temporary file of the first step is there", async () => {
+  test("the second step finds no process, descriptor, variable or temporary file of the first", async () => {
     const leaves = `
 import os
 os.environ["LEFT"] = "x"
@@ -129,11 +129,11 @@ os.fork() or __import__("time").sleep(60)
       "-c",
       "ls /tmp /dev/shm; set -- /proc/[0-9]*; echo $#; env | grep LEFT; true",
     ]);
-    // The shell itself.
+    // The only process is the shell itself.
     assert.equal(String(stdout), "/dev/shm:\n\n/tmp:\n1\n");
   });
 
-  test("the directory itself cannot be taken away, closed or replaced", async () => {
+  test("the directory itself cannot be removed, closed or replaced", async () => {
     const { stdout } = await handOver(
       "chmod 0 /box; mv /box /tmp/box; rmdir /box; ln -sfn / /box; cp /bin/true main; true",
       ["/bin/sh", "-c", "pwd; ls -ld . | cut -c1-10; ls"],
@@ -141,7 +141,7 @@ os.fork() or __import__("time").sleep(60)
     assert.match(String(stdout), /^\/box\ndrwxrwxrwx\n[\s\S]*main\n$/);
   });
 
-  test("a directory that was filled up to its last byte still runs its program", async () => {
+  test("a program in a full directory still runs", async () => {
     const { exitCode } = await handOver(
       "cp /bin/true main; for i in 1 2 3 4 5 6 7; do head -c 3M /dev/zero >f$i; done 2>&-; true",
     );
@@ -149,8 +149,8 @@ os.fork() or __import__("time").sleep(60)
   });
 });
 
-describe("file names are bytes to everybody", { timeout: TIMEOUT_MS }, () => {
-  test("line feeds, dashes, invalid UTF-8, 255 bytes and dots neither confuse nor stop the clean-up", async () => {
+describe("file names are arbitrary bytes", { timeout: TIMEOUT_MS }, () => {
+  test("clean-up handles names with line feeds, dashes, invalid UTF-8, 255 bytes and dots", async () => {
     const names = String.raw`
 import os
 for name in (b"-rf", b"a\nb", b"\xff\xfe", b"...", b" ", b"x" * 255, b"\x1b[2J", b"$(id)", b"'; id #", b"main\x01"):
@@ -168,7 +168,7 @@ for name in (b"-rf", b"a\nb", b"\xff\xfe", b"...", b" ", b"x" * 255, b"\x1b[2J",
     assert.equal(String(stdout), "x".repeat(10));
   });
 
-  test("directories as deep as their number allows are gone in a moment", async () => {
+  test("directories nested up to their maximum number are removed quickly", async () => {
     const deep = "import os\nfor _ in range(240): os.mkdir('d'); os.chdir('d')\n";
     const started = performance.now();
     await handOver(`python3 -c "${deep}"`, ["/bin/true"]);

@@ -4,14 +4,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { ENDINGS, useEngine } from "../engine/engine.ts";
+import { useEngine } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
+import { ENDINGS } from "../languages/directory.ts";
 import { environment } from "../launcher/launcher.ts";
 import { all, attack, linesOf } from "./probes.ts";
 
 const engine = useEngine({ workers: 2 });
 
-/** A file that everybody on the host may read; a box must not even see that it is there. */
+/** A file of the host that all users can read; a box must not even see that it exists. */
 const secret = join(environment("ASSAY_TEST_DATA"), "readable-by-all");
 const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
 before(() => writeFileSync(secret, "a secret of the host\n", { mode: 0o644 }));
@@ -20,7 +21,7 @@ attack(
   engine,
   { language: "c", program: "host-files", stdin: () => `${secret}\n` },
   {
-    "a file of the host is not there, whichever way is taken": [
+    "no path leads to a file of the host": [
       ...all("ENOENT", "path", "dots", "dots from the work directory", "root of self", "dots above the root of self"),
       ...all("ENOENT", "root of pid 1", "root of a thread", "work directory of self", "descriptor of the root"),
       ...all("ENOENT", "symbolic link", "hard link to it", "link with flags", "sixty-four times up"),
@@ -28,12 +29,12 @@ attack(
       ["executing it", "ENOENT"],
       ["directory of the executable", "ENOTDIR"],
     ],
-    "where hosts keep their secrets there is nothing": [
+    "usual places of secrets are empty": [
       ["places", ""],
       ["run", ""],
       ["dev", "fd full null random shm stderr stdin stdout urandom zero"],
     ],
-    "the image, which all boxes share, cannot be changed": [
+    "the shared image cannot be changed": [
       ...all(/^(EROFS|EACCES)$/, "write into the image", "truncate in the image"),
       ...all("EROFS", "create in the image"),
       ...all("EROFS", "nameless file in the image", "directory in the root", "remove from the image"),
@@ -41,10 +42,10 @@ attack(
       ["attribute in the image", "EOPNOTSUPP"],
       ...all("EROFS", "replace a device", "create in dev", "write into proc"),
       ["hard link out of the image", "EXDEV"],
-      // It belongs to the compile step's user.
+      // The executable belongs to the compile step's user.
       ["write to its own executable", "EACCES"],
     ],
-    "a program is given three descriptors, and its input is read-only": [
+    "a program has three descriptors, and its input is read-only": [
       ["descriptors", "0 1 2"],
       ["output", "pipe"],
       ...all("EPERM", "write to its input", "shorten its input"),
@@ -70,17 +71,17 @@ describe("in every language", () => {
     test(`${language}: a file of the host cannot be opened`, async () => {
       assert.equal((await results()).get("file"), "cannot");
     });
-    test(`${language}: a service that listens on the host's loopback cannot be reached, and hears nothing`, async () => {
+    test(`${language}: a service on the host's loopback cannot be reached`, async () => {
       assert.equal((await results()).get("tcp"), "cannot");
       assert.equal(connections, 0);
     });
     test(`${language}: the image cannot be written to`, async () => {
       assert.equal((await results()).get("image"), "cannot");
     });
-    test(`${language}: no process but its own is seen`, async () => {
+    test(`${language}: only its own process is visible`, async () => {
       assert.equal((await results()).get("processes"), "1");
     });
-    test(`${language}: the environment is the five fixed variables and what its language file adds`, async () => {
+    test(`${language}: the environment has only the five fixed variables and those of its language file`, async () => {
       const expected = ["HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ...(language === "go" ? ["GOMAXPROCS"] : [])];
       assert.deepEqual((await results()).get("environment")?.split(" ").toSorted(), expected.toSorted());
     });
@@ -90,7 +91,7 @@ describe("in every language", () => {
 describe("boxes that run at the same time", () => {
   const python = (code: string) => engine().run("python", code).then(checked);
 
-  test("a watch on a file of the image or a device does not tell that the host or another box opens it", async () => {
+  test("a watch on a file of the image or a device does not report opens by the host or another box", async () => {
     const watching = python(`
 import ctypes, os, select
 libc = ctypes.CDLL(None)
@@ -109,7 +110,7 @@ print(len(select.select([watch], [], [], 1.5)[0]))
     assert.equal(output.stdout, "0\n", output.stderr);
   });
 
-  test("a lock on a file of the image or a device holds up neither another box nor the host", async () => {
+  test("a lock on a file of the image or a device blocks neither another box nor the host", async () => {
     const locking = (wait: number) => `
 import fcntl, time
 file = open("/etc/passwd")
@@ -126,7 +127,7 @@ time.sleep(${wait})
     assert.deepEqual([(await first).output.stdout, (await second).output.stdout], ["locked\n", "locked\n"]);
   });
 
-  test("an abstract socket of one box is not heard of in another, nor is one of the host", async () => {
+  test("abstract sockets of another box or of the host cannot be reached", async () => {
     const name = `assay-test-${process.pid}`;
     const host = createServer().listen(`\0${name}-host`);
     const serving = python(`
@@ -153,7 +154,7 @@ for _ in range(10):
     host.close();
   });
 
-  test("two boxes do not have the same user, so neither may signal or read the other", async () => {
+  test("two boxes have different users, so neither can signal or read the other", async () => {
     const code = "import os, time\nprint(os.getuid())\ntime.sleep(0.5)\n";
     const [one, two] = await Promise.all([python(code), python(code)]);
     assert.notEqual(one.output.stdout, two.output.stdout);

@@ -7,14 +7,14 @@ import { environment, startLauncher } from "../launcher/launcher.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 import { all, attack, linesOf, type Way } from "./probes.ts";
 
-/** One worker, so that every run meets what the one before it left. */
+/** One worker, so that every run uses the slot of the run before it. */
 const engine = useEngine({ workers: 1 });
 
 attack(
   engine,
   { language: "python", program: "information" },
   {
-    "nothing of the service is told": [
+    "nothing of the service is visible": [
       ["environment", "PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LANG=C.UTF-8 LC_ALL=C.UTF-8 TMPDIR=/tmp"],
       ["arguments", "/usr/bin/python3 main.py"],
       ["descriptors", "0 1 2"],
@@ -54,21 +54,21 @@ attack(
       ["who logged in", "[]"],
       ["owners in the image", "0"],
     ],
-    "the network is an empty one": [
+    "the network is empty": [
       ["devices of the network", "lo"],
       ...all("0", "unix sockets", "traffic", "routes", "connections"),
     ],
-    "the writable places are empty but for the source": [["box", "main.py"], ...all("", "tmp", "shm")],
+    "the writable directories contain only the source": [["box", "main.py"], ...all("", "tmp", "shm")],
   },
 );
 
-test("neither the host's name nor where anything lies on it is in what a program can read", async () => {
+test("readable files contain neither the host's name nor its paths", async () => {
   const everything = [...(await linesOf(engine(), "python", "information", "")).values()].join("\n");
   for (const word of [hostname(), environment("ASSAY_TEST_IMAGE"), environment("ASSAY_TEST_DATA")])
     assert.ok(!everything.includes(word), word);
 });
 
-describe("what a run leaves, the next does not find", () => {
+describe("the next run does not find what a run leaves", () => {
   const LEAVES = `
 import os, socket, sys
 for place in ("/box", "/tmp", "/dev/shm"):
@@ -102,7 +102,7 @@ print(json.dumps({
 }))
 `;
   let found: Record<string, unknown>[] | undefined;
-  /** More than one after it: boxes and users take turns. */
+  /** Several runs after it, because boxes and users alternate. */
   const finds = async () => {
     if (found) return found;
     const run = async (code: string) => checked(await engine().run("python", code)).output.stdout;
@@ -122,7 +122,7 @@ print(json.dumps({
       for (const one of await finds()) assert.deepEqual(one[key], expected);
     });
 
-  test("an abstract socket in a circle of sockets, which outlives every process until the kernel collects it", async (t) => {
+  test("an abstract socket in a circle of sockets, which exists until the kernel collects it", async (t) => {
     const circle = `
 import socket
 s = socket.socket(socket.AF_UNIX); s.bind("\\0left"); s.listen()
@@ -141,7 +141,7 @@ for _ in range(60):
     for (let i = 0; i < 15; i++) {
       const { stderr } = await python(circle);
       assert.equal(stderr, "");
-      // The two networks of a slot take turns.
+      // The two networks of a slot alternate.
       for (let turn = 0; turn < 2; turn++) found += (await python(looks)).stdout.trim();
     }
     assert.equal(found, "0".repeat(30));

@@ -3,7 +3,7 @@ import { useEngine } from "../engine/engine.ts";
 import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 1 });
-/** There every entry is the native one, so the filter sees another call. */
+/** In user-mode Linux, every entry is the native one, so the filter sees a different call. */
 const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 const x64 = process.arch === "x64";
 
@@ -11,11 +11,11 @@ attack(
   engine,
   { language: "c", program: "kernel" },
   {
-    "no terminal can be typed into": [
+    "terminals are out of reach": [
       ...all("ENOTTY", "push a character into a terminal", "console ioctl", "with the upper half of the request set"),
       ...all("ENOENT", "a new pseudo terminal", "the terminal"),
     ],
-    "the disk below the image is not to be told, filled, flushed or held up": [
+    "the disk of the image cannot be identified, flushed or frozen": [
       ...all("ENOTTY", "uuid of the file system", "uuid of ext4", "trim the file system"),
       ...all("ENOTTY", "freeze the file system", "immutable file"),
       ["lease on a file of the image", "EINVAL"],
@@ -25,7 +25,7 @@ attack(
       ["blocks of the root", "16"],
       ...(x64 ? all("ENOSYS", "how full another file system is", "list of file systems") : []),
     ],
-    "there is no memory or object that no limit counts": [
+    "memory and objects that no limit counts cannot be created": [
       ...all("EPERM", "huge pages", "huge pages in a file", "message queue"),
       ...all("ENOSYS", "secret memory", "requests of asynchronous input and output", "huge pages in a segment"),
       ...all("ENOSYS", "semaphores of System V", "memory of System V", "messages of System V"),
@@ -37,18 +37,18 @@ attack(
       ...all("EOPNOTSUPP", "access list for new files", "access list by a descriptor", "access list of a link"),
       ...all("EOPNOTSUPP", "access list by the young call", "rules of Landlock"),
     ],
-    "no time of the machine is used that the box is not charged for": [
+    "CPU time that the box is not charged for cannot be used": [
       ["processors of its choice", "EPERM"],
       ["merge pages", "EINVAL"],
       ...all("ENOSYS", "pages into a pipe", "copies between pipes"),
     ],
-    "no program is loaded into the kernel, and sockets are otherwise as ever": [
+    "no program is loaded into the kernel, and other socket options work": [
       ...all("EPERM", "filter on a socket", "filter of its own on a socket"),
       ...all("EPERM", "filter that chooses a socket", "its own filter that chooses a socket"),
       ...all("EPERM", "filter of calls", "filter of calls by prctl"),
       ["buffer size of a socket", "allowed"],
     ],
-    "large, young and privileged parts are closed": [
+    "large, new and privileged interfaces are closed": [
       ...all("ENOTTY", "interfaces with a virtual network", "bridges", "what a pidfd is of"),
       ...all("EOPNOTSUPP", "data out of band", "data out of band in a message"),
       ...all("ENOSYS", "io_uring", "tunables by the old call"),
@@ -57,14 +57,14 @@ attack(
       ...all("ENOENT", "device of page faults", "device of the kernel log", "physical memory", "machine registers"),
       ...all("ENOENT", "virtual machines", "file system in user space", "network tunnels", "tunables", "system tree"),
     ],
-    "the filter holds whichever way a call is made, and for calls that are younger than it": [
+    "the filter covers every entry, and calls newer than itself": [
       ...all("ENOSYS", "a call that this list is too old for", "a call of the far future"),
       ["another table of calls", "EPERM"],
       ["program in memory ended with", "7"],
       ["unshare by x32", "ENOSYS"],
       ...all(userMode ? "is the native one" : "ENOSYS", "unshare by the 32-bit entry", "mount by the 32-bit entry"),
     ],
-    "sockets are those of the box itself": [
+    "only local sockets can be created": [
       ["families other than unix", "0"],
       ...all("EAFNOSUPPORT", "pair of internet sockets", "pair with the upper half set"),
     ],

@@ -9,20 +9,20 @@ attack(
   engine,
   { language: "c", program: "privileges" },
   {
-    "a program is nobody, and has no right that could be used": [
+    "a program is unprivileged": [
       ...all(UID, "Uid", "Gid"),
       ["Groups", ""],
       ...all(NONE, "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
       ["NoNewPrivs", "1"],
       ["Seccomp", "2"],
     ],
-    "it cannot become somebody": [
+    "it cannot change its user or gain capabilities": [
       ...all("EPERM", "setuid 0", "setresuid 0", "setreuid 1000", "setgid 0", "setgroups", "file system uid 0"),
       ...all("EPERM", "take capabilities", "ambient capability", "unlock securebits"),
       ["clear no_new_privs", "EINVAL"],
       ["filter taken off", "EPERM"],
     ],
-    "no file makes it somebody": [
+    "no file gives it privileges": [
       ["give a file away", "EPERM"],
       ["file capability", "EOPNOTSUPP"],
       ["mode 6755", "allowed"],
@@ -31,20 +31,20 @@ attack(
       ...all("EPERM", "device node of a disk", "device node of memory", "device node of the kernel log"),
       ["tmp", "1777"],
     ],
-    "it gets no namespace, no root and no mount of its own": [
+    "it cannot create namespaces, change its root or mount": [
       ...all("EPERM", "user namespace", "user namespace by clone", "mount namespace", "time namespace by clone"),
       ["clone3", "ENOSYS"],
       ["uid map", "EROFS"],
       ...all("EPERM", "enter a namespace", "chroot", "pivot_root", "mount tmpfs", "mount proc", "bind mount"),
       ...all("EPERM", "remount the root", "unmount proc", "unmount the work directory"),
     ],
-    "no other process can be read, steered or signalled": [
+    "no other process can be read, changed or signalled": [
       ...all("EPERM", "trace pid 1", "be traced", "read the memory of pid 1", "signal pid 1"),
       ...all("EPERM", "limits of pid 1", "priority of pid 1", "descriptor out of pid 1"),
       ...all("ENOENT", "memory file of pid 1", "environment of pid 1"),
       ["parent", "0"],
     ],
-    "keys, which namespaces do not separate, are out of reach": [
+    "keys, which namespaces do not separate, cannot be used": [
       ...all(
         "EPERM",
         "key in the session keyring",

@@ -3,25 +3,25 @@ import { describe, test } from "node:test";
 import { type Engine, source } from "../engine/engine.ts";
 import { checked } from "../engine/record.ts";
 
-/** How to try it, in plain words and as the attacker's program names it, and what must come of it. */
+/** An attempt, by the name that the attacking program prints, and its expected result. */
 export type Way = readonly [probe: string, expected: string | RegExp];
 
-/** The same must come of all of them. */
+/** Attempts with the same expected result. */
 export const all = (expected: string | RegExp, ...probes: string[]): Way[] => probes.map((probe) => [probe, expected]);
 
-/** One promise, and every way to break it that its program tries. */
+/** A property, and every attempt of a program to break it. */
 export type Promises = Readonly<Record<string, readonly Way[]>>;
 
 export interface Attack {
   readonly language: string;
-  /** In test/programs/LANGUAGE/attacks/. */
+  /** The name of a program in test/programs/LANGUAGE/attacks/. */
   readonly program: string;
   readonly stdin?: () => string;
 }
 
 /**
- * Runs the attacker's program once. It prints a line `way: result` for each thing that it tries; each is a test
- * of its own, and a line of which nobody has said what it must be fails.
+ * Runs the attacking program once. It prints a line `attempt: result` for each attempt, and each is a test. A line without
+ * an expected result fails.
  */
 export function attack(engine: () => Engine, { language, program, stdin }: Attack, promises: Promises): void {
   let running: Promise<Map<string, string>> | undefined;
@@ -34,18 +34,18 @@ export function attack(engine: () => Engine, { language, program, stdin }: Attac
       for (const [probe, expected] of ways)
         test(probe, async () => {
           const result = (await results()).get(probe);
-          assert.ok(result !== undefined, "the program did not try it");
+          assert.ok(result !== undefined, "the program did not make this attempt");
           if (typeof expected === "string") assert.equal(result, expected);
           else assert.match(result, expected);
         });
     });
-  test(`whatever ${program} tries in ${language} is promised something, and its run leaves nothing`, async () => {
+  test(`every attempt of ${program} in ${language} has an expected result, and its run leaves nothing`, async () => {
     const promised = Object.values(promises).flatMap((ways) => ways.map(([probe]) => probe));
     assert.deepEqual([...(await results()).keys()].toSorted(), promised.toSorted());
   });
 }
 
-/** Results by the name of the way. The record is checked: no control missing, clean-up verified. */
+/** Results by attempt. Checks the record: no missing control, verified clean-up. */
 export async function linesOf(
   engine: Engine,
   language: string,

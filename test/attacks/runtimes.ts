@@ -7,7 +7,7 @@ attack(
   engine,
   { language: "cpp", program: "runtime" },
   {
-    "what C++ brings along leads nowhere": [
+    "the C++ library gives no access": [
       ["through a link to the root", "the image"],
       ...all("EROFS", "copy over a file of the image", "resize a file of the image", "permissions of the image"),
       ["space of the root", "65536"],
@@ -28,7 +28,7 @@ attack(
   engine,
   { language: "python", program: "runtime" },
   {
-    "ctypes, machine code and os lead nowhere": [
+    "ctypes, machine code and os give no access": [
       ...all("EPERM", "unshare by ctypes", "mount by machine code", "keyring", "become root", "root directory"),
       ...all("EPERM", "namespace of the box's first process", "lower the niceness", "device"),
       ["raise a limit", "ValueError"],
@@ -42,7 +42,7 @@ attack(
   engine,
   { language: "javascript", program: "runtime" },
   {
-    "bindings, workers, children and the inspector lead nowhere": [
+    "bindings, workers, children and the inspector give no access": [
       ...all("EPERM", "become root", "root group", "switch user"),
       ["raise the priority", "ERR_SYSTEM_ERROR"],
       ...all("ENOENT", "internal file binding", "memory of the box's first process"),
@@ -61,7 +61,7 @@ attack(
   engine,
   { language: "typescript", program: "runtime" },
   {
-    "modules, links and source maps lead nowhere": [
+    "modules, links and source maps give no access": [
       ["module of the host", "MODULE_NOT_FOUND"],
       ["become root", "EPERM"],
       ...all("EROFS", "change the compiler", "change the runtime"),
@@ -79,7 +79,7 @@ attack(
   engine,
   { language: "go", program: "runtime" },
   {
-    "raw calls, unsafe and children with other credentials lead nowhere": [
+    "raw calls, unsafe and children with other credentials give no access": [
       ...all("EPERM", "raw unshare", "raw chroot", "raw ptrace", "become root", "child in a user namespace"),
       ...all("EPERM", "child in another root", "child as root", "traced child"),
       ["new control group", "ENOSYS"],
@@ -94,7 +94,7 @@ attack(
   engine,
   { language: "rust", program: "runtime" },
   {
-    "inline assembly and foreign functions lead nowhere": [
+    "inline assembly and foreign functions give no access": [
       ...all("EPERM", "unshare by assembly", "mount by assembly", "become root", "other root", "child as root"),
       ["socket by assembly", "EAFNOSUPPORT"],
       ...all("ENOSYS", "io_uring by assembly", "x32 by assembly"),
@@ -108,7 +108,7 @@ attack(
   engine,
   { language: "java", program: "runtime" },
   {
-    "Unsafe, foreign functions and processes lead nowhere": [
+    "Unsafe, foreign functions and processes give no access": [
       ...all("-1", "root by foreign functions", "namespace by foreign functions"),
       ["memory of the process by Unsafe", "its own alone"],
       ...all("nobody", "child", "set-uid file"),

@@ -10,8 +10,8 @@ import { connected, run, step } from "../launcher/raw.ts";
 const MIB = 1_048_576;
 
 /**
- * Leaves its name wherever a program can leave something, says when it has done so, and looks for anybody else's for as
- * long as both surely run. What it prints is all that it could see.
+ * Leaves its name everywhere a program can leave something, reports that, and looks for the names of others while both
+ * programs run. It prints everything that it could see.
  */
 const NEIGHBOUR = `
 import ctypes, fcntl, glob, json, mmap, os, signal, socket, time
@@ -29,7 +29,7 @@ try:
 except OSError:
     lock = "held by another"
 watch = libc.inotify_init1(os.O_NONBLOCK)
-libc.inotify_add_watch(watch, b"/dev/zero", 0x30) # opened and closed: two of the same in a row are told as one
+libc.inotify_add_watch(watch, b"/dev/zero", 0x30) # opened and closed: equal events in a row are merged
 opened = told = 0
 child = os.fork()
 if child == 0:
@@ -103,7 +103,7 @@ describe("submissions of two accounts, side by side", () => {
     both = seen as [Seen, Seen];
   });
 
-  test("they did run at the same time, as different users", () => {
+  test("run at the same time as different users", () => {
     const [one, other] = both;
     const together = Math.min(one.ended, other.ended) - Math.max(one.began, other.began);
     assert.ok(together > 0.5, `${together} s together`);
@@ -115,24 +115,27 @@ describe("submissions of two accounts, side by side", () => {
       "files and sockets in /box, /tmp and /dev/shm",
       (n) => [`/box/file-${n}`, "/box/main.py", `/dev/shm/file-${n}`, `/tmp/file-${n}`, `/tmp/socket-${n}`],
     ],
-    owners: ["whose the files and processes are", (name) => [0, Number(name)]],
+    owners: ["owners of files and processes", (name) => [0, Number(name)]],
     sockets: ["sockets by name", (n) => [`/tmp/socket-${n}`, `@name-${n}`, "@the-same-name"]],
     lock: ["a lock on a device", () => "taken"],
     "opened by others": ["how often a device is opened", () => 0],
     "own processes": ["processes in /proc", () => 2],
-    signalled: ["processes to signal", () => []],
+    signalled: ["processes that can be signalled", () => []],
     group: ["the control group", () => "0::/"],
-    "counters of the machine": ["what /proc counts of the machine", () => []],
-    "only if it is in memory": ["whether a compiler's file is in memory, by reading", () => "Operation not supported"],
-    "pages in memory": ["whether a compiler's file is in memory, by asking", () => true],
+    "counters of the machine": ["counters of the machine in /proc", () => []],
+    "only if it is in memory": [
+      "whether a compiler's file is in memory, by RWF_NOWAIT",
+      () => "Operation not supported",
+    ],
+    "pages in memory": ["whether a compiler's file is in memory, by mincore", () => true],
   };
   for (const [key, [what, is]] of Object.entries(expected))
-    test(`each sees its own, and nothing of the other: ${what}`, () => {
+    test(`each sees only its own: ${what}`, () => {
       for (const seen of both) assert.deepEqual(seen[key], is(seen.name));
     });
 });
 
-/** Works for 1.5 s, and tells the share of a CPU that it got. */
+/** Works for 1.5 s and prints its share of a CPU. */
 const VICTIM = `
 import time
 began = time.monotonic()
@@ -141,7 +144,7 @@ while time.monotonic() < began + 1.5:
 print(time.process_time() / (time.monotonic() - began))
 `;
 
-/** Of 60 processes, each in a session of its own, which to a kernel that groups by session is a desktop of its own. */
+/** 60 processes, each in its own session. A kernel with autogroups schedules each session as one desktop. */
 const crowd = (each: string) => `
 import mmap, os, signal, socket, time
 for _ in range(60):
@@ -154,15 +157,15 @@ time.sleep(600)`;
 const HOGS: Readonly<Record<string, string>> = {
   "60 busy processes": crowd("while True: pass"),
   "system calls": crowd("while True: os.getppid()"),
-  "forks without end": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-  "memory without end": "hold = []\nwhile True: hold.append(bytearray(1 << 20))",
-  "output without end": crowd("while True: os.write(1, b'x' * 65536)"),
-  "pipes without end": crowd("r, w = os.pipe()\n        while True: os.write(w, b'x' * 4096); os.read(r, 4096)"),
-  "files without end":
+  "endless forks": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+  "endless memory": "hold = []\nwhile True: hold.append(bytearray(1 << 20))",
+  "endless output": crowd("while True: os.write(1, b'x' * 65536)"),
+  "endless pipes": crowd("r, w = os.pipe()\n        while True: os.write(w, b'x' * 4096); os.read(r, 4096)"),
+  "endless files":
     "import os\nwhile True:\n    for n in range(200):\n        f = os.open(f'/tmp/{n}', os.O_CREAT | os.O_RDWR); os.write(f, b'x' * 4096); os.fsync(f); os.close(f)\n    for n in range(200):\n        os.unlink(f'/tmp/{n}')",
 };
 
-describe("a program beside one that takes what it can get", () => {
+describe("a program beside one that uses as many resources as it can", () => {
   let launcher: Launcher;
   before(async () => {
     launcher = await startLauncher();
@@ -170,11 +173,11 @@ describe("a program beside one that takes what it can get", () => {
   after(() => launcher.stop());
 
   for (const [hog, code] of Object.entries(HOGS))
-    test(`${hog}: it keeps its share of the CPU, and its verdict`, async () => {
-      // What else runs on the machine takes more from one core than from another at times, but not each time.
+    test(`${hog}: keeps its share of the CPU and its verdict`, async () => {
+      // Other programs may load one core more than another for a while, but not in every try.
       for (let tries = 1; ; tries++) {
-        const { share, theirs, told, waited } = await beside(code);
-        if (share > theirs / 2 && told) return;
+        const { share, theirs, explained, waited } = await beside(code);
+        if (share > theirs / 2 && explained) return;
         assert.ok(tries < 3, `${share} of a CPU beside ${theirs} of each, and waited ${waited} us`);
       }
     });
@@ -201,14 +204,14 @@ describe("a program beside one that takes what it can get", () => {
 
     assert.deepEqual(verdictOf(ended), UNTOUCHED, stderr);
     assert.deepEqual([torn.int("REAPED"), torn.int("PIDS_LEFT")], [1, 0]);
-    // Only its wall time grows, and the kernel's own account of that is evidence; interrupts and the like are not in it.
+    // Only its wall time grows. The kernel's pressure counter explains that, except for time in interrupts and the like.
     const waited = ended.optionalInt("PRESSURE_FULL_USEC");
-    const told = waited === null || share >= 0.75 || waited > (1 - share) * 0.5 * 1.5e6;
-    return { share, theirs, told, waited };
+    const explained = waited === null || share >= 0.75 || waited > (1 - share) * 0.5 * 1.5e6;
+    return { share, theirs, explained, waited };
   }
 });
 
-/** All that a verdict is made of. */
+/** All facts that determine a verdict. */
 const UNTOUCHED = {
   exit: 0,
   killed: "none",

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { useEngine } from "./engine.ts";
 
-/** The reference page as a person meets it: Debian's browser, the whole product behind it. */
+/** The API reference page in Debian's Chromium, served by the whole product. */
 const engine = useEngine();
 const SWITCHES = [
   "--no-sandbox",
@@ -20,9 +20,9 @@ const SWITCHES = [
 
 let profile: string;
 let browser: BrowserContext;
-/** Every address that a page asked for, whether or not there was an answer. */
-const asked: string[] = [];
-const complaints: string[] = [];
+/** The URL of every request that a page made, answered or not. */
+const requested: string[] = [];
+const messages: string[] = [];
 
 before(async () => {
   profile = mkdtempSync(join(tmpdir(), "assay-browser-"));
@@ -30,10 +30,10 @@ before(async () => {
     executablePath: "/usr/bin/chromium",
     args: SWITCHES,
     headless: true,
-    // The certificate is not the subject here.
+    // The certificate is not under test.
     ignoreHTTPSErrors: true,
   });
-  browser.on("request", (request) => asked.push(request.url()));
+  browser.on("request", (request) => requested.push(request.url()));
 });
 
 after(async () => {
@@ -44,14 +44,14 @@ after(async () => {
 async function open(): Promise<Page> {
   const page = await browser.newPage();
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    if (message.type() === "error" || message.type() === "warning") messages.push(message.text());
   });
-  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("pageerror", (error) => messages.push(String(error)));
   await page.goto(`https://127.0.0.1:${engine().service.port}/docs`);
   return page;
 }
 
-test("who enters a key and sends the example is shown the record of a real run", async () => {
+test("sending the example with a key shows the record of a real run", async () => {
   const page = await open();
   await page.getByLabel("API key", { exact: true }).fill(engine().key);
   const form = page.getByRole("form", { name: "Try it" }).first();
@@ -66,7 +66,7 @@ test("who enters a key and sends the example is shown the record of a real run",
   assert.equal(record.output.stdout, "Hello, world\n");
   const sent = await form.locator(".sent").textContent();
   assert.match(sent ?? "", /^curl 'https:\/\/127\.0\.0\.1:\d+\/api\/submit\?wait=true'/);
-  assert.equal(sent?.includes(engine().key), false, "the key is not in what is easily copied on");
+  assert.equal(sent?.includes(engine().key), false, "the displayed command does not contain the key");
 
   const read = page.locator("#result form");
   await read.getByLabel("id").fill(record.id);
@@ -77,32 +77,32 @@ test("who enters a key and sends the example is shown the record of a real run",
   await page.close();
 });
 
-test("an error is shown as the service words it, and what is missing is said before anything is sent", async () => {
+test("shows errors of the service verbatim, and reports missing input before it sends a request", async () => {
   const page = await open();
   const form = page.locator("#submit form");
-  const before = asked.length;
+  const before = requested.length;
   await form.getByRole("button", { name: "Send" }).click();
   assert.equal(await form.getByRole("alert").textContent(), "Enter an API key first.");
-  assert.equal(asked.length, before);
+  assert.equal(requested.length, before);
   await page.getByLabel("API key", { exact: true }).fill(`assay_live_${"0".repeat(32)}`);
   await form.getByRole("button", { name: "Send" }).click();
   const answer = form.getByRole("status", { name: "Answer" });
   await answer.filter({ hasText: "unauthorized" }).waitFor();
   assert.equal(await form.locator(".reply .status").textContent(), "401");
-  // The browser itself writes a line for each answer that is an error.
-  const own = complaints.splice(0).filter((text) => !/status of 401/.test(text));
+  // Chromium logs a line for each error response.
+  const own = messages.splice(0).filter((text) => !/status of 401/.test(text));
   assert.deepEqual(own, []);
   await page.close();
 });
 
-test("everything can be reached with the keyboard, and every field has a name", async () => {
+test("every control is reachable by keyboard, and every field has a label", async () => {
   const page = await open();
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate("document.activeElement.textContent"), "Skip to the endpoints");
-  const nameless = await page.evaluate(
+  const unlabelled = await page.evaluate(
     "[...document.querySelectorAll('input, textarea, select')].filter((field) => field.labels.length === 0).length",
   );
-  assert.equal(nameless, 0);
+  assert.equal(unlabelled, 0);
   const unreachable = await page.evaluate(
     "[...document.querySelectorAll('a, button, input, textarea, select, summary')].filter((one) => one.tabIndex < 0).length",
   );
@@ -110,30 +110,30 @@ test("everything can be reached with the keyboard, and every field has a name", 
   await page.close();
 });
 
-test("in light and in dark, text stands out from what is behind it", async () => {
+test("text has enough contrast in light and dark mode", async () => {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await open();
     await page.emulateMedia({ colorScheme });
     const colours = (await page.evaluate(COLOURS)) as [string, [number, number, number], [number, number, number]][];
     assert.ok(colours.length > 10);
-    for (const [text, ink, paper] of colours) {
-      assert.ok(contrast(ink, paper) >= 4.5, `${colorScheme}: ${text} ${ink} on ${paper}`);
+    for (const [text, foreground, background] of colours) {
+      assert.ok(contrast(foreground, background) >= 4.5, `${colorScheme}: ${text} ${foreground} on ${background}`);
     }
     await page.close();
   }
 });
 
-test("nothing is asked of any other place, and nothing breaks the page's own policy", () => {
+test("makes no request to another origin and does not violate its content security policy", () => {
   const origin = `https://127.0.0.1:${engine().service.port}/`;
-  assert.ok(asked.length > 10);
+  assert.ok(requested.length > 10);
   assert.deepEqual(
-    asked.filter((url) => !url.startsWith(origin)),
+    requested.filter((url) => !url.startsWith(origin)),
     [],
   );
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(messages, []);
 });
 
-/** Text, its colour and the colour behind it, of one element of each kind. */
+/** Text, its colour and its background colour, for each kind of element. */
 const COLOURS = `(() => {
   const rgb = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
   const behind = (element) => {
@@ -149,7 +149,7 @@ const COLOURS = `(() => {
     [element.outerHTML.slice(0, 80), rgb(getComputedStyle(element).color), behind(element)]);
 })()`;
 
-/** As WCAG 2 defines it. */
+/** The contrast ratio that WCAG 2 defines. */
 function contrast(one: readonly number[], other: readonly number[]): number {
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (light + 0.05) / (dark + 0.05);

@@ -7,21 +7,21 @@ import { checked } from "./record.ts";
 
 const engine = useEngine();
 
-function found() {
+function connection() {
   const { service, key, data } = engine();
   return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
 }
 
-test("the shell lines of docs/api.md print the record of a real run", async () => {
-  const { code, stdout, stderr } = await runShellClient(found());
+test("the shell commands in docs/api.md print the record of a real run", async () => {
+  const { code, stdout, stderr } = await runShellClient(connection());
   assert.equal(code, 0, stderr);
   const record = checked(JSON.parse(stdout));
   assert.equal(record.result.verdict, "AC");
   assert.equal(record.output.stdout, "42\n");
 });
 
-test("the JavaScript of docs/api.md prints the verdict and the output of a real run", async () => {
-  const { code, stdout, stderr } = await runFetchClient(found());
+test("the JavaScript in docs/api.md prints the verdict and output of a real run", async () => {
+  const { code, stdout, stderr } = await runFetchClient(connection());
   assert.equal(code, 0, stderr);
   assert.equal(stdout, "AC 42\n\n");
 });

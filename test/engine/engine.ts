@@ -6,14 +6,15 @@ import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay, dataDirectory, NOBODY, type Serving, serve } from "../cli/processes.ts";
+import { ENDINGS } from "../languages/directory.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 
-/** The whole product as a stranger meets it: a real launcher, the real service as an unprivileged user, HTTPS. */
+/** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
 export interface Engine {
   readonly launcher: Launcher;
   readonly service: Serving;
   readonly data: string;
-  /** Of an account that may do everything, often. */
+  /** Its account has all profiles and no practical rate limit. */
   readonly key: string;
   readonly ask: (
     method: string,
@@ -21,9 +22,9 @@ export interface Engine {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<Answer>;
-  /** Submits and waits for the record; polls on when it took longer than a connection is held. */
+  /** Submits and waits for the record; polls if the run outlasts the wait of the request. */
   readonly run: Run;
-  /** The same as another account, which is made. */
+  /** The same as another account, which it creates. */
   readonly runAs: (account: string) => Promise<Run>;
 }
 
@@ -36,12 +37,12 @@ export interface Answer {
 
 export interface EngineOptions {
   readonly workers?: number;
-  /** Of the launcher, for the test itself. */
+  /** Additional slots of the launcher, for direct use by the test. */
   readonly moreSlots?: number;
   readonly sanitize?: boolean;
-  /** Before the service starts. @returns more flags for it. */
+  /** Runs before the service starts. @returns additional flags for the service. */
   readonly prepare?: (data: string) => Promise<readonly string[]>;
-  /** The project of the key; it is made. */
+  /** The project of the key, which is created. */
   readonly project?: string;
 }
 
@@ -50,12 +51,12 @@ interface Shared {
   readonly started: ReturnType<typeof start>;
 }
 
-/** Those that run, by what was asked for. */
+/** Running engines, by options. */
 const shared = new Map<string | symbol, Shared>();
 
 /**
- * One engine for all tests of a file: started before them, stopped after them, and it must have stopped well. Files that
- * are loaded together share it, if they want the same.
+ * One engine for all tests of a file: starts before them, stops after them, and fails if it did not stop cleanly. Files
+ * that are loaded together share an engine if their options are equal.
  */
 export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => Engine {
   const options = { workers, ...more };
@@ -68,10 +69,10 @@ export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => E
     [engine] = await found.started;
   });
   after(async () => {
-    const mine = shared.get(name);
-    if (!mine || --mine.users > 0) return;
+    const entry = shared.get(name);
+    if (!entry || --entry.users > 0) return;
     shared.delete(name);
-    const [, stop] = await mine.started;
+    const [, stop] = await entry.started;
     await stop();
   });
   return () => engine;
@@ -100,9 +101,9 @@ async function start({
   const ca = readFileSync(join(data, "tls", "server.pem"));
   const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
   const askAs =
-    (whose: string): Engine["ask"] =>
-    (...asked) =>
-      send(agent, service.port, whose, ...asked);
+    (ownKey: string): Engine["ask"] =>
+    (...request) =>
+      send(agent, service.port, ownKey, ...request);
   const runWith =
     (asks: Engine["ask"]): Run =>
     (language, code, more) =>
@@ -135,17 +136,6 @@ export function source(language: string, name: string): string {
   return readFileSync(path, "utf8");
 }
 
-export const ENDINGS: Readonly<Record<string, string>> = {
-  c: "c",
-  cpp: "cpp",
-  go: "go",
-  java: "java",
-  javascript: "js",
-  python: "py",
-  rust: "rs",
-  typescript: "ts",
-};
-
 /** Resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   const [, pages] = readFileSync(`/proc/${pid}/statm`, "utf8").split(" ");
@@ -168,7 +158,7 @@ function isTerminal(json: unknown): boolean {
   return status === "completed" || status === "error";
 }
 
-/** One request over HTTPS, and the whole of its answer as JSON. */
+/** Sends one request over HTTPS. @returns the whole response, parsed as JSON. */
 export async function send(...request: Parameters<typeof sendText>): Promise<Answer> {
   const { status, text } = await sendText(...request);
   return { status, json: JSON.parse(text) };
@@ -180,7 +170,7 @@ export interface TextAnswer {
   readonly text: string;
 }
 
-/** One request over HTTPS. Rejects when there is no whole answer. */
+/** Sends one request over HTTPS. Rejects if the response is incomplete. */
 export function sendText(
   agent: Agent,
   port: number,
@@ -198,8 +188,8 @@ export function sendText(
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
       response.on("end", () => {
-        const { statusCode: status = 0, headers: theirs } = response;
-        resolve({ status, headers: theirs, text: Buffer.concat(chunks).toString("utf8") });
+        const { statusCode: status = 0, headers: responseHeaders } = response;
+        resolve({ status, headers: responseHeaders, text: Buffer.concat(chunks).toString("utf8") });
       });
     });
     sent.on("error", reject).end(text);

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { ourLanguages } from "../../src/cli/engine.ts";
-import { ENDINGS, source, useEngine } from "./engine.ts";
+import { ENDINGS } from "../languages/directory.ts";
+import { source, useEngine } from "./engine.ts";
 import { checked } from "./record.ts";
 
 const STDIN_BYTES = 262_144;
 
-/** What an uncaught exception leaves in stderr, and the file name that diagnostics must show. */
+/** The stderr of an uncaught exception, the file name in diagnostics, and the signal of a fault. */
 const LANGUAGES: Readonly<Record<string, { file: string; trace: RegExp | null; fault: number }>> = {
   c: { file: "main.c", trace: null, fault: 11 },
   cpp: { file: "main.cpp", trace: /nobody catches this/, fault: 11 },
@@ -19,20 +20,20 @@ const LANGUAGES: Readonly<Record<string, { file: string; trace: RegExp | null; f
   typescript: { file: "main.ts", trace: /Error: nobody catches this[\s\S]*main\.ts:2/, fault: 11 },
 };
 
-/** Languages without a compile step report an error of their syntax by themselves. */
+/** Languages without a compile step report syntax errors at run time. */
 const INTERPRETED = ["javascript", "python"];
 const HOST_PATH = /\/(var|home|root|usr|opt|tmp|work)\//;
 
 const engine = useEngine();
 
-test("all eight languages are offered, and proven before they are", async () => {
+test("offers all eight languages after they pass their smoke tests", async () => {
   const { json } = await engine().ask("GET", "/api/languages");
   assert.deepEqual((json as string[]).toSorted(), Object.keys(ENDINGS).toSorted());
 });
 
-/** Those that have a precompiled form, which g++ takes for the first include alone. */
+/** g++ uses a precompiled header only for the first include. */
 for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm", "map"]) {
-  test(`C++ headers can be included in any order, twice, and after ${first}`, async () => {
+  test(`includes C++ headers in any order, twice, and after ${first}`, async () => {
     const others =
       "string iostream vector map algorithm functional queue stack random sstream regex unordered_map memory thread cmath";
     const includes = [first, ...others.split(" "), "bits/stdc++.h", first].map((header) => `#include <${header}>\n`);
@@ -41,8 +42,8 @@ for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm
   });
 }
 
-test("a Java source that needs more memory than its compiler may have is MLE, as in any language", async () => {
-  // Constants that javac folds to a gigabyte. A heap limit of its own below the box's would make it an error of the source.
+test("a Java source that exceeds the compiler's memory limit is MLE, as in every language", async () => {
+  // javac folds these constants to 1 GB. A Java heap limit below the box's memory limit would make this a compile error.
   const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);
   const members = [`String S0 = "${"x".repeat(1_000)}";`, ...folded].map((member) => `static final ${member}`);
   const code = `public class Main { ${members.join(" ")} public static void main(String[] a) {} }`;
@@ -56,7 +57,7 @@ for (const { name: language, hello } of ourLanguages().list()) {
     checked(await engine().run(language, source(language, program), { stdin }));
 
   describe(language, () => {
-    test("hello is accepted", async () => {
+    test("accepts hello", async () => {
       const { result, output } = checked(await engine().run(language, hello.code));
       assert.deepEqual(
         { ...result, ...output },
@@ -74,11 +75,11 @@ for (const { name: language, hello } of ourLanguages().list()) {
       );
     });
 
-    test("256 KiB of input come back exactly", async () => {
+    test("returns 256 KiB of input unchanged", async () => {
       const stdin = randomBytes(STDIN_BYTES / 2).toString("hex");
       const { result, output } = await run("echo", stdin);
       assert.equal(result.verdict, "AC", JSON.stringify(result));
-      assert.ok(output.stdout === stdin, `${output.stdout.length} characters came back`);
+      assert.ok(output.stdout === stdin, `${output.stdout.length} characters returned`);
     });
 
     test("exit code 7 is RE with 7", async () => {
@@ -90,17 +91,17 @@ for (const { name: language, hello } of ourLanguages().list()) {
       assert.equal(evidence.teardown.judge_actions, undefined);
     });
 
-    // There are no exceptions in C.
+    // C has no exceptions.
     if (trace) {
-      test("an uncaught exception leaves its trace in stderr", async () => {
+      test("writes the trace of an uncaught exception to stderr", async () => {
         const { result, output } = await run("uncaught-exception");
-        // The C++ runtime aborts: that is a signal, which the program sent to itself.
+        // The C++ runtime aborts: the program sends itself a signal.
         assert.equal(result.verdict, language === "cpp" ? "SIG" : "RE");
         assert.match(output.stderr, trace);
       });
     }
 
-    test("what does not compile says why, with the submitter's file name and no path of the host", async () => {
+    test("reports compile errors with the submitted file name and no path of the host", async () => {
       const { result, output, metrics } = await run("does-not-compile");
       assert.equal(result.verdict, "RE");
       assert.equal(result.actor, "runtime");

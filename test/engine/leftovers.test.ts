@@ -8,7 +8,7 @@ import { checked } from "./record.ts";
 
 const engine = useEngine();
 
-/** What a run could leave on the machine, counted. */
+/** Numbers of things that a run could leave on the machine. */
 interface Remains {
   readonly processes: number;
   readonly mounts: number;
@@ -16,7 +16,7 @@ interface Remains {
   readonly namespaces: number;
 }
 
-/** Counts what belongs to this launcher: its processes and theirs, what they see, its groups. */
+/** Counts the launcher's process tree with its mounts and namespaces, and the launcher's control groups. */
 function remains(launcher: number, instance: string): Remains {
   const family = descendants(launcher);
   const namespaces = new Set<string>();
@@ -45,7 +45,7 @@ function descendants(root: number): number[] {
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
     } catch {
-      // it ended while we looked
+      // The process ended meanwhile.
     }
   }
   const family = [root];
@@ -53,7 +53,7 @@ function descendants(root: number): number[] {
   return family;
 }
 
-/** `assay-<instance>` in every hierarchy that the launcher is in. */
+/** `assay-<instance>` in every hierarchy of the launcher. */
 function groupDirectories(launcher: number, instance: string): string[] {
   const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
   const own = readFileSync(`/proc/${launcher}/cgroup`, "utf8").trim().split("\n");
@@ -79,7 +79,7 @@ function existing(directory: string): boolean {
   }
 }
 
-/** Every language's hello and the programs that leave the most behind, in a fixed order. */
+/** The smoke tests of all languages and the programs that leave most behind, in a fixed order. */
 function* mixed(total: number): Generator<[string, string]> {
   const quick: [string, string][] = [
     ["python", "print(1)"],
@@ -111,7 +111,7 @@ function* mixed(total: number): Generator<[string, string]> {
 
 const RUNS = 600;
 
-test(`after ${RUNS} mixed runs there is no process, mount, control group or namespace more than before`, async () => {
+test(`${RUNS} mixed runs leave no additional process, mount, control group or namespace`, async () => {
   const { launcher, run } = engine();
   const programs = mixed(RUNS);
   await Promise.all([run("python", "print(1)"), run("python", "print(2)"), run("c", source("c", "exit-seven"))]);
@@ -120,7 +120,7 @@ test(`after ${RUNS} mixed runs there is no process, mount, control group or name
   const seen = new Map<string, number>();
   const client = async () => {
     for (const [language, code] of programs) {
-      // Checks that no control is missing, no zombie seen, and the clean-up verified, in each of them.
+      // Checks each record: no missing control, no zombie, verified clean-up.
       const { result } = checked(await run(language, code));
       seen.set(result.verdict, (seen.get(result.verdict) ?? 0) + 1);
     }

@@ -8,15 +8,15 @@ import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { postgresServer } from "../store/temporary.ts";
 import { send } from "./engine.ts";
 
-/** Two services and three workers on one PostgreSQL database: real processes, real boxes, and some of them are killed. */
+/** Two services and three workers on one PostgreSQL database: real processes and boxes, some of which are killed. */
 const SUBMISSIONS = 240;
 const SENDERS = 16;
 const LEASE_MS = 2_000;
 const CONCURRENCY: Readonly<Record<string, number>> = { narrow: 2, wide: 3 };
-/** Of each of two workers: more than both keys may have, so that it is the keys' limits that hold them back. */
+/** Of each of two workers: together more than both keys may run at once, so that the limits of the keys apply. */
 const SLOTS = 3;
 
-/** What the database itself sees of every submission, whoever writes it, and how many of its key run then. */
+/** The database records every status change of a submission, and how many submissions of its key are running then. */
 const WITNESS = `
   create table witness (id text not null, became text not null, key_id text not null, running integer not null);
   create function witness() returns trigger language plpgsql as $$
@@ -56,7 +56,7 @@ async function site(t: TestContext): Promise<Site> {
     const socket = ["--launcher-socket", launcher.socket, "--workers", String(SLOTS)];
     workers.push(await worker(t, dataDirectory(t), ...socket));
   };
-  // All at once: the first of them makes the schema.
+  // All start at once: the first of them creates the schema.
   const services: Serving[] = [];
   const addService = async () => {
     services.push(await serve(t, dataDirectory(t), "--no-worker"));
@@ -77,7 +77,7 @@ async function site(t: TestContext): Promise<Site> {
 
 const idempotencyKey = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
 
-test("some services and workers are killed: nothing is lost, nothing is doubled, limits hold", {
+test("when services and workers are killed, no submission is lost or duplicated, and limits hold", {
   timeout: 180_000,
 }, async (t) => {
   const { pool, services, workers, keys, addWorker } = await site(t);
@@ -85,7 +85,7 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   t.after(() => agent.destroy());
   const started = performance.now();
 
-  /** Keeps asking, now here, now there, until somebody has accepted it. @returns the submission's id. */
+  /** Sends the request to both services in turn until it is accepted. @returns the submission's id. */
   async function submit(n: number, first: number, wait: boolean): Promise<string> {
     const key = keys[n % 2 === 0 ? "narrow" : "wide"] ?? "";
     const body = { language: "python", code: `print(${n})` };
@@ -99,7 +99,7 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
         if ([200, 202, 408].includes(status) && id) return id;
         assert.equal(status, 503, JSON.stringify(json));
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === undefined) throw error; // not the network's
+        if ((error as NodeJS.ErrnoException).code === undefined) throw error; // not a network error
       }
       await sleep(50);
     }
@@ -109,7 +109,7 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   let next = 0;
   const sender = async () => {
     for (let n = next++; n < SUBMISSIONS; n = next++) {
-      // Every third one is sent to both services at the same instant.
+      // Every third submission goes to both services at once.
       const copies = n % 3 === 0 ? [0, 1] : [n % 2];
       ids[n] = await Promise.all(copies.map((at) => submit(n, at, n % 5 === 0)));
     }
@@ -132,7 +132,7 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   while ((await open()) > 0) await sleep(50);
   t.diagnostic(`${SUBMISSIONS} in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 
-  // One submission for each idempotency key, whoever was asked and how often.
+  // One submission for each idempotency key, however many requests were sent.
   assert.deepEqual(
     ids.map((same) => new Set(same).size),
     ids.map(() => 1),
@@ -142,7 +142,7 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   const { rows: all } = await pool.query("select id, status, attempts from submissions");
   assert.deepEqual(new Set(all.map(({ id }) => id)), distinct);
 
-  // Each ended well, once, with its own output; only what a killed worker held was run again.
+  // Each completed once, with its own output. Only submissions on a killed worker were run again.
   const survivor = services[1] as Serving;
   for (const [n, [id]] of ids.entries()) {
     const key = keys[n % 2 === 0 ? "narrow" : "wide"] ?? "";
@@ -166,10 +166,10 @@ test("some services and workers are killed: nothing is lost, nothing is doubled,
   const most = Object.fromEntries(peaks.map((row) => [row.name, row.most]));
   const again = all.filter(({ attempts }) => attempts > 1).length;
   t.diagnostic(`${again} were run again; most running at once: ${JSON.stringify(most)}`);
-  assert.ok(again <= 2 * SLOTS, `${again} were run again, but two workers of ${SLOTS} slots were killed`);
+  assert.ok(again <= 2 * SLOTS, `${again} were run again, but two workers of ${SLOTS} slots each were killed`);
   assert.deepEqual(most, CONCURRENCY);
 
-  // Who is left drains and ends well.
+  // The remaining processes drain and exit with 0.
   const left = [survivor, ...workers.slice(2)];
   for (const one of left) one.process.kill("SIGTERM");
   for (const one of left) assert.equal(await one.ended, 0, one.output());

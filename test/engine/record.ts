@@ -1,15 +1,15 @@
 import { z } from "zod";
 
 /**
- * The record as the contract words it, field by field, written apart from the code that makes
- * it: an unknown field, a missing one, a wrong type or unit fails.
+ * The record schema of the contract, written independently of the code that builds records. Unknown fields, missing
+ * fields, and wrong types or units are errors.
  */
 const count = z.int().min(0);
 const seconds = z.number().min(0).max(600);
 const timestamp = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-/** What a compile step leaves in the work directory: the peak has it, and the limit of the group is without it. */
+/** Files that a compile step leaves in the work directory. The peak includes them; the memory limit does not. */
 const COMPILED_BYTES = 16 << 20;
-/** Threads that the OOM killer has chosen may take some pages more on their way out. A bound, not a measurement. */
+/** Threads that the OOM killer has chosen may use some more pages while they exit. A bound, not a measurement. */
 const OOM_SLACK_BYTES = 8 << 20;
 const rlimit = z.strictObject({ soft: count, hard: count });
 
@@ -101,27 +101,28 @@ const completed = z
 
 export type CompletedRecord = z.infer<typeof completed>;
 
-/** What two fields say of each other. */
+/** Checks fields against each other. */
 function* contradictions({ timestamps, result, metrics, evidence: proof }: CompletedRecord): Generator<string> {
   const { created_at, started_at, completed_at } = timestamps;
   if (!(created_at <= started_at && started_at <= completed_at)) yield "the timestamps are not in order";
   if ((result.exit_code === null) === (result.signal === null)) yield "exactly one of exit_code and signal is null";
-  if ((result.verdict === "AC") !== (result.error_message === null)) yield "error_message is null on success alone";
+  if ((result.verdict === "AC") !== (result.error_message === null)) yield "error_message is null only for AC";
   if (result.verdict === "AC" && result.exit_code !== 0) yield "AC is exit code 0";
   const measured = [metrics.cpu_time_secs, metrics.wall_time_secs, metrics.memory_peak_bytes, metrics.cpu_wall_ratio];
   const ran = !result.cause.startsWith("compile_");
-  if (measured.some((value) => (value === null) === ran)) yield "metrics describe the execute step, and only that";
+  if (measured.some((value) => (value === null) === ran))
+    yield "metrics are those of the execute step, and null without one";
   const { cgroup } = proof.limits;
   const slack = (cgroup.oom_kill_events > 0 ? OOM_SLACK_BYTES : 0) + COMPILED_BYTES;
   if (cgroup.memory_peak_bytes > cgroup.memory_limit_bytes + slack) yield "the peak is above the limit";
-  if ((result.verdict === "MLE") !== cgroup.oom_kill_events > 0) yield "MLE is an OOM kill, and nothing else is";
+  if ((result.verdict === "MLE") !== cgroup.oom_kill_events > 0) yield "MLE if and only if there was an OOM kill";
   const seconds = (Date.parse(completed_at) - Date.parse(started_at)) / 1000;
   if ((metrics.wall_time_secs ?? 0) > seconds + 0.01) yield "the run took longer than the submission";
   const killed = proof.teardown.judge_actions?.some(({ action_type }) => action_type === "forced_kill") ?? false;
-  if (result.actor === "judge" && !killed) yield "what the judge ended carries a forced_kill";
+  if (result.actor === "judge" && !killed) yield "a run that the judge ended has no forced_kill";
 }
 
-/** @throws with every breach of the contract. */
+/** @throws an error that lists every violation of the contract. */
 export function checked(record: unknown): CompletedRecord {
   const result = completed.safeParse(record);
   if (!result.success) throw new Error(`${z.prettifyError(result.error)}\n${JSON.stringify(record, null, 1)}`);

@@ -13,7 +13,7 @@ const LIMIT = { timeout: 60_000 };
 
 let receiver: Receiver;
 let closing = async () => {};
-/** What the receiver answers; a test may change it. */
+/** The status that the receiver answers; tests change it. */
 let status = 200;
 
 const engine = useEngine({
@@ -37,10 +37,10 @@ const webhooks = async (...args: string[]) => {
 
 let made: Promise<{ secret: string }> | undefined;
 
-/** The project's endpoint; it is made when the first test asks for it. */
+/** The project's endpoint; the first test creates it. */
 const endpoint = () => (made ??= webhooks("create", "--project", "shop", "--url", receiver.url));
 
-/** The next message, verified by the official library. */
+/** The message with this number, verified by the official library. */
 async function delivered(count: number) {
   await receiver.until(count);
   const { body, headers } = receiver.received[count - 1] ?? assert.fail();
@@ -48,7 +48,7 @@ async function delivered(count: number) {
   return { record, headers };
 }
 
-test("what a key of the project submits arrives, as the very record that the API gives", LIMIT, async () => {
+test("a project's submission is delivered as the record that the API returns", LIMIT, async () => {
   await endpoint();
   const run = await engine().run("python", "print(6 * 7)");
   const { record, headers } = await delivered(1);
@@ -59,7 +59,7 @@ test("what a key of the project submits arrives, as the very record that the API
   assert.deepEqual(json, record);
 });
 
-test("a receiver that fails changes nothing for the submitter, and gets it again", LIMIT, async () => {
+test("a failed delivery does not affect the submitter and is repeated", LIMIT, async () => {
   await endpoint();
   const before = receiver.received.length;
   status = 503;

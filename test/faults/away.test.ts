@@ -11,14 +11,14 @@ import { PostgresServer } from "../store/postgres-server.ts";
 import { postgresLedger, sqliteLedger } from "./ledger.ts";
 import { type Installation, installation, type RealServe } from "./real-serve.ts";
 
-/** A whole running service whose database is away for a while: by its server, by a full disk, by one that is read-only. */
+/** A running service that loses its database for a while: the server stops, the disk is full, or the disk is read-only. */
 const LIMIT = { timeout: 180_000 };
 const DISK_BYTES = 8 << 20;
 
 interface Client {
   readonly submit: (n: number, code: string, wait?: boolean) => Promise<TextAnswer>;
   readonly result: (id: string) => Promise<TextAnswer>;
-  /** The record of its end, as it came; whoever cannot answer says when to come again. */
+  /** The final record as text. Repeats requests that are answered with 503. */
   readonly end: (id: string) => Promise<string>;
 }
 
@@ -60,7 +60,7 @@ function away({ status, headers, text }: TextAnswer): void {
   assert.deepEqual(seen, [503, "2", "the database does not answer, try again later"]);
 }
 
-/** What one asks while the database is away, and what there is when it is back. */
+/** Sends requests while the database is unavailable and checks their results afterwards. */
 async function throughAnAbsence(
   t: TestContext,
   service: RealServe,
@@ -71,13 +71,13 @@ async function throughAnAbsence(
   const pid = service.service();
   const before = idOf(await client.submit(1, "print('before')"));
   const ended = await client.end(before);
-  // One ends while the database is away, one waits behind it, and somebody waits for each.
+  // One run ends during the outage, and one waits in the queue. A client waits for each.
   const during = client.submit(2, "import time; time.sleep(2); print('during')", true);
   await sleep(100);
   const behind = client.submit(3, "import time; time.sleep(2); print('behind')", true);
   await sleep(1_000);
   await leave();
-  // SQLite's own files may have room left on a full disk: what is accepted there is kept like all else.
+  // SQLite's files may have free space on a full disk: submissions accepted there must be kept as well.
   const accepted = new Set<string>();
   let refusals = 0;
   const look = (answer: TextAnswer) => {
@@ -105,20 +105,20 @@ async function throughAnAbsence(
   assert.equal(refused.status, accepted.has(idOf(refused)) ? 202 : 200);
   assert.equal(JSON.parse(refused.text).output.stdout, "refused\n");
   for (const id of accepted) await client.end(id);
-  t.diagnostic(`all as before ${(performance.now() - back).toFixed(0)} ms after it was back`);
+  t.diagnostic(`recovered ${(performance.now() - back).toFixed(0)} ms after the database was back`);
   assert.equal(await client.end(before), ended);
   assert.equal(service.service(), pid, "without a restart");
   return [...new Set([before, ...waited.map(idOf), idOf(refused), ...accepted])];
 }
 
-/** Each is there once, ran once, and is whole; nothing else is there. */
+/** Each submission exists once, ran once and is complete. There are no others. */
 const WHOLE = `select submissions.id, attempts, (code is not null) as has_program, (body is not null) as has_outcome
   from submissions left join programs on programs.submission_seq = seq left join outcomes on outcomes.submission_seq = seq
   order by submissions.id`;
 const whole = (ids: readonly string[]) => ids.toSorted().map((id) => [id, 1, true, true]);
 const asRow = (row: object) => Object.values(row).map((value, at) => (at > 1 ? Boolean(value) : value));
 
-/** The database of an installation on a small file system of its own. */
+/** Puts the database of an installation on a small file system. */
 function smallDisk({ data, after }: Installation) {
   const directory = join(data, "db");
   mkdirSync(directory, { mode: 0o700 });
@@ -141,9 +141,9 @@ function remounts({ remount }: ReturnType<typeof smallDisk>): boolean {
   }
 }
 
-describe("a database that is away", { concurrency: 2 }, () => {
+describe("an unavailable database", { concurrency: 2 }, () => {
   test(
-    "while PostgreSQL is gone a running service says so, and all of it goes on when it is back",
+    "a running service reports that PostgreSQL is unavailable, and resumes all work when it is back",
     LIMIT,
     async (t) => {
       const server = await PostgresServer.start();
@@ -162,7 +162,7 @@ describe("a database that is away", { concurrency: 2 }, () => {
     },
   );
 
-  test("a disk that is full, and then one that is read-only, cost nothing that was accepted", LIMIT, async (t) => {
+  test("a full disk, and then a read-only disk, lose no accepted submission", LIMIT, async (t) => {
     const home = installation(t);
     const disk = smallDisk(home);
     const service = await home.serve("--workers", "1");
@@ -178,12 +178,12 @@ describe("a database that is away", { concurrency: 2 }, () => {
     assert.deepEqual((await ledger.rows<object>(WHOLE)).map(asRow), whole(ids));
     assert.deepEqual(await ledger.rows("pragma integrity_check"), [{ integrity_check: "ok" }]);
 
-    // The kernel makes no file system read-only that somebody writes to; so a service meets it when it is started again.
+    // The kernel refuses to make a file system read-only while a file is open for writing, so the service must be restarted.
     assert.throws(() => disk.remount("ro"), /busy/);
     const last = idOf(await asking.submit(6, "print('last')"));
     const ended = await asking.end(last);
     process.kill(service.service() ?? 0, "SIGKILL");
-    await eventually("the kernel lets go of its files", () => remounts(disk));
+    await eventually("the kernel closes its files", () => remounts(disk));
     while (!/cannot use the database .*: EROFS: read-only file system/.test(service.words())) await sleep(50);
     await assert.rejects(asking.result(last), { code: "ECONNREFUSED" });
     disk.remount("rw");

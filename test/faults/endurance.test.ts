@@ -8,18 +8,18 @@ import { shell } from "../sandbox/steps.ts";
 import { type Footprint, footprint } from "./footprint.ts";
 import { HOSTILE_STEPS } from "./hostile-steps.ts";
 
-/** bench/README.md has the figures of 20,000. */
+/** bench/README.md has the results for 20,000. */
 const RUNS = Number(process.env.ASSAY_TEST_RUNS ?? 600);
 const SAMPLES = 20;
-/** One of so many goes through the whole service, and one of so many clients hangs up in the middle of its run. */
+/** One in SERVED runs goes through the whole service. One in HANGS_UP clients disconnects during its run. */
 const SERVED = 20;
 const HANGS_UP = 25;
 const DIRECT = 2;
 const MIB = 1 << 20;
 
 /**
- * How much more the last quarter may have than the first, in the middle of each. Whatever is counted may not grow at all;
- * memory may, by what allocators keep: with 20,000 runs, 1 MiB is 52 bytes a run.
+ * Allowed growth from the first quarter to the last, by median. Counts may not grow. Memory may grow by what allocators
+ * keep: for 20,000 runs, 1 MiB is 52 bytes a run.
  */
 const MAY_GROW: Readonly<Record<string, number>> = {
   launcherBytes: MIB / 4,
@@ -27,14 +27,14 @@ const MAY_GROW: Readonly<Record<string, number>> = {
   serviceBytes: 40 * MIB,
   /** Connections of clients that come and go. */
   serviceDescriptors: 4,
-  /** Those of the last few boxes, until the kernel is done with them: a leak would be one a run. */
+  /** Groups of the last few boxes, until the kernel frees them. A leak would be one for each run. */
   dyingGroups: 16,
 };
 const OF_MACHINE = /OfMachine$/;
 
 const engine = useEngine({ workers: 1, moreSlots: DIRECT });
 
-/** Two slots beside those of the service, each opened again when its client has hung up. */
+/** A client with a direct slot, which is reopened after each disconnection. */
 class Direct {
   readonly seen = new Map<string, number>();
   #slot: Slot | undefined;
@@ -81,7 +81,7 @@ async function serve(number: number): Promise<void> {
 
 const middle = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
-test(`${RUNS} mixed runs, most of them hostile, leave launcher, slots and service as they were`, {
+test(`launcher, slots and service do not grow over ${RUNS} mixed, mostly hostile runs`, {
   timeout: 3_600_000,
 }, async (t) => {
   const clients = Array.from({ length: DIRECT }, () => new Direct());
@@ -98,7 +98,7 @@ test(`${RUNS} mixed runs, most of them hostile, leave launcher, slots and servic
     };
     await Promise.all(clients.map(work));
     next = until;
-    // The slot of whoever hung up last is opened again, and every box is parked.
+    // Reopens the slots of clients that disconnected last, and lets every slot park its box.
     for (const client of clients) await client.run(1);
     await sleep(200);
     samples.push(footprint(engine().launcher, engine().service.process.pid ?? 0));
@@ -114,7 +114,7 @@ test(`${RUNS} mixed runs, most of them hostile, leave launcher, slots and servic
   assert.deepEqual(Object.keys(all), ["AC", "FSE", "MLE", "PLE", "RE", "SIG", "TLE", "hung up"]);
 
   const quarter = Math.ceil(SAMPLES / 4);
-  // What the first runs bring about, once and for all (compiled code, kept buffers), is over in the first sample.
+  // One-time costs of the first runs (compiled code, kept buffers) are in the first sample, which does not count.
   const [first, last] = [samples.slice(1, 1 + quarter), samples.slice(-quarter)];
   const grown: string[] = [];
   for (const name of Object.keys(samples[0] ?? {}) as (keyof Footprint)[]) {

@@ -14,29 +14,25 @@ import { shell } from "../sandbox/steps.ts";
 
 const LIMIT = { timeout: 120_000 };
 
-test(
-  "a slot that hangs is given up by its client, killed by the launcher, and its place is given out again",
-  LIMIT,
-  async () => {
-    const launcher = await startLauncher({ slots: 1 });
-    const slot = await Slot.open(launcher.socket);
-    const [stopped] = childrenOf(launcher.pid);
-    const report = slot.run(shell("sleep 600"));
-    report.catch(() => {});
-    while (programsOf(launcher).length === 0) await sleep(10);
-    process.kill(stopped ?? assert.fail(), "SIGSTOP");
-    slot.close();
-    await assert.rejects(report, { name: "SandboxError" });
-    const raw = await connected(launcher.socket);
-    assert.match(launcher.stderr(), /\nassay-launcher: slot 0 did not end with its client; killed\n$/);
-    assert.equal((await run(raw, step(["/bin/true"]))).ended.optionalInt("EXIT_CODE"), 0);
-    raw.close();
-    assert.equal(await launcher.stop(), 0);
-    assert.deepEqual(await tracesLeft(launcher), []);
-  },
-);
+test("the client abandons a hanging slot, the launcher kills it, and its place is reused", LIMIT, async () => {
+  const launcher = await startLauncher({ slots: 1 });
+  const slot = await Slot.open(launcher.socket);
+  const [stopped] = childrenOf(launcher.pid);
+  const report = slot.run(shell("sleep 600"));
+  report.catch(() => {});
+  while (programsOf(launcher).length === 0) await sleep(10);
+  process.kill(stopped ?? assert.fail(), "SIGSTOP");
+  slot.close();
+  await assert.rejects(report, { name: "SandboxError" });
+  const raw = await connected(launcher.socket);
+  assert.match(launcher.stderr(), /\nassay-launcher: slot 0 did not end with its client; killed\n$/);
+  assert.equal((await run(raw, step(["/bin/true"]))).ended.optionalInt("EXIT_CODE"), 0);
+  raw.close();
+  assert.equal(await launcher.stop(), 0);
+  assert.deepEqual(await tracesLeft(launcher), []);
+});
 
-test("a launcher that hangs holds up nobody who has a slot, and goes on where it was", LIMIT, async () => {
+test("a hanging launcher does not delay open slots, and continues when it is resumed", LIMIT, async () => {
   const launcher = await startLauncher({ slots: 2 });
   const slot = await Slot.open(launcher.socket);
   process.kill(launcher.pid, "SIGSTOP");
@@ -51,9 +47,9 @@ test("a launcher that hangs holds up nobody who has a slot, and goes on where it
 
 for (const [what, end] of [
   ["closes", (raw: { close(): void }) => raw.close()],
-  ["says nothing more", () => {}],
+  ["sends nothing more", () => {}],
 ] as const) {
-  test(`a client that sends half a step and ${what} has no slot any more, and the next one has`, LIMIT, async (t) => {
+  test(`a client that sends half a step and ${what} loses its slot to the next client`, LIMIT, async (t) => {
     const launcher = await startLauncher({ slots: 1 });
     t.after(() => launcher.stop());
     const torn = await connected(launcher.socket);
@@ -66,28 +62,24 @@ for (const [what, end] of [
   });
 }
 
-test(
-  "a launcher that is killed in the middle of a frame is a lost slot, with no report made of half a frame",
-  LIMIT,
-  async (t) => {
-    const launcher = await startLauncher({ slots: 1 });
-    const slot = await Slot.open(launcher.socket);
-    const report = slot.run(shell("while :; do echo yes yes yes yes; done"));
-    report.catch(() => {});
-    while (programsOf(launcher).length === 0) await sleep(10);
-    await launcher.kill();
-    await assert.rejects(report, { name: "SandboxError" });
-    const successor = await startLauncher({ slots: 1, after: launcher });
-    t.after(() => successor.stop());
-    const next = await Slot.open(successor.socket);
-    assert.equal((await next.run(shell("true"))).exitCode, 0);
-    next.close();
-  },
-);
+test("if the launcher is killed during a frame, the slot is lost and no partial report is made", LIMIT, async (t) => {
+  const launcher = await startLauncher({ slots: 1 });
+  const slot = await Slot.open(launcher.socket);
+  const report = slot.run(shell("while :; do echo yes yes yes yes; done"));
+  report.catch(() => {});
+  while (programsOf(launcher).length === 0) await sleep(10);
+  await launcher.kill();
+  await assert.rejects(report, { name: "SandboxError" });
+  const successor = await startLauncher({ slots: 1, after: launcher });
+  t.after(() => successor.stop());
+  const next = await Slot.open(successor.socket);
+  assert.equal((await next.run(shell("true"))).exitCode, 0);
+  next.close();
+});
 
 const engine = useEngine({ workers: 1 });
 
-/** By a process of the same user: root without every capability may not change another user's. */
+/** Uses a process of the same user: root without capabilities may not change another user's limits. */
 function limitDescriptors(pid: number, most: number): void {
   const { uid, gid } = statSync(`/proc/${pid}`);
   const same = ["--reuid", String(uid), "--regid", String(gid), "--clear-groups"];
@@ -97,23 +89,27 @@ function limitDescriptors(pid: number, most: number): void {
 const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 
 for (const part of ["service", "launcher"] as const) {
-  test(`a ${part} without a descriptor left refuses, spins not, and is whole when there are some`, LIMIT, async () => {
-    const { launcher, service, run: submit } = engine();
-    const pid = part === "service" ? (service.process.pid ?? 0) : launcher.pid;
-    limitDescriptors(pid, descriptors(pid) + (part === "service" ? 10 : 0));
-    const idle: Socket[] = Array.from({ length: 40 }, () =>
-      part === "service" ? connect(service.port, "127.0.0.1") : connect(launcher.socket),
-    );
-    for (const socket of idle) socket.on("error", () => {});
-    await sleep(500);
-    const cpu = () => Number(execFileSync("ps", ["-o", "cputimes=", "-p", String(pid)], { encoding: "utf8" }));
-    const before = cpu();
-    await sleep(2_000);
-    assert.ok(cpu() - before <= 1, "it spins");
-    for (const socket of idle) socket.destroy();
-    limitDescriptors(pid, 1024);
-    const { result } = checked(await submit("python", "print(1)"));
-    assert.equal(result.verdict, "AC");
-    while ((await engine().ask("GET", "/api/health/ready")).status !== 200) await sleep(100);
-  });
+  test(
+    `a ${part} without free descriptors rejects connections, does not spin, and recovers when there are some`,
+    LIMIT,
+    async () => {
+      const { launcher, service, run: submit } = engine();
+      const pid = part === "service" ? (service.process.pid ?? 0) : launcher.pid;
+      limitDescriptors(pid, descriptors(pid) + (part === "service" ? 10 : 0));
+      const idle: Socket[] = Array.from({ length: 40 }, () =>
+        part === "service" ? connect(service.port, "127.0.0.1") : connect(launcher.socket),
+      );
+      for (const socket of idle) socket.on("error", () => {});
+      await sleep(500);
+      const cpu = () => Number(execFileSync("ps", ["-o", "cputimes=", "-p", String(pid)], { encoding: "utf8" }));
+      const before = cpu();
+      await sleep(2_000);
+      assert.ok(cpu() - before <= 1, "the process spins");
+      for (const socket of idle) socket.destroy();
+      limitDescriptors(pid, 1024);
+      const { result } = checked(await submit("python", "print(1)"));
+      assert.equal(result.verdict, "AC");
+      while ((await engine().ask("GET", "/api/health/ready")).status !== 200) await sleep(100);
+    },
+  );
 }

@@ -4,14 +4,14 @@ import { LIMITS, shell } from "../sandbox/steps.ts";
 
 const MIB = 1 << 20;
 
-/** A step, and how it has to end. */
+/** A step and its expected verdict. */
 export interface HostileStep {
   readonly name: string;
   readonly verdict: Verdict;
   readonly step: Step;
 }
 
-/** Nobody meets a limit of time who is not to: the machine may be busy with something else. */
+/** Large time limits for steps that are not about time, because the machine may be busy. */
 const limited = (limits: Partial<typeof LIMITS>) => ({
   limits: { ...LIMITS, wallMs: 60_000, cpuMs: 20_000, ...limits },
 });
@@ -21,7 +21,7 @@ const one = (name: string, verdict: Verdict, script: string, limits: Partial<typ
   step: shell(script, limited(limits)),
 });
 
-/** What boxes meet, in a few milliseconds each: every verdict, and whoever leaves the most behind. */
+/** Steps of a few milliseconds each: every verdict, and the programs that leave most behind. */
 export const HOSTILE_STEPS: readonly HostileStep[] = [
   one("ends well", "AC", "true"),
   one("reads and writes", "AC", "cat; echo err >&2"),

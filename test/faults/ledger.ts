@@ -1,23 +1,23 @@
 import Database from "better-sqlite3";
 import { Pool } from "pg";
 
-/** The database as it is below the service: what a test asks it, and what the database itself has seen. */
+/** Direct access to the service's database, and the database's own log of status changes. */
 export interface Ledger {
   readonly rows: <Row>(statement: string) => Promise<Row[]>;
   readonly change: (statement: string) => Promise<void>;
-  /** From here on the database writes down each change of a submission's status, whoever makes it. */
+  /** From now on, the database logs each change of a submission's status, whichever process makes it. */
   readonly witness: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** A change of a submission's status, in order; the rest is how things stood at that moment. */
+/** A change of a submission's status, in order, with the state at that moment. */
 export interface Seen {
   readonly id: string;
   readonly key: string;
   readonly became: "pending" | "running" | "completed" | "error";
-  /** Submissions of the key that were running then. */
+  /** Number of running submissions of the key. */
   readonly running: number;
-  /** Whether the key named `small` had something pending, and nothing running. */
+  /** Whether the key named `small` had a pending submission and no running one. */
   readonly small_waits: boolean | number;
 }
 

@@ -14,7 +14,7 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
     ["SQLite", "PostgreSQL", false],
     ["PostgreSQL", "SQLite", TOO_LONG],
   ] as const) {
-    test(`a backup of a busy ${from} is restored into ${to}: what had ended is as it was, all else ends there`, {
+    test(`a backup of a busy ${from} is restored into ${to}: finished records are unchanged, and the rest ends there`, {
       timeout: 240_000,
       skip,
     }, async (t) => {
@@ -30,13 +30,13 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
 
       const load = new Load([service.port], { k: key });
       t.after(() => load.close());
-      // So many that some of what they sent is under way at each moment, though they rest between two looks.
+      // Enough clients that some submissions are under way at each moment, although clients pause between polls.
       const clients = Array.from({ length: 40 }, () => load.client("k"));
       while (load.ended.size < 40) await sleep(20);
       const before = new Map(load.ended);
       const file = join(home.data, "backup");
-      const [made, words] = await home.piped("/dev/null", file, "backup");
-      assert.equal(made, 0, words);
+      const [made, stderr] = await home.piped("/dev/null", file, "backup");
+      assert.equal(made, 0, stderr);
       while (load.ended.size < before.size + 20) await sleep(20);
       load.end();
       await Promise.all(clients);
@@ -54,13 +54,13 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       t.diagnostic(
         `${before.size} had ended, ${restored.length} were restored, ${underWay.length} of them had not ended`,
       );
-      assert.ok(underWay.length > 0, "nothing was under way");
+      assert.ok(underWay.length > 0, "no submission was under way");
 
       const next = await away.serve("--workers", "2");
       while (!(await next.isReady(key))) await sleep(50);
       const again = new Load([next.port], { k: key });
       t.after(() => again.close());
-      // What had ended when the backup was made, byte for byte; and what it had of the rest ends with its own output.
+      // Records that had ended before the backup are unchanged, byte for byte; the others end with their own output.
       for (const [id, text] of before) again.ended.set(id, text);
       const there = new Set(restored.map(({ id }) => id));
       for (const [id] of before) assert.ok(there.has(id), id);
@@ -73,7 +73,7 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
         restored.map(() => "completed"),
       );
 
-      // The same request is the same submission there, too.
+      // A repeated request gets the same submission there as well.
       const [n = 0, { ids } = assert.fail()] = [...again.submitted].at(-1) ?? assert.fail();
       const agent = new Agent({ rejectUnauthorized: false });
       t.after(() => agent.destroy());
@@ -82,14 +82,14 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       const repeated = await sendText(agent, next.port, key, "POST", "/api/submit", body, headers);
       assert.deepEqual([repeated.status, JSON.parse(repeated.text).id], [202, [...ids][0]]);
 
-      // Every message of its records arrives, from here if it had not been delivered by then.
+      // Every message is delivered. The restored service sends those that had not been delivered by then.
       const pending = () => ledger.rows("select id from deliveries where state = 'pending'");
       while ((await pending()).length > 0) await sleep(100);
       assert.deepEqual(await ledger.rows("select id from deliveries where state != 'delivered'"), []);
       const byNew = receiver.received.slice(delivered);
       assert.ok(byNew.length >= underWay.length);
       for (const { body, headers } of byNew)
-        assert.equal(body.toString(), again.ended.get(String(headers["webhook-id"])), "not the record");
+        assert.equal(body.toString(), again.ended.get(String(headers["webhook-id"])), "the message is not the record");
       next.process.kill("SIGTERM");
       assert.equal(await next.ended, 0, next.words());
     });

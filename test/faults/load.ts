@@ -3,31 +3,31 @@ import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendText, type TextAnswer } from "../engine/engine.ts";
 
-/** Whoever was killed answers again within this. */
+/** A killed part answers again within this time. */
 const PATIENCE_MS = 240_000;
 const AGAIN_MS = 50;
 const POLL_MS = 150;
 
-/** One submission as its client knows it. */
+/** A submission from its client's view. */
 interface Submitted {
   readonly key: string;
-  /** All ids that were ever answered for its idempotency key; more than one is a fault. */
+  /** All ids that were returned for its idempotency key. More than one is an error. */
   readonly ids: Set<string>;
 }
 
-/** A request that was let through, as far as its client can tell. */
+/** An accepted request, with times measured by its client. */
 interface Passed {
   readonly sentMs: number;
   readonly answeredMs: number;
 }
 
 /**
- * Clients with several keys that submit, wait, poll, and ask again whenever an answer is lost. What one of them once saw as
- * the end of a submission has to be, byte for byte, what all see from then on.
+ * Clients with several keys that submit, wait, poll, and repeat a request if its response is lost. After one client has
+ * seen the final record of a submission, all clients must see the same bytes.
  */
 export class Load {
   readonly submitted = new Map<number, Submitted>();
-  /** By id: the record of its end, as it was first seen. */
+  /** The final record as first seen, by id. */
   readonly ended = new Map<string, string>();
   readonly #endSeenMs = new Map<string, number>();
   /** By key. */
@@ -39,21 +39,21 @@ export class Load {
   #next = 0;
   #over = false;
 
-  /** @param first the number of its first submission: no two loads of one account may have the same. */
+  /** @param first the number of its first submission: loads of one account must not share numbers. */
   constructor(ports: readonly number[], keys: Readonly<Record<string, string>>, first = 0) {
     this.#ports = ports;
     this.#keys = keys;
     this.#next = first;
   }
 
-  /** Submits until the load is over. @param polls false: its results are looked at when all is over. */
+  /** Submits until the load is over. @param polls false: results are read only by `settle`. */
   async client(key: string, { polls = true, pauseMs = 0 } = {}): Promise<void> {
     while (!this.#over) {
       const n = this.#next++;
       const { id } = await this.#submit(n, key, polls && n % 3 === 0);
       if (polls) {
         await this.#poll(key, id);
-        // Long after its end, too, the same request is the same submission.
+        // Long after its end, the same request still returns the same submission.
         if (n % 7 === 0) await this.#submit(n, key, n % 3 === 0);
       }
       await sleep(pauseMs);
@@ -68,7 +68,7 @@ export class Load {
     this.#agent.destroy();
   }
 
-  /** Asks for everything that was accepted, until each has ended. */
+  /** Polls everything that was accepted until each submission has ended. */
   async settle(keyOf: (key: string) => string): Promise<void> {
     const all = [...this.submitted.values()];
     const next = async () => {
@@ -77,7 +77,7 @@ export class Load {
     await Promise.all(Array.from({ length: 8 }, next));
   }
 
-  /** @throws when one that was accepted did not end, or not with its own output. */
+  /** @throws if an accepted submission did not end, or ended with other output than its own. */
   checkOutputs(): void {
     for (const [n, { ids }] of this.submitted)
       for (const id of ids) {
@@ -99,7 +99,7 @@ export class Load {
       known.ids.add(id);
       return { id };
     };
-    // Some ask both services at the same instant.
+    // Some requests go to both services at once.
     const [answer = assert.fail()] = await Promise.all(n % 5 === 0 ? [once(n), once(n + 1)] : [once(n)]);
     return answer;
   }
@@ -113,14 +113,13 @@ export class Load {
     }
   }
 
-  /** Of two requests at the same time, the one that was answered first may be heard of last. */
+  /** Responses of concurrent requests may arrive in the opposite order. */
   #look(text: string, sentMs: number): { id: string; over: boolean } {
     const { id, status } = JSON.parse(text) as { id: string; status: string };
     const over = status === "completed" || status === "error";
     const before = this.ended.get(id);
     const seenMs = this.#endSeenMs.get(id) ?? 0;
-    if (before !== undefined && (over || sentMs > seenMs))
-      assert.equal(text, before, "a record that had ended changed");
+    if (before !== undefined && (over || sentMs > seenMs)) assert.equal(text, before, "a final record changed");
     else if (over) {
       this.ended.set(id, text);
       this.#endSeenMs.set(id, performance.now());
@@ -128,7 +127,7 @@ export class Load {
     return { id, over };
   }
 
-  /** Asks, now here, now there, until somebody answers with a status that is wanted; the others say when to come again. */
+  /** Sends the request to the services in turn until a status is wanted. Others must have a Retry-After header. */
   async #insist(
     first: number,
     key: string,
@@ -145,10 +144,10 @@ export class Load {
       }
       await sleep(AGAIN_MS);
     }
-    throw new Error(`nobody answered ${request.slice(0, 2).join(" ")}`);
+    throw new Error(`no service answered ${request.slice(0, 2).join(" ")}`);
   }
 
-  /** @returns nothing when the connection was lost, or there was none. */
+  /** @returns undefined if the connection was lost or refused. */
   async #ask(port: number, key: string, request: readonly unknown[]): Promise<TextAnswer | undefined> {
     const [method, path, body, headers] = request as [string, string, unknown, Record<string, string> | undefined];
     const sentMs = Date.now();

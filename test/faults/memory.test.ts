@@ -11,7 +11,7 @@ import { shell } from "../sandbox/steps.ts";
 const MIB = 1 << 20;
 const FILES = { "memory.max": "max", "memory.limit_in_bytes": "-1" } as const;
 
-/** Moves a launcher, and the slots that it will have, into a memory group of their own beside that of the boxes. */
+/** Moves a launcher and its future slots into a memory group of their own, beside that of the boxes. */
 function confine(launcher: { readonly pid: number; readonly instance: string }, home: string) {
   const group = join(dirname(home), `assay-${launcher.instance}.small`);
   mkdirSync(group);
@@ -24,14 +24,14 @@ function confine(launcher: { readonly pid: number; readonly instance: string }, 
   };
 }
 
-test("a slot that is killed because the launcher's own group is full costs the run, not its verdict; the next is clean", async () => {
+test("a slot killed because the launcher's memory group is full loses the run without a verdict; the next slot is clean", async () => {
   const launcher = await startLauncher({ slots: 1 });
   const home = groupAbove(launcher, (path) => Object.keys(FILES).some((name) => exists(join(path, name))));
   const group = confine(launcher, home);
   const slot = await Slot.open(launcher.socket);
-  assert.equal((await slot.run(shell("true"))).exitCode, 0, "it has room so far");
+  assert.equal((await slot.run(shell("true"))).exitCode, 0, "there is enough memory before the limit");
   group.limit(2 * MIB);
-  // What the slot holds of a request is its own memory.
+  // The slot holds the request in its own memory.
   const large = shell("true", { stdin: Buffer.alloc(4 * MIB, "x") });
   await assert.rejects(slot.run(large), { name: "SandboxError", message: /closed its connection|ECONNRESET/ });
   group.lift();

@@ -15,8 +15,8 @@ import { CONCURRENCY, checkDeliveries, checkRate, checkSubmissions, REQUESTS_PER
 import { type Installation, installation, type RealCommand, type RealServe } from "./real-serve.ts";
 
 /**
- * `assay test full` submits 10,000 times on each engine and kills 400 times; ASSAY_TEST_SEED repeats what was seen. The
- * clients' view, the receiver's and the database's own are compared at the end.
+ * `assay test full` makes 10,000 submissions and 400 kills on each engine; ASSAY_TEST_SEED repeats a run. At the end, the
+ * views of clients, receiver and database are compared.
  */
 const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 75);
 const KILLS = Math.ceil((SUBMISSIONS * 4) / 100);
@@ -29,7 +29,7 @@ interface Site {
   readonly services: readonly RealServe[];
   readonly commands: readonly RealCommand[];
   readonly ledger: Ledger;
-  /** All that run submissions together. */
+  /** Total slots of all processes. */
   readonly slots: number;
   readonly server?: PostgresServer;
 }
@@ -50,14 +50,14 @@ async function postgresSite(t: TestContext, settings: Record<string, string>): P
   const first = await home.serve("--no-worker");
   const secrets = { ASSAY_SECRET_KEY_FILE: join(home.data, "keys/webhook.key") };
   const away = { ...settings, ...secrets, ASSAY_DATABASE: url, ASSAY_LEASE_MS: String(LEASE_MS) };
-  home.command("webhooks", "list"); // makes the key file
+  home.command("webhooks", "list"); // creates the key file
   const second = installation(t, away).serve("--no-worker");
   const workers = [await home.start("worker", "--workers", "2"), await home.start("worker", "--workers", "2")];
   const services = [first, await second];
   return { home, services, commands: [...services, ...workers], ledger: postgresLedger(url), slots: 4, server };
 }
 
-/** Fails a message twice at most, in several ways; its third request is always answered well. */
+/** Fails the first two requests of a message in several ways, at random; accepts the third. */
 async function failingReceiver(t: TestContext, certificates: ReturnType<typeof makeCertificates>): Promise<Receiver> {
   const chance = random(SEED);
   const seen = new Map<string, number>();
@@ -65,9 +65,9 @@ async function failingReceiver(t: TestContext, certificates: ReturnType<typeof m
     const id = String(headers["webhook-id"]);
     const times = (seen.get(id) ?? 0) + 1;
     seen.set(id, times);
-    const fate = times > 2 ? 1 : chance();
-    if (fate < 0.15) response.writeHead(500).end();
-    else if (fate < 0.3) response.destroy();
+    const outcome = times > 2 ? 1 : chance();
+    if (outcome < 0.15) response.writeHead(500).end();
+    else if (outcome < 0.3) response.destroy();
     else response.writeHead(204).end();
   });
 }
@@ -77,7 +77,7 @@ describe("nothing is lost", { concurrency: 2 }, () => {
     ["SQLite", sqliteSite],
     ["PostgreSQL", postgresSite],
   ] as const) {
-    test(`${KILLS} kills under ${SUBMISSIONS} submissions: each ends once, for good, and is delivered (${database})`, {
+    test(`after ${KILLS} kills during ${SUBMISSIONS} submissions, each has ended exactly once and is delivered (${database})`, {
       timeout: 3_600_000,
     }, async (t) => {
       t.diagnostic(`ASSAY_TEST_SEED=${SEED}`);
@@ -106,7 +106,7 @@ function makeKeys({ command }: Installation, receiver: Receiver) {
 
 async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<void> {
   const { home, services, commands, ledger } = site;
-  // The machine's, of what is theirs: whatever else goes on there may mount what it likes.
+  // Only mounts of these commands: other processes may mount on this machine.
   const mounts = () => hostMounts().filter((mount) => commands.some(({ data }) => mount.includes(data)));
   const mounted = mounts();
   const { keys, secret } = makeKeys(home, receiver);
@@ -148,39 +148,39 @@ async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<vo
   assert.deepEqual(mounts(), mounted);
 }
 
-/** A kill at a random moment of every so many submissions; the last ones meet a machine that mends itself. */
+/** Kills at random moments, evenly spread over the submissions. The last submissions run after recovery. */
 async function kill({ commands, server }: Site, load: Load) {
   const chance = random(SEED + 1);
   const killed: Record<string, number> = {};
   const serverKilledAt: number[] = [];
-  let mending = Promise.resolve();
+  let recovery = Promise.resolve();
   const each = SUBMISSIONS / KILLS;
   for (let count = 0; count < KILLS; ) {
     const moment = (count + chance()) * each;
     while (load.submitted.size < moment) await sleep(5);
     await sleep(chance() * 50);
-    // Also in a short storm there is one of PostgreSQL.
+    // Even a short run kills PostgreSQL once.
     const choice = count === 1 && server ? commands.length * 2 : Math.floor(chance() * (commands.length * 2 + 1));
     const there = commands[Math.floor(choice / 2)];
     const kind = there ? (["service", "launcher"] as const)[choice % 2] : undefined;
     if (there && kind) {
       const [victim] = victims(there, kind);
-      if (victim === undefined) continue; // it is being started, or it has none
+      if (victim === undefined) continue; // it is being started, or there is none
       process.kill(victim, "SIGKILL");
       const name = kind === "service" && there.launcher() && !("port" in there) ? "worker" : kind;
       killed[name] = (killed[name] ?? 0) + 1;
     } else {
       if (!server) continue;
-      await mending;
+      await recovery;
       serverKilledAt.push(Date.now());
       await server.kill();
       killed.PostgreSQL = (killed.PostgreSQL ?? 0) + 1;
       const pauseMs = chance() * 1_500;
-      mending = sleep(pauseMs).then(() => server.start());
+      recovery = sleep(pauseMs).then(() => server.start());
     }
     count++;
   }
-  await mending;
+  await recovery;
   while (load.submitted.size < SUBMISSIONS) await sleep(20);
   return { killed, serverKilledAt };
 }

@@ -16,14 +16,14 @@ export function victims(there: RealCommand, kind: Victim): number[] {
   return slots.flatMap(childrenOf).filter((pid) => read(`/proc/${pid}/comm`) === "assay-init\n");
 }
 
-/** What is there of it: processes, groups. Counted when nothing runs. */
+/** Counts its processes and groups; called when nothing runs. */
 export function remains(there: RealCommand) {
   const launcher = there.launcher() ?? 0;
   const processes = family(there.process.pid ?? 0);
   const uids = processes.map((pid) => Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1]));
   const base = Number(/--uid-base\0(\d+)/.exec(read(`/proc/${launcher}/cmdline`))?.[1]);
-  const everybody = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const inRange = everybody.filter((pid) => {
+  const allPids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const inRange = allPids.filter((pid) => {
     const uid = Number(/^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? -1);
     return uid >= base && uid < base + 10_000;
   });

@@ -9,7 +9,7 @@ import { type Installation, installation } from "./real-serve.ts";
 
 export type Kind = "SQLite" | "PostgreSQL";
 
-/** An installation with a database of its own, in which nothing is yet. */
+/** An installation with an empty database of its own. */
 export async function place(
   t: TestContext,
   kind: Kind,
@@ -26,7 +26,7 @@ export async function place(
   return { home: installation(t, { ...settings, ASSAY_DATABASE: url }), ledger };
 }
 
-/** With them a service may send to a receiver of ours. */
+/** Settings that allow a service to send to a test receiver. */
 export function receiverSettings(t: TestContext, { ca }: Certificates, { port }: Receiver): Record<string, string> {
   const file = join(environment("ASSAY_TEST_DATA"), `receiver-${port}.pem`); // where the service's user can read it
   writeFileSync(file, ca);

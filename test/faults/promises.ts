@@ -8,25 +8,25 @@ import type { Receiver } from "../webhooks/receiver.ts";
 import type { Ledger, Seen } from "./ledger.ts";
 import type { Load } from "./load.ts";
 
-/** What has to hold when a storm is over, whoever was killed in it. */
+/** Invariants after a storm, whichever processes were killed. */
 
-/** Executing at once, of each key. */
+/** Concurrency limits by key. */
 export const CONCURRENCY = { big: 3, small: 1, hooked: 2, limited: 2 } as const;
 export const REQUESTS_PER_MINUTE = 5;
 /**
- * A claim fills all slots of a worker, and a submission that comes in its midst waits for the next one; then each other key
- * may have been served longer ago.
+ * A claim fills all slots of a worker, and a submission that arrives meanwhile waits for the next claim. Then each other
+ * key may have been served longer ago.
  */
 const MAY_PASS = Object.keys(CONCURRENCY).length - 1 + 4;
 
 const PATIENCE_MS = 240_000;
 
-/** By the clients and by the database: one submission for each idempotency key, and each of them ended once. */
+/** By clients and database: one submission for each idempotency key, each ended once. */
 export async function checkSubmissions(t: TestContext, ledger: Ledger, load: Load, mayRepeat: number): Promise<void> {
   const all = await ledger.rows<{ id: string; status: string; attempts: number; fence: number }>(
     "select id, status, attempts, fence from submissions",
   );
-  // What clients were told is what there is: one submission for each idempotency key, and no other.
+  // The ids that clients received are the submissions in the database: one for each idempotency key, and no others.
   const told = [...load.submitted.values()].map(({ ids }) => [...ids]);
   assert.deepEqual(
     told.filter((ids) => ids.length !== 1),
@@ -60,10 +60,10 @@ export async function checkSubmissions(t: TestContext, ledger: Ledger, load: Loa
   t.diagnostic(
     `${repeated} runs repeated, ${errors} ended as error; most running ${JSON.stringify(most)}; at most ${passed} passed the small key`,
   );
-  assert.ok(repeated <= mayRepeat, `${repeated} were repeated`);
+  assert.ok(repeated <= mayRepeat, `${repeated} runs were repeated`);
   for (const [key, limit] of Object.entries(CONCURRENCY)) assert.ok((most[key] ?? 0) <= limit, JSON.stringify(most));
   assert.equal(most.big, CONCURRENCY.big);
-  assert.ok(passed <= MAY_PASS, `the small key waited while ${passed} others were begun`);
+  assert.ok(passed <= MAY_PASS, `the small key waited while ${passed} others were started`);
 }
 
 interface Delivery {
@@ -75,9 +75,9 @@ interface Delivery {
 }
 
 /**
- * By the receiver: the record of each, byte for byte, at least once. On a busy machine one may be in vain three times; then
- * it is there for the operator, who has it sent again.
- * @param replay that.
+ * By the receiver: each record arrives at least once, byte for byte. On a busy machine, three attempts may fail; then the
+ * delivery is replayed.
+ * @param replay replays a delivery by id.
  */
 export async function checkDeliveries(
   t: TestContext,
@@ -97,15 +97,15 @@ export async function checkDeliveries(
     failed.map(({ state, attempts }) => [state, attempts]),
     failed.map(() => ["failed", ATTEMPT_DELAYS_MS.length]),
   );
-  const inVain = () => {
+  const undelivered = () => {
     const delivered = new Set(deliveries.flatMap(({ state, message_id }) => (state === "delivered" ? message_id : [])));
     return deliveries.filter(({ kind, message_id }) => kind === "result" && !delivered.has(message_id));
   };
-  for (let round = 0; round < 3 && inVain().length > 0; round++) {
-    for (const { id } of inVain()) await replay(id);
+  for (let round = 0; round < 3 && undelivered().length > 0; round++) {
+    for (const { id } of undelivered()) await replay(id);
     deliveries = await ended();
   }
-  assert.deepEqual(inVain(), []);
+  assert.deepEqual(undelivered(), []);
   const expected = [...load.submitted.values()].flatMap(({ key, ids }) => (key === "hooked" ? [...ids] : [])).sort();
   const results = deliveries.filter(({ kind }) => kind === "result").map(({ message_id }) => message_id);
   assert.deepEqual(results.sort(), expected, "one delivery for each record");
@@ -114,28 +114,28 @@ export async function checkDeliveries(
   const arrived = new Set<string>();
   for (const { body, headers, atMs } of receiver.received) {
     const id = String(headers["webhook-id"]);
-    assert.equal(body.toString(), load.ended.get(id), "what was delivered is not the record");
-    // Its library refuses what is older than five minutes.
+    assert.equal(body.toString(), load.ended.get(id), "the message is not the record");
+    // The library rejects messages older than five minutes.
     if (Date.now() - atMs < 240_000) webhook.verify(body, headers as Record<string, string>);
     arrived.add(id);
   }
   assert.deepEqual([...arrived].sort(), expected);
   t.diagnostic(
-    `${expected.length} messages were delivered by ${receiver.received.length} requests; ${failed.length} after three in vain`,
+    `${expected.length} messages were delivered by ${receiver.received.length} requests; ${failed.length} were replayed after three failed attempts`,
   );
 }
 
-/** What PostgreSQL had not written yet when it was killed it forgets, and the count need not survive that. */
+/** PostgreSQL loses what it had not flushed when it was killed. The request count is not required to survive that. */
 const FORGOTTEN_MS = 1_000;
 
-/** By the clients: no minute with more requests than the key may make. */
+/** By clients: no sliding minute has more requests than the key's limit. */
 export function checkRate({ passed, answers }: Load, serverKilledAt: readonly number[]): void {
   const counted = (passed.get("limited") ?? [])
     .filter(({ answeredMs }) => !serverKilledAt.some((at) => answeredMs <= at + 50 && answeredMs > at - FORGOTTEN_MS))
     .toSorted((a, b) => a.answeredMs - b.answeredMs);
-  assert.ok((answers["429"] ?? 0) > 0, "the limit was never met");
+  assert.ok((answers["429"] ?? 0) > 0, "the limit was never reached");
   for (const [at, { answeredMs }] of counted.entries()) {
     const first = counted[at - REQUESTS_PER_MINUTE];
-    if (first) assert.ok(answeredMs - first.sentMs >= 60_000, "more requests than the key may make went through");
+    if (first) assert.ok(answeredMs - first.sentMs >= 60_000, "more requests were accepted than the key's limit");
   }
 }

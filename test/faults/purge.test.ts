@@ -8,13 +8,13 @@ import type { Ledger } from "./ledger.ts";
 import { type Kind, place } from "./places.ts";
 import type { RealServe } from "./real-serve.ts";
 
-/** SQLite is done with fewer before a client can come. */
+/** SQLite removes a smaller number before a client can connect. */
 const RECORDS: Readonly<Record<Kind, number>> = { SQLite: 20_000, PostgreSQL: TOO_LONG ? 5_000 : 20_000 };
 const CLIENTS = 4;
 const SAMPLES = 60;
-/** Of the purge as much as goes on in this time is looked at. */
+/** The purge is observed for at most this time. */
 const WATCHED_MS = 10_000;
-/** What nineteen of twenty submits may take longer beside a purge; and the worst of them, which a busy machine may stop. */
+/** Allowed slowdown of the 95th percentile of submit times during a purge, and of the slowest, which a busy machine may delay. */
 const MAY_BE_SLOWER = 5;
 const NOISE_MS = 250;
 const WORST_MS = 5_000;
@@ -24,7 +24,7 @@ const BYTES: Readonly<Record<Kind, (count: number) => string>> = {
   PostgreSQL: (count) => `decode(repeat('00', ${count}), 'hex')`,
 };
 
-/** Ended forty days ago, each with a program and some output. */
+/** Adds submissions that ended forty days ago, each with a program and output. */
 async function addOld(ledger: Ledger, bytes: (count: number) => string, records: number): Promise<void> {
   const atMs = Date.now() - 40 * 86_400_000;
   await ledger.change(`
@@ -45,9 +45,9 @@ async function addOld(ledger: Ledger, bytes: (count: number) => string, records:
 const percentile = (numbers: readonly number[], share: number) =>
   numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)] ?? 0;
 
-describe("a purge beside load", { concurrency: 2 }, () => {
+describe("a purge under load", { concurrency: 2 }, () => {
   for (const database of ["SQLite", "PostgreSQL"] as const)
-    test(`${RECORDS[database]} old records are removed beside clients, none of whom waits for it (${database})`, {
+    test(`${RECORDS[database]} old records are removed under load without delaying clients (${database})`, {
       timeout: 240_000,
     }, async (t) => {
       const { home, ledger } = await place(t, database);
@@ -60,7 +60,7 @@ describe("a purge beside load", { concurrency: 2 }, () => {
       const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
       t.after(() => agent.destroy());
 
-      /** How long each submit took, in milliseconds. */
+      /** The time of each submit in milliseconds. */
       const submits = async (port: number, goOn: (count: number) => boolean) => {
         const tookMs: number[] = [];
         const client = async () => {
@@ -96,12 +96,12 @@ describe("a purge beside load", { concurrency: 2 }, () => {
       const [usual, worst] = [percentile(beside, 0.95), Math.max(...beside)];
       const [without, worstWithout] = [percentile(alone, 0.95), Math.max(...alone)];
       t.diagnostic(
-        `${before - now} of ${before} while ${beside.length} submits came: ${usual.toFixed(1)} ms for 95 of 100, ` +
+        `${before - now} of ${before} were removed during ${beside.length} submits: ${usual.toFixed(1)} ms for 95 of 100, ` +
           `${worst.toFixed(0)} ms at most; without: ${without.toFixed(1)} ms and ${worstWithout.toFixed(0)} ms at most`,
       );
-      assert.ok(before > now, "nothing was removed meanwhile");
-      assert.ok(beside.length >= 10, "nobody submitted beside it");
-      assert.ok(usual < without * MAY_BE_SLOWER + NOISE_MS, `${usual} ms beside a purge, ${without} ms without`);
-      assert.ok(worst < worstWithout + WORST_MS, `one took ${worst} ms`);
+      assert.ok(before > now, "nothing was removed");
+      assert.ok(beside.length >= 10, "too few submits during the purge");
+      assert.ok(usual < without * MAY_BE_SLOWER + NOISE_MS, `${usual} ms during a purge, ${without} ms without`);
+      assert.ok(worst < worstWithout + WORST_MS, `one submit took ${worst} ms`);
     });
 });

@@ -23,27 +23,27 @@ import { environment } from "../launcher/launcher.ts";
 import { childrenOf, read } from "../launcher/machine.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../..");
-/** Proven in a moment: a service that was killed proves all that it has before it goes on. */
+/** Few languages, because a restarted service runs all smoke tests before it continues. */
 const LANGUAGES = ["c.json", "profiles.json", "python.json"];
 
 const STOP_MS = 60_000;
 
-/** A running `assay serve` or `assay worker` of the real command, with the parts that it has started. */
+/** A running `assay serve` or `assay worker` of the real command, and the processes that it has started. */
 export interface RealCommand {
   readonly data: string;
   readonly process: ChildProcess;
   readonly ended: Promise<number | string>;
   readonly words: () => string;
-  /** The newest of each; undefined while there is none. `service` is a worker's process, too. */
+  /** The pid of the newest; undefined while there is none. `service` is the worker's process in a worker. */
   readonly launcher: () => number | undefined;
   readonly service: () => number | undefined;
   readonly instance: () => string;
 }
 
-/** A service of it, and how it is asked. */
+/** A running `assay serve`, and clients of it. */
 export interface RealServe extends RealCommand {
   readonly port: number;
-  /** One of the commands for operators, in the same data directory. */
+  /** Runs an operator command in the same data directory. */
   readonly command: Installation["command"];
   readonly ask: (
     key: string,
@@ -55,31 +55,31 @@ export interface RealServe extends RealCommand {
   readonly isReady: (key: string) => Promise<boolean>;
 }
 
-/** A checkout with a data directory of its own. */
+/** A checkout with its own data directory. */
 export interface Installation {
   readonly data: string;
   readonly checkout: string;
-  /** Its settings, for what is started from now on. */
+  /** Environment of processes started from now on. */
   readonly env: Record<string, string | undefined>;
-  /** After the test, and after what was started or made later is gone. */
+  /** Runs after the test, in reverse order of registration. */
   readonly after: (work: () => unknown) => void;
-  /** Of its commands, for operators. */
+  /** Runs an operator command. @returns its output. */
   readonly command: (...args: string[]) => string;
-  /** One of them beside all else, with files as its standard input and output. @returns its exit code and its words. */
-  readonly piped: (from: string, to: string, ...args: string[]) => Promise<[code: number | null, words: string]>;
-  /** Killed with all that it has started, should a test fail. Resolves when it is ready. */
+  /** Runs a command in the background with files as standard input and output. @returns its exit code and stderr. */
+  readonly piped: (from: string, to: string, ...args: string[]) => Promise<[code: number | null, stderr: string]>;
+  /** Starts a command and resolves when it is ready. After a failed test, it is killed with everything that it has started. */
   readonly start: (...args: string[]) => Promise<RealCommand>;
   readonly serve: (...args: string[]) => Promise<RealServe>;
 }
 
-/** A real `assay serve` with two workers in an installation of its own. */
+/** A real `assay serve` with two workers in its own installation. */
 export async function realServe(t: TestContext, settings: Record<string, string> = {}): Promise<RealServe> {
   return await installation(t, settings).serve("--workers", "2");
 }
 
 /**
- * Its data directory has the modules, the image, the launcher and the dashboard of this test run, each by the hash of its
- * sources, so that nothing is downloaded or built; it has two languages.
+ * Links the modules, image, launcher and dashboard of this test run into its data directory, each by the hash of its
+ * sources, so that nothing is downloaded or built. It has two languages.
  */
 export function installation(t: TestContext, settings: Record<string, string> = {}): Installation {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
@@ -122,12 +122,12 @@ export function installation(t: TestContext, settings: Record<string, string> = 
     const stdio = [openSync(from, "r"), openSync(to, "a"), "pipe"] as const;
     const child = spawn(assay, args, { env, stdio: [...stdio] });
     for (const descriptor of [stdio[0], stdio[1]]) closeSync(descriptor);
-    let words = "";
+    let stderr = "";
     child.stderr?.on("data", (chunk: Buffer) => {
-      words += chunk;
+      stderr += chunk;
     });
     const [code] = (await once(child, "close")) as [number | null];
-    return [code, words];
+    return [code, stderr];
   };
   const after = (work: () => unknown) => void cleanUp.push(work);
   const start = (...args: string[]) => startCommand({ after }, data, env, [assay, ...args]);
@@ -163,7 +163,7 @@ async function startCommand(
       words += chunk;
     });
   const ended = new Promise<number | string>((settle) => child.once("exit", (code, by) => settle(code ?? by ?? "")));
-  // A test that fails leaves it running: it is to remove its groups itself, and nobody else would.
+  // If a test fails, the command still runs. It must remove its own groups, because nothing else would.
   t.after(async () => {
     child.kill("SIGTERM");
     await Promise.race([ended, sleep(STOP_MS, null, { ref: false })]);
@@ -173,7 +173,7 @@ async function startCommand(
   void ended.then(() => {
     over = true;
   });
-  // A service's last words at its start may be a key, which it makes by commands of its own.
+  // The last output of a starting service may be its first key, which it creates by commands of its own.
   const begun = () => /ready in /.test(words) && (!command.includes("serve") || existsSync(join(data, "first-key")));
   while (!begun()) {
     if (over) throw new Error(`it ended: ${words}`);
@@ -181,7 +181,7 @@ async function startCommand(
   }
   const part = (pattern: RegExp) =>
     childrenOf(child.pid ?? 0).find((pid) => pattern.test(read(`/proc/${pid}/cmdline`)));
-  // Several may run in one data directory.
+  // Several commands may run in one data directory.
   const instance = () => {
     const [, after = ""] = read(`/proc/${part(/\/service\/operator\.sock\0|-launcher\0/) ?? 0}/cmdline`).split(
       `${data}/run/`,
@@ -199,20 +199,20 @@ async function startCommand(
   };
 }
 
-/** The command and whatever it has started, from the bottom up: with it gone, its children follow by themselves. */
+/** Kills the command and its descendants, bottom up. */
 function endAll(root: number): void {
-  if (childrenOf(root).length === 0) return; // it has ended, and its number may be another's
+  if (childrenOf(root).length === 0) return; // it has ended, and its pid may be reused
   const family = [root];
   for (const pid of family) family.push(...childrenOf(pid));
   for (const pid of family.reverse())
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // it has ended
+      // the process has ended
     }
 }
 
-/** One that nobody listened at a moment ago. */
+/** A port that was free a moment ago. */
 export function freePort(): Promise<number> {
   return new Promise((settle) => {
     const server = createServer().listen(0, "127.0.0.1", () => {

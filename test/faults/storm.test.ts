@@ -15,14 +15,14 @@ import { family, namespacesOf } from "./footprint.ts";
 import { remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
-/** `assay test full` kills 200 times; ASSAY_TEST_SEED repeats what was seen. */
+/** `assay test full` makes 200 kills; ASSAY_TEST_SEED repeats a run. */
 const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 16);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 6;
 const PAUSE_MS = 600;
 const PATIENCE_MS = 180_000;
 
-/** Programs, and the one end that each may have. */
+/** Programs, each with its only valid result. */
 const PROGRAMS: readonly { language: string; code: string; verdict: string; profile?: string; stdout?: string }[] = [
   { language: "python", code: "print(6 * 7)", verdict: "AC", stdout: "42\n" },
   { language: "python", code: "import time\ntime.sleep(0.4)\nprint('slept')", verdict: "AC", stdout: "slept\n" },
@@ -47,10 +47,10 @@ interface SeenRecord {
   readonly output: { readonly stdout: string | null };
 }
 
-/** How often a submission was run, as the database has it. */
+/** The number of attempts of a submission in the database. */
 type AttemptsOf = (id: string) => Promise<number>;
 
-/** A service proves its languages before it goes on; killed too often, it would do nothing else. */
+/** Services are killed rarely, because a service runs its smoke tests at each start. */
 const VICTIMS: readonly Victim[] = [
   "service",
   "launcher",
@@ -66,7 +66,7 @@ const VICTIMS: readonly Victim[] = [
 
 for (const database of ["SQLite", "PostgreSQL"] as const) {
   const kills = database === "SQLite" ? KILLS : Math.ceil(KILLS / 4);
-  test(`${kills} times a service, launcher, slot or init is killed under load: all that was accepted ends right (${database})`, {
+  test(`after ${kills} kills of services, launchers, slots and inits under load, every accepted submission ends with the correct result (${database})`, {
     timeout: 1_800_000,
   }, async (t) => {
     t.diagnostic(`ASSAY_TEST_SEED=${SEED}`);
@@ -104,20 +104,20 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   const ends = new Map<number, SeenRecord>();
   let [next, storming] = [0, true];
 
-  /** Asks until somebody answers with a status that is wanted; whoever was killed meanwhile answers later, or with 503. */
+  /** Repeats the request until a status is wanted. A killed service answers later, or with 503. */
   const insist = async (n: number, wanted: readonly number[], ...request: [string, string, unknown?]) => {
-    const who = keys[n % keys.length] ?? "";
+    const key = keys[n % keys.length] ?? "";
     const headers = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
     for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await sleep(50)) {
       try {
-        const { status, json } = await there.ask(who, ...request, request[0] === "POST" ? headers : undefined);
+        const { status, json } = await there.ask(key, ...request, request[0] === "POST" ? headers : undefined);
         if (wanted.includes(status)) return json as SeenRecord;
         assert.equal(status, 503, JSON.stringify(json));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === undefined && !(error instanceof SyntaxError)) throw error;
       }
     }
-    throw new Error(`nobody answered ${request.slice(0, 2).join(" ")}: ${there.words()}`);
+    throw new Error(`no service answered ${request.slice(0, 2).join(" ")}: ${there.words()}`);
   };
   const client = async () => {
     for (let n = next++; storming; n = next++) {
@@ -146,7 +146,7 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
       process.kill(victim, "SIGKILL");
       count++;
       killed[kind] = (killed[kind] ?? 0) + 1;
-      // Often the next one strikes while the first is being mended, and sometimes when all is well again.
+      // Usually the next kill comes during recovery, and sometimes after it.
       if (kind === "service" && chance() < 0.7) while (!(await there.isReady(key))) await sleep(100);
     }
     storming = false;
@@ -159,11 +159,7 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
 
   const errors: number[] = [];
   for (const [n, record] of ends) {
-    assert.deepEqual(
-      await insist(n, [200], "GET", `/api/result/${record.id}`),
-      record,
-      "a record that has ended changed",
-    );
+    assert.deepEqual(await insist(n, [200], "GET", `/api/result/${record.id}`), record, "a final record changed");
     const { verdict, stdout } = PROGRAMS[n % PROGRAMS.length] ?? assert.fail();
     if (record.status === "error") {
       assert.equal(record.result.verdict, "IE");
@@ -175,16 +171,16 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   }
   assert.equal(new Set([...ends.values()].map(({ id }) => id)).size, ends.size, "one submission for each request");
   t.diagnostic(
-    `${ends.size} submissions in ${seconds.toFixed(0)} s, ready ${healed.toFixed(0)} ms after the last kill that was mended; ` +
+    `${ends.size} submissions in ${seconds.toFixed(0)} s, ready ${healed.toFixed(0)} ms after the last kill; ` +
       `killed ${JSON.stringify(killed)}; ${errors.length} ended as error`,
   );
 
   for (const deadline = performance.now() + PATIENCE_MS / 3; performance.now() < deadline; await sleep(250)) {
-    await there.isReady(key); // by a slot of its own, which is opened again when somebody asks
+    await there.isReady(key); // the check uses its own slot, which each request reopens if necessary
     if (JSON.stringify(remains(there)) === JSON.stringify(before)) break;
   }
   assert.deepEqual(remains(there), before);
-  // A slot makes those of its second lane when it first needs them.
+  // A slot creates the namespaces of its second lane when it first needs them.
   assert.ok(namespaces() <= namespacesBefore, `${namespaces()} namespaces, ${namespacesBefore} before`);
   for (const [n, { verdict }] of PROGRAMS.entries()) {
     const { id } = await insist(1_000_000 + n, [200, 202], "POST", "/api/submit?wait=true", PROGRAMS[n] && body(n));
@@ -196,7 +192,7 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   assert.equal(await there.ended, 0, there.words());
   assert.deepEqual(groupsOf({ instance }), []);
   assert.deepEqual(readdirSync(`${there.data}/run`), []);
-  // Only a judge run that was lost in each of its attempts is an error; an agent run may be, at the first.
+  // A judge run is an error only after all attempts were lost; an agent run may be at the first.
   for (const n of errors) {
     const { profile = "judge" } = PROGRAMS[n % PROGRAMS.length] ?? assert.fail();
     const attempts = profile === "judge" ? MAX_ATTEMPTS : 1;

@@ -9,7 +9,7 @@ import { postgresLedger } from "./ledger.ts";
 import { Load } from "./load.ts";
 import { type Installation, installation } from "./real-serve.ts";
 
-/** What the next release may do to a table that everybody uses: add. */
+/** A migration that the next release could have: it only adds to tables in use. */
 const NEXT = `import { sql, type Transaction } from "kysely";
 import type { Schema } from "../schema.ts";
 
@@ -21,7 +21,7 @@ export async function next(trx: Transaction<Schema>): Promise<void> {
 }
 `;
 
-/** Makes the release after this one of a checkout: it has one migration more. */
+/** Turns a checkout into the next release, with one more migration. */
 function makeNext({ checkout }: Installation): void {
   const store = join(checkout, "src/store");
   writeFileSync(join(store, "migrations/next.ts"), NEXT);
@@ -32,7 +32,7 @@ function makeNext({ checkout }: Installation): void {
   writeFileSync(path, `import { next } from "./migrations/next.ts";\n${text.replace(list, "$1, next]")}`);
 }
 
-test("the next release is started beside this one: it migrates under load, and no request fails", {
+test("the next release starts beside this one, migrates under load, and no request fails", {
   timeout: 180_000,
 }, async (t) => {
   const server = await postgresServer();
@@ -64,10 +64,10 @@ test("the next release is started beside this one: it migrates under load, and n
   onOld.end();
   await Promise.all(oldClients);
   const { lost, ...statuses } = onOld.answers;
-  assert.equal(lost, undefined, "a connection to the old one was lost");
+  assert.equal(lost, undefined, "a connection to the old release was lost");
   assert.deepEqual(Object.keys(statuses).sort(), ["200", "202"], JSON.stringify(statuses));
 
-  // The old one goes while the new one has its load; all that it took is there, as it was.
+  // The old release stops while the new one is under load. Everything that the old one accepted remains, unchanged.
   old.process.kill("SIGTERM");
   assert.equal(await old.ended, 0, old.words());
   await sleep(500);
@@ -84,9 +84,9 @@ test("the next release is started beside this one: it migrates under load, and n
   seen.checkOutputs();
   const [count] = await ledger.rows<{ n: number }>("select count(*)::integer as n from submissions");
   assert.equal(count?.n, seen.submitted.size);
-  t.diagnostic(`${onOld.ended.size} through the old one, ${onNew.ended.size} through the new one`);
+  t.diagnostic(`${onOld.ended.size} by the old release, ${onNew.ended.size} by the new release`);
 
-  // It is not started again: it does not know what the database has become.
+  // The old release does not start again on the newer schema.
   const refused = `the database has schema version ${NEWEST + 1}, but this program knows only ${NEWEST}: run a newer release`;
   await assert.rejects(before.serve("--no-worker"), ({ message }) => message.includes(refused));
   young.process.kill("SIGTERM");

@@ -12,7 +12,7 @@ import { source } from "../engine/engine.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 
 export interface Judged {
-  /** The facts of the execute step, or of the compile step when there was no other. */
+  /** The facts of the execute step, or of the compile step if there was no execute step. */
   readonly facts: StepReport;
   readonly outcome: Outcome;
   readonly stdout: string;
@@ -22,20 +22,20 @@ export interface Judged {
 export interface Trial {
   readonly stdin?: string;
   readonly profile?: ProfileName;
-  /** Changes to the language's limits, of the execute step. */
+  /** Changes to the language's limits for the execute step. */
   readonly limits?: Partial<Limits>;
 }
 
 export interface Boxes {
   readonly launcher: Launcher;
-  /** A program of test/programs/<language>/forgery/, by the plan, the launcher and the judge that every submission meets. */
+  /** Runs a program of test/programs/<language>/forgery/ with the plan, launcher and judge of normal submissions. */
   readonly judged: (language: string, name: string, trial?: Trial) => Promise<Judged>;
   readonly judgedCode: (language: string, code: string, trial?: Trial) => Promise<Judged>;
 }
 
 const languages = ourLanguages();
 
-/** A real launcher with one slot for all tests of a file. */
+/** One real launcher, and one slot at a time, for all tests of a file. */
 export function useBoxes(): () => Boxes {
   let boxes: Boxes;
   let slot: Slot | undefined;
@@ -66,7 +66,7 @@ export function useBoxes(): () => Boxes {
   return () => boxes;
 }
 
-/** What a verdict says, and every counter that could have brought about another one. */
+/** A verdict and every counter that could have caused another one. */
 interface Said {
   readonly verdict: string;
   readonly cause: string;
@@ -104,12 +104,12 @@ export const signalled = (signal: number): Said => ({
 });
 
 /**
- * Whether the kernel tells who sent a signal. Where it does not, nothing is counted, and a program that SIGXFSZ ended has met
- * the file-size limit (docs/security.md, Fallbacks).
+ * Whether the kernel reports the sender of a signal. Without that, nothing is counted, and a program that SIGXFSZ ended is
+ * FSE (docs/security.md, Fallbacks).
  */
 export const countsSignals = ({ facts }: Judged): boolean => facts.signalSource === "bpf";
 
-/** The one forgery that is left there: SIGXFSZ ends a program that sends it to itself, and that is FSE. */
+/** The only forgery possible without sender reports: a program that sends itself SIGXFSZ is FSE. */
 function asWithoutCounts(said: Said): Said {
   return said.verdict === "SIG" && said.signal === SIGXFSZ
     ? { ...said, verdict: "FSE", cause: "file_size_limit", actor: "kernel" }
@@ -117,7 +117,7 @@ function asWithoutCounts(said: Said): Said {
 }
 const SIGXFSZ = 25;
 
-/** The verdict and the counters, exactly; `some` stands for a count above zero that depends on timing. */
+/** Compares verdict and counters exactly; `some` is a count above zero that depends on timing. */
 export function assertSaid(judged: Judged, said: Said): void {
   const { facts, outcome } = judged;
   const expected = countsSignals(judged) ? said : asWithoutCounts(said);
@@ -128,6 +128,6 @@ export function assertSaid(judged: Judged, said: Said): void {
   const [pidsRefused, fsizeSignals] = [counted("pidsRefused"), counted("fsizeSignals")];
   const told = { ...judgement, killReason, oomKills, pidsRefused, fsizeSignals, cpuRlimitSignals };
   assert.deepEqual({ ...told, survivors: counted("survivors") }, expected, errorMessage ?? "");
-  const { teardown } = outcome.evidence ?? assert.fail("there is evidence");
+  const { teardown } = outcome.evidence ?? assert.fail("there is no evidence");
   assert.equal(teardown.cleanupVerified, true, JSON.stringify(teardown));
 }

@@ -6,38 +6,38 @@ import { accepted, assertSaid, cpuTimeout, exited, signalled, useBoxes, wallTime
 const boxes = useBoxes();
 const SHORT = { limits: { wallMs: 800 } };
 
-describe("nothing keeps a program beyond its deadline", () => {
-  test("ignoring and blocking every signal", async () => {
+describe("a program ends at its deadline although it", () => {
+  test("ignores and blocks every signal", async () => {
     assertSaid(await boxes().judged("c", "ignores-every-signal", { limits: { cpuMs: 400 } }), cpuTimeout);
   });
 
-  test("being stopped", async () => {
+  test("stops itself", async () => {
     assertSaid(await boxes().judged("c", "stops-itself", SHORT), wallTimeout);
   });
 
-  test("bearing the name of the box's init", async () => {
+  test("takes the name of the box's init", async () => {
     assertSaid(await boxes().judged("c", "takes-our-name", SHORT), wallTimeout);
   });
 
-  test("having ended its first thread", async () => {
+  test("has ended its first thread", async () => {
     assertSaid(await boxes().judged("c", "outlives-its-first-thread", SHORT), wallTimeout);
   });
 
-  test("lending its memory to a child that sleeps (vfork)", async () => {
+  test("lends its memory to a sleeping child (vfork)", async () => {
     assertSaid(await boxes().judged("c", "vforks", { stdin: "sleep", ...SHORT }), wallTimeout);
   });
 
-  test("becoming itself again and again", async () => {
+  test("executes itself repeatedly", async () => {
     const limits = { wallMs: 800, cpuMs: 10_000 };
     assertSaid(await boxes().judged("c", "execs-itself", { stdin: "for-ever", limits }), wallTimeout);
   });
 
-  test("a chain of processes, each of which ends when the next has begun", async () => {
+  test("is a chain of processes, each of which ends after starting the next", async () => {
     const limits = { wallMs: 800, cpuMs: 10_000, processes: 32 };
     assertSaid(await boxes().judged("c", "hops-away", { stdin: "stay", limits }), wallTimeout);
   });
 
-  test("forking in every process while it is killed: the refused forks make it PLE", async () => {
+  test("forks in every process while it is killed: the refused forks make it PLE", async () => {
     const limits = { wallMs: 800, cpuMs: 10_000, processes: 64 };
     const judged = await boxes().judged("c", "forks-while-it-is-killed", { limits });
     const bomb = { ...wallTimeout, pidsRefused: "some" } as const;
@@ -45,12 +45,12 @@ describe("nothing keeps a program beyond its deadline", () => {
   });
 });
 
-describe("a run ends with its main program, and what it leaves is killed and said", () => {
+describe("a run ends with its main program, and remaining processes are killed and reported", () => {
   const left = { ...accepted, survivors: 1 };
   const promptly = ({ facts }: { facts: { wallNs: number } }) =>
     assert.ok(facts.wallNs < 2e9 * PATIENCE, `ended after ${facts.wallNs / 1e9} s`);
 
-  test("a daemon with a session of its own", async () => {
+  test("a daemon in its own session", async () => {
     const judged = await boxes().judged("c", "daemonises-twice");
     assertSaid(judged, left);
     assert.deepEqual(
@@ -66,13 +66,13 @@ describe("a run ends with its main program, and what it leaves is killed and sai
     promptly(judged);
   });
 
-  test("a grandchild and a thread that write on", async () => {
+  test("a grandchild and a thread that continue to write", async () => {
     const judged = await boxes().judged("c", "writes-after-its-end");
     assertSaid(judged, left);
     promptly(judged);
   });
 
-  test("a chain of processes that is never caught standing", async () => {
+  test("a chain of processes that fork and exit continuously", async () => {
     const judged = await boxes().judged("c", "hops-away", { stdin: "go", limits: { processes: 32 } });
     assertSaid(judged, { ...accepted, survivors: "some" });
     promptly(judged);
@@ -80,13 +80,13 @@ describe("a run ends with its main program, and what it leaves is killed and sai
 });
 
 describe("output", () => {
-  test("closing every descriptor is AC with nothing written", async () => {
+  test("a program that closes every descriptor is AC without output", async () => {
     const judged = await boxes().judged("c", "closes-its-output");
     assertSaid(judged, accepted);
     assert.deepEqual([judged.stdout, judged.outcome.output?.integrity], ["", "complete"]);
   });
 
-  test("filling both streams blocks nobody, and is said", async () => {
+  test("a program that fills both streams is not blocked, and truncation is reported", async () => {
     const judged = await boxes().judged("c", "fills-its-output");
     assertSaid(judged, accepted);
     const { stdoutSeen, stderrSeen, stdoutKept } = judged.facts;
@@ -95,26 +95,26 @@ describe("output", () => {
   });
 });
 
-describe("the end that is reported is the end of the program itself", () => {
-  test("a hundred execs, then exit 152", async () => {
+describe("the reported end is that of the main program", () => {
+  test("after a hundred execs and exit 152", async () => {
     assertSaid(await boxes().judged("c", "execs-itself", { stdin: "once" }), exited(152));
   });
 
-  test("an exec from another thread after the first has ended", async () => {
+  test("after an exec from another thread when the first has ended", async () => {
     const judged = await boxes().judged("c", "execs-from-a-thread");
     assertSaid(judged, exited(9));
-    assert.ok(judged.facts.wallNs > 4e8, "both waits were waited for");
+    assert.ok(judged.facts.wallNs > 4e8, "the program ended before both of its waits");
   });
 
-  test("a vforked child that kills its parent", async () => {
+  test("after a vforked child kills its parent", async () => {
     assertSaid(await boxes().judged("c", "vforks", { stdin: "kill" }), { ...signalled(9), survivors: 1 });
   });
 
-  test("killing whatever it can name hits nobody of ours", async () => {
+  test("a program that signals every pid reaches no process of the launcher", async () => {
     assertSaid(await boxes().judged("c", "kills-everybody"), accepted);
   });
 
-  test("the host's disks cannot be waited for, beyond every kill (sync)", async () => {
+  test("a program cannot wait for the host's disks beyond a kill (sync)", async () => {
     assertSaid(await boxes().judged("c", "waits-for-the-disks"), accepted);
   });
 });

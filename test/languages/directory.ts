@@ -5,8 +5,20 @@ import type { TestContext } from "node:test";
 
 export const LANGUAGES = join(import.meta.dirname, "../../languages");
 
-/** Parsed JSON to be spoiled by a test. */
-// biome-ignore lint/suspicious/noExplicitAny: the point is to make it wrong
+/** The file name extension of test programs by language. */
+export const ENDINGS: Readonly<Record<string, string>> = {
+  c: "c",
+  cpp: "cpp",
+  go: "go",
+  java: "java",
+  javascript: "js",
+  python: "py",
+  rust: "rs",
+  typescript: "ts",
+};
+
+/** Parsed JSON that a test makes invalid. */
+// biome-ignore lint/suspicious/noExplicitAny: tests make it invalid
 export type Data = any;
 
 /** A copy of languages/ with one file changed; removed after the test. */

@@ -15,29 +15,33 @@ const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples", "examples.jso
   stdin?: string;
 }[];
 
-test("every language begins with its hello, and has a program for each verdict that a program can earn", () => {
+test("every language begins with its smoke test and has a program for each verdict except IE", () => {
   assert.equal(examples.size, 8);
   for (const { name, hello } of languages.list()) {
     const mine = examples.get(name) ?? [];
     assert.deepEqual(mine[0], { title: "Hello", verdict: "AC", code: hello.code, stdin: "" });
     const verdicts = new Set(mine.map(({ verdict }) => verdict));
     assert.deepEqual([...verdicts].sort(), ["AC", "FSE", "MLE", "PLE", "RE", "SIG", "TLE"], name);
-    assert.equal(new Set(mine.map(({ title }) => title)).size, mine.length, `${name}: two have one title`);
+    assert.equal(
+      new Set(mine.map(({ title }) => title)).size,
+      mine.length,
+      `${name}: two programs have the same title`,
+    );
   }
 });
 
-test("each program is one that the matrix runs in that language, for the very verdict that is told of it", () => {
+test("the matrix runs each program in each language with the listed verdict", () => {
   for (const { program, verdict, stdin } of LISTED) {
     const rows = MATRIX.filter((row) => row.program === program && row.injected === undefined);
     for (const { name } of languages.list()) {
       const run = rows.filter(({ ends }) => name in ends).map((row) => row.verdict);
       assert.deepEqual(run, [verdict], `${name}: ${program}`);
     }
-    if (stdin !== undefined) assert.equal(stdin, INPUT, `${program} is run with another input`);
+    if (stdin !== undefined) assert.equal(stdin, INPUT, `${program} runs with another input`);
   }
 });
 
-test("a program that is missing, or a list that is wrong, is a sentence that names the file", (t) => {
+test("reports a missing program or an invalid list with the file name", (t) => {
   const missing = languagesWith(t, "python.json", () => {});
   rmSync(join(missing, "examples", "python", "busy.py"));
   assert.throws(() => loadExamples(missing, languages), {

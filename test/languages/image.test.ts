@@ -13,11 +13,11 @@ const languages = loadLanguages(LANGUAGES);
 
 const hash = (directory: string) => execFileSync(join(directory, "build"), ["--hash"], { encoding: "utf8" }).trim();
 
-test("C++ is compiled with the very flags that its precompiled headers were made with", () => {
+test("C++ is compiled with the flags of its precompiled headers", () => {
   const made = /^cxx_flags="(.*)"$/m.exec(prepare)?.[1]?.split(" ");
   const used = languages.resolve("cpp")?.compile?.command ?? [];
   assert.ok(made);
-  // The linker's options do not reach the compiler proper.
+  // Linker options do not affect precompiled headers.
   const compiler = used.slice(1).filter((flag) => /^-[fOWmsDU]/.test(flag) && !/^-(fuse-ld=|Wl,)/.test(flag));
   assert.deepEqual(
     compiler,
@@ -25,7 +25,7 @@ test("C++ is compiled with the very flags that its precompiled headers were made
   );
 });
 
-test("every script of ours that a language runs is part of the image", () => {
+test("every script in /opt/assay/bin that a language runs is part of the image", () => {
   for (const language of languages.list()) {
     for (const { command } of [language.compile, language.execute].filter((step) => step !== null)) {
       if (!command[0]?.startsWith("/opt/assay/bin/")) continue;
@@ -34,11 +34,11 @@ test("every script of ours that a language runs is part of the image", () => {
   }
 });
 
-test("every language's version is recorded when the image is made", () => {
+test("every language's version is recorded when the image is built", () => {
   for (const { name } of languages.list()) assert.match(prepare, new RegExp(`^echo "version ${name} `, "m"));
 });
 
-test("the image's hash changes with what is in it, and not with its notes", (t) => {
+test("the image's hash changes with its contents, but not with its README", (t) => {
   const copy = mkdtempSync(join(tmpdir(), "assay-image-"));
   t.after(() => rmSync(copy, { recursive: true }));
   cpSync(IMAGE, copy, { recursive: true });

@@ -8,12 +8,12 @@ import { type Data, LANGUAGES, languagesWith } from "./directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
 
-test("the eight languages of the specification are there, in order", () => {
+test("lists the eight languages of the specification in order", () => {
   const names = languages.list().map((language) => language.name);
   assert.deepEqual(names, ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"]);
 });
 
-test("every name that the specification accepts leads to its language", () => {
+test("resolves every name that the specification accepts", () => {
   const accepted = {
     python: ["python", "py"],
     c: ["c"],
@@ -32,7 +32,7 @@ test("every name that the specification accepts leads to its language", () => {
   }
 });
 
-test("the limits of Python for a judge are those of the specification's examples", () => {
+test("Python's limits in judge are those of the specification's examples", () => {
   const python = languages.resolve("python");
   assert.ok(python);
   const { compile, execute } = languages.limitsFor(python, "judge");
@@ -43,7 +43,7 @@ test("the limits of Python for a judge are those of the specification's examples
   );
 });
 
-test("a language's own limits replace those of the profile and nothing else", () => {
+test("a language's own limits replace only those of the profile", () => {
   const python = languages.resolve("python");
   const java = languages.resolve("java");
   assert.ok(python && java);
@@ -55,14 +55,14 @@ test("a language's own limits replace those of the profile and nothing else", ()
   assert.equal(languages.limitsFor(java, "agent").execute.cpuMs, 20000);
 });
 
-test("commands carry the base environment, and a language's own wins", () => {
+test("commands have the base environment, and a language's variables override it", () => {
   const go = languages.resolve("go");
   assert.equal(go?.execute.env.HOME, "/box");
   assert.equal(go?.execute.env.GOMAXPROCS, "2");
   assert.equal(go?.compile?.env.TMPDIR, "/tmp");
 });
 
-test("compile and execute together stay below the time for which a client may wait", () => {
+test("compile and execute together stay below the longest wait of a client", () => {
   for (const language of languages.list()) {
     const { compile, execute } = languages.limitsFor(language, "judge");
     assert.ok((compile?.wallMs ?? 0) + execute.wallMs < 30_000, language.name);
@@ -73,13 +73,13 @@ const mistakes: readonly [title: string, file: string, change: (data: Data) => v
   ["an unknown field", "c.json", (c) => Object.assign(c, { alias: [] }), /Unrecognized key: "alias"/],
   ["an unknown limit", "c.json", (c) => Object.assign(c.limits.judge.execute, { cpu: 1 }), /Unrecognized key: "cpu"/],
   ["a changed limit without a reason", "c.json", (c) => delete c.limits.judge.execute.stackBytes.reason, /reason/],
-  ["a reason that is none", "c.json", (c) => (c.limits.judge.execute.stackBytes.reason = "more"), /a sentence/],
+  ["a reason that is too short", "c.json", (c) => (c.limits.judge.execute.stackBytes.reason = "more"), /a sentence/],
   ["a shell string for a command", "c.json", (c) => (c.execute.command = "./main"), /command/],
-  ["a program that PATH would have to find", "c.json", (c) => (c.execute.command = ["main"]), /absolute path/],
+  ["a program without an absolute path", "c.json", (c) => (c.execute.command = ["main"]), /absolute path/],
   ["a source with a directory", "c.json", (c) => (c.source = "../main.c"), /plain file name/],
-  ["no hello", "c.json", (c) => delete c.hello, /hello/],
+  ["no smoke test", "c.json", (c) => delete c.hello, /hello/],
   ["an alias of another language", "c.json", (c) => c.aliases.push("rs"), /the name rs belongs to c already/],
-  ["a name that is not the file's", "c.json", (c) => (c.name = "clang"), /its name is clang/],
+  ["a name that differs from the file's", "c.json", (c) => (c.name = "clang"), /its name is clang/],
   [
     "limits for a compile step that does not exist",
     "python.json",
@@ -94,7 +94,7 @@ const mistakes: readonly [title: string, file: string, change: (data: Data) => v
 ];
 
 for (const [title, file, change, message] of mistakes) {
-  test(`refused: ${title}`, (t) => {
+  test(`rejects ${title}`, (t) => {
     const directory = languagesWith(t, file, change);
     assert.throws(
       () => loadLanguages(directory),
@@ -103,13 +103,13 @@ for (const [title, file, change, message] of mistakes) {
   });
 }
 
-test("refused: a file that is not JSON, with its name in the message", (t) => {
+test("rejects a file that is not JSON, with its name in the message", (t) => {
   const directory = languagesWith(t, "c.json", () => {});
   writeFileSync(join(directory, "c.json"), "{");
   assert.throws(() => loadLanguages(directory), /c\.json: /);
 });
 
-test("refused: a directory without languages", (t) => {
+test("rejects a directory without languages", (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-languages-"));
   t.after(() => rmSync(directory, { recursive: true }));
   assert.throws(() => loadLanguages(directory), LanguageFileError);

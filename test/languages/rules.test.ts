@@ -10,7 +10,7 @@ const python = languages.resolve("python");
 assert.ok(python);
 const good = languages.limitsFor(python, "judge").execute;
 
-test("the limits of every language keep each verdict's meaning", () => {
+test("the limits of every language preserve the meaning of each verdict", () => {
   for (const language of languages.list()) {
     for (const profile of PROFILE_NAMES) {
       assert.deepEqual(brokenRules(languages.limitsFor(language, profile)), [], `${language.name}, ${profile}`);
@@ -28,14 +28,14 @@ const broken: readonly [title: string, change: Partial<Limits>, message: RegExp]
 ];
 
 for (const [title, change, message] of broken) {
-  test(`noticed: ${title}`, () => {
+  test(`reports: ${title}`, () => {
     const problems = brokenRules({ execute: { ...good, ...change } });
     assert.equal(problems.length, 1);
     assert.match(problems.join(), message);
   });
 }
 
-test("noticed: two sizes for the one file system of both steps", () => {
+test("reports: different sizes for the file system that both steps share", () => {
   const problems = brokenRules({ compile: { ...good, workInodes: 1 }, execute: good });
   assert.match(problems.join(), /one file system/);
 });

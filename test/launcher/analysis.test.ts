@@ -12,11 +12,11 @@ function analyse(launcher: string) {
   return { status, stderr };
 }
 
-test("gcc's analyser finds nothing in the launcher", () => {
+test("gcc's analyser has no findings in the launcher", () => {
   assert.deepEqual(analyse(LAUNCHER), { status: 0, stderr: "" });
 });
 
-test("and it would: memory that is used after it was freed is found", (t) => {
+test("gcc's analyser finds a use after free", (t) => {
   const copy = mkdtempSync(join(tmpdir(), "assay-analysis-"));
   t.after(() => rmSync(copy, { recursive: true }));
   for (const name of ["analyse", "failure.h", "protocol.def", "wire.h"]) cpSync(join(LAUNCHER, name), join(copy, name));

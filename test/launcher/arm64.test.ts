@@ -9,8 +9,8 @@ import { environment, startLauncher } from "./launcher.ts";
 import { tracesLeft } from "./machine.ts";
 
 /**
- * The launcher of arm64, built by Debian's cross compiler and run by an emulator of its processor. What that lacks is the
- * kernel: it passes calls on and has none of clone3, seccomp and bpf. So no box is built there.
+ * The arm64 launcher, built by Debian's cross compiler and run by user-mode emulation, which passes system calls to the
+ * host kernel and lacks clone3, seccomp and bpf. So no box is built there.
  */
 const LIMIT = { timeout: 120_000 };
 const launcherDirectory = join(import.meta.dirname, "../../launcher");
@@ -22,7 +22,7 @@ after(() => rmSync(directory, { recursive: true }));
 const build = (script: string, CC: string, ...options: string[]) =>
   spawnSync("sh", [join(launcherDirectory, script), ...options, directory], {
     encoding: "utf8",
-    // The memory that the address sanitizer wants is not there in every release of the emulator.
+    // Some releases of the emulator cannot provide the memory that the address sanitizer needs.
     env: { PATH: process.env.PATH, CC, SANITIZERS: "undefined" },
   });
 const run = (program: string, args: readonly string[], env: Record<string, string> = {}) =>
@@ -37,7 +37,7 @@ before(() => {
   assert.deepEqual([status, stderr], [0, ""]);
 });
 
-test("it is built with every warning as an error, the faults of the tests, too", LIMIT, () => {
+test("builds with every warning as an error, including the build with faults", LIMIT, () => {
   assert.deepEqual(
     [build("build", compiler, "--faults").status, existsSync(join(directory, "assay-launcher.faults"))],
     [0, true],
@@ -60,12 +60,12 @@ test("it is built with every warning as an error, the faults of the tests, too",
   assert.doesNotMatch(headers, /\bINTERP\b|\(NEEDED\)/);
 });
 
-test("it describes the same protocol and the same build as this machine's own", LIMIT, () => {
+test("describes the same protocol and build as the native launcher", LIMIT, () => {
   const ours = execFileSync(environment("ASSAY_TEST_LAUNCHER"), ["--describe"], { encoding: "utf8" });
   assert.equal(run("assay-launcher", ["--describe"]).stdout, ours);
 });
 
-test("its reader of the protocol takes the kept corpus and what comes from it", LIMIT, () => {
+test("its protocol reader passes the fuzzer with the kept corpus", LIMIT, () => {
   const { status, stderr } = build("fuzz/build", compiler);
   assert.deepEqual([status, stderr], [0, ""]);
   const kept = new URL("wire/", CORPUS_DIRECTORY);
@@ -76,9 +76,9 @@ test("its reader of the protocol takes the kept corpus and what comes from it", 
   assert.ok(executions >= 100 && edges > 100, fuzzed.stdout);
 });
 
-test("it tells what its kernel lacks, builds no box without it, and leaves nothing behind", {
+test("reports what the kernel lacks, builds no box, and leaves nothing behind", {
   ...LIMIT,
-  skip: arch() === "arm64" && "this machine's kernel lacks nothing",
+  skip: arch() === "arm64" && "the native kernel has all features",
 }, async () => {
   const place = await startLauncher();
   assert.equal(await place.stop(), 0);
@@ -98,15 +98,15 @@ test("it tells what its kernel lacks, builds no box without it, and leaves nothi
 
 for (const [what, cc, reason] of [
   [
-    "a processor without a table of system calls",
+    "an architecture without a system call table",
     arch() === "arm64" ? null : "gcc -m32",
     "no syscall table for this architecture",
   ],
-  ["the other order of bytes", `${compiler} -mbig-endian`, "the filter reads the lower half of an argument first"],
+  ["big-endian byte order", `${compiler} -mbig-endian`, "the filter reads the lower half of an argument first"],
 ] as const) {
-  test(`for ${what} it is not built, and says why`, {
+  test(`refuses to build for ${what}, with the reason`, {
     ...LIMIT,
-    skip: cc === null && "its compiler makes no other",
+    skip: cc === null && "the compiler has no such target",
   }, () => {
     const { status, stderr } = build("build", cc ?? "");
     assert.notEqual(status, 0);

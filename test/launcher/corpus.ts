@@ -2,9 +2,9 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { type Entry, entry, step } from "./raw.ts";
 
 /**
- * What the fuzzers start from, a directory for each target: inputs as the kernel or the service writes them, and nearly so,
- * one for each branch that chance alone would take long to find. `node test/launcher/corpus.ts` writes the files. Beside
- * them stand those that a long run found, named by their hash (launcher/fuzz/run).
+ * The seed corpora of the fuzzers, one directory for each target: inputs as the kernel or the service writes them and
+ * variants, one for each branch that is hard to find by chance. `node test/launcher/corpus.ts` writes the files. Inputs
+ * found by long runs (launcher/fuzz/run) are in the same directories, named by hash.
  */
 export const CORPUS_DIRECTORY = new URL("../../launcher/fuzz/corpus/", import.meta.url);
 
@@ -115,7 +115,7 @@ const TREES = [
   "32 22 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n",
 ].join("\n");
 
-/** The first byte chooses: a number in a file, the list of a group's members, the groups of ours. */
+/** The first byte selects the reader: a number in a file, a group's member list, or the launcher's own groups. */
 const cgroup = () =>
   text({
     "01-nothing": "",
@@ -143,7 +143,7 @@ const chosen = (choice: number, ...rest: (Buffer | string)[]) =>
   Buffer.concat([Buffer.from([choice]), ...rest.map((part) => Buffer.from(part as string))]);
 const HAND_BYTES = 4760;
 
-/** The first byte chooses: output, the memory shared with the program, its files, the strings of a request. */
+/** The first byte selects the reader: output, the memory shared with the program, its files, or the strings of a request. */
 function supervise(): Map<string, Buffer> {
   return new Map([
     ["01-nothing", Buffer.alloc(0)],
@@ -157,7 +157,7 @@ function supervise(): Map<string, Buffer> {
   ]);
 }
 
-/** Of each target: file name and content of each. */
+/** File contents by target and file name. */
 export const CORPUS: Readonly<Record<string, ReadonlyMap<string, Buffer>>> = {
   box: box(),
   cgroup: cgroup(),
@@ -167,7 +167,7 @@ export const CORPUS: Readonly<Record<string, ReadonlyMap<string, Buffer>>> = {
   wire: wire(),
 };
 
-/** What a long run found, and not what is written here. */
+/** Whether a long run found the input; others are written here. */
 export const isFound = (name: string) => /^[0-9a-f]{40}$/.test(name);
 
 if (import.meta.main) {

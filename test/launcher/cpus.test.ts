@@ -6,11 +6,11 @@ import { type Launcher, startLauncher } from "./launcher.ts";
 import { programsOf, read } from "./machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
-/** Prints the CPUs that a process of the box may run on, and those of a child of a child, then waits for a byte's time. */
+/** Prints the allowed CPUs of a process of the box and of a grandchild; then runs `after`. */
 const ALLOWED =
   "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status; (sh -c \"sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status\")";
 
-/** The CPUs of a list as the kernel writes it: 0,2-3. */
+/** Parses a CPU list of the kernel, such as 0,2-3. */
 function cpusOf(list: string): number[] {
   return list.split(",").flatMap((part) => {
     const [from = 0, to = from] = part.split("-").map(Number);
@@ -33,7 +33,7 @@ describe("the CPUs of a box", () => {
     return stdout.trim().split("\n").map(cpusOf);
   }
 
-  test("a program with a limit of one CPU is bound to one of ours, and its children with it", async () => {
+  test("a program with a limit of one CPU and its children are bound to one CPU", async () => {
     const raw = await connected(launcher.socket);
     const [own = [], child] = await allowed(raw, 1);
     assert.equal(own.length, 1);
@@ -42,27 +42,27 @@ describe("the CPUs of a box", () => {
     raw.close();
   });
 
-  test("with a limit of as many as there are, or more, a program may use all", async () => {
+  test("a program with a limit of all CPUs or more can use all", async () => {
     const raw = await connected(launcher.socket);
     for (const cpus of [OURS.length, 10_000]) assert.deepEqual((await allowed(raw, cpus))[0], OURS);
     raw.close();
   });
 
-  test("a step that may use all is not bound to the CPU of the step before it", async () => {
+  test("a step without a CPU limit is not bound to the CPU of the step before", async () => {
     const raw = await connected(launcher.socket);
     await allowed(raw, 1);
     assert.deepEqual((await allowed(raw, OURS.length))[0], OURS);
     raw.close();
   });
 
-  test("boxes that run at the same time have a CPU each while there are enough, and share evenly when not", async () => {
+  test("concurrent boxes have a CPU each if there are enough, and share evenly otherwise", async () => {
     const raws = await Promise.all(Array.from({ length: OURS.length + 1 }, () => connected(launcher.socket)));
     const taken = await Promise.all(raws.map(async (raw) => (await allowed(raw, 1, "sleep 0.5"))[0]?.[0]));
     assert.equal(new Set(taken).size, OURS.length, `${taken}`);
     for (const raw of raws) raw.close();
   });
 
-  test("the CPU of a slot that was killed is free again", async () => {
+  test("the CPU of a killed slot is free again", async () => {
     const lost = await connected(launcher.socket);
     lost.send(stepFrame(step(["/bin/sh", "-c", "kill -STOP $$; sleep 5"], { CPUS: 1 })));
     await sleep(200);
@@ -74,7 +74,7 @@ describe("the CPUs of a box", () => {
     for (const raw of raws) raw.close();
   });
 
-  test("a slot is bound with its box, and runs anywhere after it", async () => {
+  test("a slot is bound with its box and unbound afterwards", async () => {
     const raw = await connected(launcher.socket);
     const slot = slotOf(launcher.pid);
     const cpusOfSlot = () =>
@@ -88,7 +88,7 @@ describe("the CPUs of a box", () => {
     raw.close();
   });
 
-  /** Processes of 20,000 mappings each: what a kill leaves to the kernel takes some 0.1 s. */
+  /** Processes with 20,000 mappings each: the kernel needs about 0.1 s to end them after the kill. */
   const SLOW_TO_END = [
     "import mmap, os, time",
     "any(os.fork() == 0 for _ in range(5))",
@@ -96,7 +96,7 @@ describe("the CPUs of a box", () => {
     "time.sleep(60)",
   ].join("\n");
 
-  /** The sets of CPUs that the processes of a box were seen with once it was killed. */
+  /** The CPU sets of the box's processes after its kill. */
   async function cpusWhileEnding(raw: Raw): Promise<Set<string>> {
     const wallMs = 3000;
     const limits = { CPUS: 1, WALL_MS: wallMs, MEMORY_BYTES: 1 << 30, KERNEL_BYTES: 1 << 30, PROCESSES: 32 };
@@ -118,18 +118,18 @@ describe("the CPUs of a box", () => {
     return seen;
   }
 
-  test("a box that was killed ends on all CPUs that no other box holds", async () => {
+  test("a killed box ends on all CPUs that no other box holds", async () => {
     const raw = await connected(launcher.socket);
     const seen = [...(await cpusWhileEnding(raw))].map(cpusOf);
     assert.ok(
       seen.some((cpus) => cpus.length === OURS.length),
       JSON.stringify(seen),
     );
-    assert.equal((await allowed(raw, 1))[0]?.length, 1, "and the next one is bound again");
+    assert.equal((await allowed(raw, 1))[0]?.length, 1, "the next box is not bound");
     raw.close();
   });
 
-  test("a box that was killed ends on its own CPU when other boxes hold the rest", async () => {
+  test("a killed box ends on its own CPU if other boxes hold the rest", async () => {
     const raws = await Promise.all(OURS.map(() => connected(launcher.socket)));
     const [raw, ...others] = raws as [Raw, ...Raw[]];
     const holding = others.map((other) => allowed(other, 1, "sleep 4.5"));

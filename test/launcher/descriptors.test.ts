@@ -12,7 +12,7 @@ after(() => rmSync(directory, { recursive: true }));
 const [major = 0, minor = 0] = release().split(".").map(Number);
 const old = (major < 6 || (major === 6 && minor < 16)) && "SO_PASSRIGHTS needs Linux 6.16";
 
-test("the kernel refuses descriptors that a client passes, before and after the launcher accepts", {
+test("the kernel refuses descriptors from a client before and after the launcher accepts the connection", {
   skip: old,
 }, async () => {
   const program = join(directory, "pass");

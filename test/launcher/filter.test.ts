@@ -7,8 +7,8 @@ import { answer, answerOfRules, callsInHeaders, DONE, type Filter, filterOf, typ
 import { environment } from "./launcher.ts";
 
 /**
- * The filter of both architectures, in a machine of our own: that of this one is tried on the kernel as well
- * (test/engine/seccomp.test.ts).
+ * The filters of both architectures, run by an interpreter. test/engine/seccomp.test.ts tests the native filter in the
+ * kernel as well.
  */
 const { EPERM, EINVAL, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;
 const arm64 = environment("ASSAY_TEST_ARM64");
@@ -18,14 +18,14 @@ const NATIVE: Toolchain = { compiler: "gcc", run: [] };
 /** AUDIT_ARCH_* of linux/audit.h. */
 const ARCH = { x86_64: 0xc000003e, i386: 0x40000003, aarch64: 0xc00000b7, arm: 0x40000028 };
 
-/** In the list for the sake of 32-bit x86 alone, whose entry is refused. */
+/** Listed only for 32-bit x86, whose entry is refused. */
 const OF_I386 = new Set(["vm86", "vm86old"]);
-/** Calls that headers have forgotten, and kernels that may still run have not. */
+/** Calls that are missing in current headers but exist in kernels in use. */
 const GONE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   aarch64: { nfsservctl: 42, lookup_dcookie: 18 },
   x86_64: { nfsservctl: 180, lookup_dcookie: 212 },
 };
-/** Numbers beyond every table, the x32 entry among them. */
+/** Numbers beyond every table, including the x32 entry. */
 const BEYOND = [1024, 0x4000_0000, 0x4000_0027, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 
 const directory = mkdtempSync(join(tmpdir(), "assay-filter-"));
@@ -40,29 +40,29 @@ for (const [name, toolchain] of Object.entries({ [own]: NATIVE, aarch64: ARM64 }
     const call = (name: string, ...args: (number | bigint)[]) =>
       answer(filter, { arch: filter.arch, number: allowed.get(name) ?? -1, args });
 
-    test("each call of the list has its number, or is one that this architecture never had", () => {
-      assert.ok(headers.size > 250, "the kernel's table was read");
+    test("each listed call has its number, or does not exist on this architecture", () => {
+      assert.ok(headers.size > 250, "the kernel headers were not read");
       const youngest = Math.max(...headers.values());
       const rows = [...filter.refused.map(([call, number]) => [call, number] as const), ...filter.allowed];
       for (const [row, number] of rows) {
         const known = headers.get(row) ?? GONE[name]?.[row];
         if (number === -1) assert.ok(known === undefined && (name !== "x86_64" || OF_I386.has(row)), row);
         else if (known !== undefined) assert.equal(number, known, row);
-        else assert.ok(number > youngest, `${row} is ${number}, headers go to ${youngest}`);
+        else assert.ok(number > youngest, `${row} is ${number}, the headers end at ${youngest}`);
       }
       const numbers = rows.map(([, number]) => number).filter((number) => number >= 0);
-      assert.equal(new Set(numbers).size, numbers.length, "none is named twice");
+      assert.equal(new Set(numbers).size, numbers.length, "a call is listed twice");
       for (const { name, number } of filter.rules) assert.equal(number, allowed.get(name), `a rule for ${name}`);
     });
 
-    test("every number gets the answer of its row, and one without a row ENOSYS", () => {
+    test("every number gets the answer of its row, or ENOSYS without a row", () => {
       const expected = new Map(filter.refused.map(([, number, errno]) => [number, errno]));
       for (const [, number] of filter.allowed) expected.set(number, answerOfRules(filter, { number }));
       for (const number of [...Array(1024).keys(), ...BEYOND])
         assert.equal(answer(filter, { arch: filter.arch, number }), expected.get(number) ?? ENOSYS, `number ${number}`);
     });
 
-    test("each rule holds on both sides of each of its values, whatever the upper half of the argument is", () => {
+    test("each rule is exact around each of its values, whatever the upper half of the argument is", () => {
       const sides = new Map<number, Set<boolean>>();
       const ours = filter.rules.filter(({ number }) => number >= 0);
       for (const [at, { number, when, whenValue, argument, values }] of ours.entries()) {
@@ -82,21 +82,21 @@ for (const [name, toolchain] of Object.entries({ [own]: NATIVE, aarch64: ARM64 }
           }
       }
       for (const [at, rule] of ours.entries())
-        if (rule.errno !== 0) assert.equal(sides.get(at)?.size, 2, `${rule.name} is both allowed and refused`);
+        if (rule.errno !== 0) assert.equal(sides.get(at)?.size, 2, `${rule.name} is not both allowed and refused`);
     });
 
-    test("no call of another entry is let through, whatever its number", () => {
+    test("refuses every call through another entry", () => {
       assert.equal(filter.arch, ARCH[name as keyof typeof ARCH]);
       for (const other of Object.values(ARCH).filter((arch) => arch !== filter.arch))
         for (const number of [...Array(1024).keys(), ...BEYOND])
           assert.equal(answer(filter, { arch: other, number }), ENOSYS, `number ${number} of ${other.toString(16)}`);
     });
 
-    test("what is judged by its arguments", () => assertJudged(filter, call));
+    test("calls that are allowed depending on their arguments", () => assertJudged(filter, call));
   });
 }
 
-/** What matters most, written down a second time. */
+/** The most important rules, written independently of the list. */
 function assertJudged(filter: Filter, call: (name: string, ...args: (number | bigint)[]) => number): void {
   for (const socket of ["socket", "socketpair"]) {
     assert.equal(call(socket, 1, 1), 0, "AF_UNIX");

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
-/** The launcher's seccomp filter of one architecture, out of test/launcher/filter.c. */
+/** The launcher's seccomp filter of one architecture, printed by test/launcher/filter.c. */
 export interface Filter {
   /** AUDIT_ARCH_* of the architecture. */
   readonly arch: number;
-  /** What the launcher's own process gives with a limit that no program may set. */
+  /** The argument by which the launcher's own process sets limits that programs may not set. */
   readonly key: string;
   readonly allowed: readonly (readonly [name: string, number: number])[];
   readonly refused: readonly (readonly [name: string, number: number, errno: number])[];
@@ -13,7 +13,7 @@ export interface Filter {
   readonly program: readonly (readonly [code: number, jt: number, jf: number, k: number])[];
 }
 
-/** A row RULE of seccomp.def. */
+/** A RULE row of seccomp.def. */
 export interface Rule {
   readonly name: string;
   readonly number: number;
@@ -28,7 +28,7 @@ export interface Rule {
 
 export interface Toolchain {
   readonly compiler: string;
-  /** What runs a program of that compiler. */
+  /** The command that runs a program built by that compiler. */
   readonly run: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function filterOf({ compiler, run }: Toolchain, directory: string): Filte
   return JSON.parse(execFileSync(first, more, { encoding: "utf8" })) as Filter;
 }
 
-/** Every call that the kernel's headers of an architecture name. */
+/** Every call in the kernel headers of an architecture. */
 export function callsInHeaders({ compiler }: Toolchain): ReadonlyMap<string, number> {
   const macros = new Map<string, string>();
   const text = execFileSync(compiler, ["-E", "-dM", "-"], { input: "#include <asm/unistd.h>\n", encoding: "utf8" });
@@ -61,13 +61,13 @@ export interface Call {
 const ALLOW = 0x7fff_0000;
 const ERRNO = 0x0005_0000;
 
-/** The answer to a call that is not made and returns 0 all the same. */
+/** The answer to a call that is skipped and returns 0. */
 export const DONE = -1;
 
 /**
- * What the filter answers to a call: 0 for "allowed", else the errno or DONE. A machine for just the instructions that classic BPF
- * has for a filter like this.
- * @throws when the program uses another one, leaves itself or answers something else.
+ * The filter's answer to a call: 0 if it is allowed, else the errno or DONE. Interprets only the classic BPF instructions
+ * that such filters use.
+ * @throws on any other instruction or return value, and on a jump out of the program.
  */
 export function answer({ program }: Filter, { arch, number, args = [] }: Call): number {
   const data = Buffer.alloc(64);
@@ -99,7 +99,7 @@ function holds({ kind, values }: Rule, value: number): boolean {
   return (value & (kind === "NO_BIT_OF" ? bits : ~bits)) === 0;
 }
 
-/** The row RULE that decides against a call: read from the list, not from the program. */
+/** The RULE row that refuses a call, according to the list and not to the program. */
 export function brokenRule({ rules }: Filter, { number, args = [] }: Omit<Call, "arch">): Rule | undefined {
   return rules.find(
     (rule) =>
@@ -109,7 +109,7 @@ export function brokenRule({ rules }: Filter, { number, args = [] }: Omit<Call, 
   );
 }
 
-/** What the rows RULE of a call say of its arguments. */
+/** The answer of a call's RULE rows to its arguments. */
 export function answerOfRules(filter: Filter, call: Omit<Call, "arch">): number {
   const broken = brokenRule(filter, call);
   return broken ? broken.errno || DONE : 0;

@@ -6,7 +6,7 @@ import { arch } from "node:process";
 import { before, describe, test } from "node:test";
 import { environment } from "./launcher.ts";
 
-/** What `readelf`, which comes with the compiler, says of the launcher. */
+/** The output of `readelf`, which is installed with the compiler, for the launcher. */
 function readelf(...options: string[]): string {
   const program = environment("ASSAY_TEST_LAUNCHER");
   return execFileSync("readelf", ["--wide", ...options, program], { encoding: "utf8", maxBuffer: 64 << 20 });
@@ -20,54 +20,54 @@ describe("the launcher's binary", () => {
     symbols = readelf("--symbols");
   });
 
-  test("is loaded at an address that nobody can guess (position independent)", () => {
+  test("is position independent, so that its address is random", () => {
     assert.match(headers, /Type: +DYN /);
     assert.match(headers, /FLAGS_1.*\bPIE\b/);
   });
 
-  test("loads no library and no loader that somebody could replace (static)", () => {
+  test("is static: it loads no library and no loader", () => {
     assert.doesNotMatch(headers, /\bINTERP\b/);
     assert.doesNotMatch(headers, /\(NEEDED\)|\((?:RPATH|RUNPATH)\)/);
   });
 
-  test("has its tables of addresses read-only before main runs (full RELRO)", () => {
+  test("has full RELRO: its address tables are read-only before main runs", () => {
     assert.match(headers, /^ +GNU_RELRO /m);
     assert.match(headers, /FLAGS.*\bBIND_NOW\b|FLAGS_1.*\bNOW\b/);
   });
 
-  test("has no stack that can be executed, and no segment that can be written and executed", () => {
+  test("has no executable stack and no segment that is writable and executable", () => {
     const segments = [...headers.matchAll(/^ +(\w+)(?: +0x[0-9a-f]+){5} (R?)( ?W?)( ?E?)/gm)];
-    assert.ok(segments.length > 4, "segments are listed");
+    assert.ok(segments.length > 4, "no segments are listed");
     assert.match(headers, /^ +GNU_STACK .* RW +0x/m);
     for (const [line] of segments) assert.doesNotMatch(line, / RWE|W E/);
   });
 
-  test("has no relocations in its code", () => {
+  test("has no text relocations", () => {
     assert.doesNotMatch(headers, /TEXTREL/);
   });
 
-  test("checks its stack frames (stack protector)", () => {
+  test("has stack protectors", () => {
     assert.match(symbols, /__stack_chk_fail/);
   });
 
-  test("checks the sizes of its buffers (fortified C library calls)", () => {
+  test("has fortified C library calls, which check buffer sizes", () => {
     assert.match(symbols, /__(?:v?snprintf|memcpy|strcpy|fprintf|printf)_chk/);
   });
 
-  // A read into the rest of a buffer is checked at level 3 alone: its size is known only when it runs.
-  test("checks them also where a size is known only when it runs (fortification 3)", () => {
+  // Level 3 alone checks a read into the rest of a buffer, because the size is known only at run time.
+  test("is fortified at level 3, which checks sizes known only at run time", () => {
     assert.match(symbols, /\b__read_chk\b/);
   });
 
-  test("knows no faults: they are in the build for tests alone", () => {
+  test("has no faults, which are only in the build for tests", () => {
     const has = (name: string) => readFileSync(environment(name)).includes("ASSAY_FAULT");
     assert.deepEqual([has("ASSAY_TEST_LAUNCHER_FAULTS"), has("ASSAY_TEST_LAUNCHER")], [true, false]);
     assert.doesNotMatch(symbols, /__wrap_/);
   });
 
-  // The note in the file that tells the kernel so is dropped by the linker, because Debian's own
-  // C library lacks it: what can be proven is that our code has the landing places.
-  test("marks where it may be jumped to (branch protection)", () => {
+  // The linker drops the ELF note that enables this in the kernel, because Debian's C library lacks it. So only the landing
+  // pads in our own code can be tested.
+  test("has landing pads for branch protection", () => {
     const program = environment("ASSAY_TEST_LAUNCHER");
     const code = execFileSync("objdump", ["--disassemble=request_parse", program], { encoding: "utf8" });
     const first = code.split("\n").find((line) => /^ +[0-9a-f]+:\t/.test(line));
@@ -75,7 +75,7 @@ describe("the launcher's binary", () => {
   });
 });
 
-/** Who else than root could change what root, or every box, runs. */
+/** Files that another user than root could change. */
 function changeable(path: string): string[] {
   const { mode, uid, gid } = lstatSync(path);
   const link = (mode & 0o170000) === 0o120000;
@@ -84,10 +84,10 @@ function changeable(path: string): string[] {
   return [...found, ...readdirSync(path).flatMap((name) => changeable(join(path, name)))];
 }
 
-describe("what root runs, and what every box sees", () => {
+describe("files that root runs or that every box sees", () => {
   const launchers = ["ASSAY_TEST_LAUNCHER", "ASSAY_TEST_LAUNCHER_ASAN", "ASSAY_TEST_LAUNCHER_FAULTS"];
   for (const name of launchers) {
-    test(`${name}: it, what starts it and where it lies are root's, and nobody else may write there`, () => {
+    test(`${name}: only root can write to the launcher's directory, and no directory above can be replaced`, () => {
       const directory = dirname(environment(name));
       assert.deepEqual(changeable(directory), []);
       for (let above = dirname(directory); above !== "/"; above = dirname(above)) {
@@ -98,7 +98,7 @@ describe("what root runs, and what every box sees", () => {
     });
   }
 
-  test("the image: all of it is root's, nobody else may write anywhere, no set-uid, no device", () => {
+  test("the image: only root can write, and there are no set-uid files and no devices", () => {
     const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
     assert.deepEqual(changeable(rootfs), []);
     const special = execFileSync("find", [

@@ -14,19 +14,19 @@ const START_PATIENCE_MS = 15_000 * PATIENCE;
 export interface LauncherOptions {
   /** The build with address and undefined-behaviour sanitizers. */
   readonly sanitize?: boolean;
-  /** The build for faults, with this one (launcher/faults.c). */
+  /** Uses the build with faults, with this fault (launcher/faults.c). */
   readonly fault?: string;
-  /** Whose connections it takes besides root's; root's alone when absent. */
+  /** The uid whose connections it accepts besides root's; only root's if absent. */
   readonly clientUid?: number;
-  /** Two when absent. */
+  /** Default: 2. */
   readonly slots?: number;
-  /** What becomes the launcher when it has made the machine that it wants; see test/hosts/. */
+  /** Command prefix that prepares a machine and then executes the launcher; see test/hosts/. */
   readonly within?: readonly string[];
-  /** Instead of the one that was built. */
+  /** A program instead of the built one. */
   readonly program?: string;
-  /** The directory of an image, instead of the one that was built. */
+  /** The directory of an image instead of the built one. */
   readonly image?: string;
-  /** A launcher that is dead: take its instance name, uids and socket, as a restart does. */
+  /** A dead launcher whose instance name, uids and socket are reused, as in a restart. */
   readonly after?: Launcher;
 }
 
@@ -36,15 +36,15 @@ export interface Launcher {
   /** Part of the name of its control groups: `assay-<instance>`. */
   readonly instance: string;
   readonly uidBase: number;
-  /** What it wrote on standard error so far; a sanitizer's report would be there. */
+  /** Standard error so far, including sanitizer reports. */
   readonly stderr: () => string;
   /** SIGTERM; resolves with the exit code when it has ended. @throws when a signal ended it. */
   readonly stop: () => Promise<number>;
-  /** SIGKILL; resolves when it has ended. What it leaves behind is the next one's to sweep (`after`). */
+  /** SIGKILL; resolves when it has ended. The next launcher (`after`) must remove what is left. */
   readonly kill: () => Promise<void>;
 }
 
-/** A variable that `assay test` sets. A test without it fails: it must not pass by not running. */
+/** A variable that `assay test` sets. @throws if it is missing, so that a test cannot pass without running. */
 export function environment(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: run the tests with "sudo ./assay test"`);
@@ -52,9 +52,8 @@ export function environment(name: string): string {
 }
 
 /**
- * A real launcher for one test: own instance name, own uids, own socket, ended by `stop` (or
- * with this process, if a test forgets). Test files run in processes of their own, at the same
- * time, so the places are given out by the file system.
+ * A real launcher for one test, with its own instance name, uids and socket. It ends by `stop`, or with this process. Test
+ * files run concurrently in processes of their own, so the file system allocates the names and uids.
  */
 export async function startLauncher(options: LauncherOptions = {}): Promise<Launcher> {
   const build = options.fault ? "_FAULTS" : options.sanitize ? "_ASAN" : "";
@@ -84,23 +83,23 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  // A launcher that a failed test forgets must not keep the test process, with which it ends.
-  const words = child.stderr as unknown as Socket;
+  // A launcher that a failed test forgot must not keep the test process alive. It ends with that process.
+  const stream = child.stderr as unknown as Socket;
   const hold = (held: boolean) => {
-    for (const handle of [child, words]) held ? handle.ref() : handle.unref();
+    for (const handle of [child, stream]) held ? handle.ref() : handle.unref();
   };
   hold(false);
   const ended = new Promise<number | string>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
   });
-  // Of a slot or a box, too, which have the same standard error: whatever the test makes of it, it fails.
+  // Also reports of slots and boxes, which share the standard error. A finding fails the test in any case.
   child.once("close", () => {
-    if (SANITIZER.test(stderr)) throw new Error(`a sanitizer found something: ${stderr}`);
+    if (SANITIZER.test(stderr)) throw new Error(`a sanitizer reported: ${stderr}`);
   });
   for (let waited = 0; !existsSync(place.socket); waited += 10) {
     const how = await Promise.race([ended, sleep(10, null)]);
-    if (how !== null) throw new Error(`the launcher ended with ${how} at its start: ${stderr}`);
+    if (how !== null) throw new Error(`the launcher ended with ${how} while starting: ${stderr}`);
     if (waited > START_PATIENCE_MS) throw new Error(`the launcher does not listen: ${stderr}`);
   }
   return {
@@ -135,12 +134,12 @@ function takePlace(): Place {
   for (let number = 0; (number + 1) * UIDS_EACH <= UIDS_OF_A_RUN; number++) {
     const directory = join(data, `launcher-${number}`);
     try {
-      mkdirSync(directory); // atomic: exactly one process gets it
+      mkdirSync(directory); // atomic: only one process succeeds
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       throw error;
     }
-    chmodSync(directory, 0o755); // another uid must be able to try
+    chmodSync(directory, 0o755); // other uids must be able to connect
     return {
       socket: join(directory, "socket"),
       instance: `${instance}-${number}`,

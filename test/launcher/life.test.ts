@@ -17,13 +17,13 @@ import {
 } from "./machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
-/** An id without privileges that exists everywhere: nobody. */
+/** An unprivileged id that exists everywhere: nobody. */
 const NOBODY = 65_534;
 const MiB = 1 << 20;
 
 /**
- * A program that leaves processes of every kind around and stays; it says when they are there.
- * It has cleared the signal that the kernel would send it at its slot's death.
+ * A program that leaves processes of every kind and keeps running; it prints a line when they exist. It clears the signal
+ * that the kernel would send it at its slot's death.
  */
 const SOURCE = `
 import ctypes, os, subprocess, time
@@ -46,27 +46,31 @@ async function assertNothingIsLeft(launcher: Launcher): Promise<void> {
   assert.deepEqual(await tracesLeft(launcher), []);
 }
 
-test("a peer of another uid is closed without a word, and root and the client are served", async (t) => {
+test("refuses peers of other uids, and serves root and the client", async (t) => {
   const launcher = await startLauncher({ clientUid: NOBODY, slots: 4 });
   t.after(() => launcher.stop());
   const answerTo = (uid: number) => speakAs(uid, launcher.socket);
   assert.equal(await answerTo(NOBODY), "answer");
   assert.equal(await answerTo(0), "answer");
-  assert.equal(await answerTo(NOBODY - 1), "EACCES", "the socket's mode is the first bar");
+  assert.equal(await answerTo(NOBODY - 1), "EACCES", "the socket's mode must refuse other uids");
   assert.match(launcher.stderr(), /^$/);
 });
 
-test("a peer of another uid that holds a connection to the socket is closed without a word", async (t) => {
+test("closes the connection of a peer of another uid without an answer", async (t) => {
   const launcher = await startLauncher({ clientUid: NOBODY, slots: 4 });
   t.after(() => launcher.stop());
-  // As if the socket's mode had been changed by somebody.
+  // Simulates a socket whose mode was changed.
   chmodSync(launcher.socket, 0o666);
   assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
   assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
-  assert.equal(launcher.stderr(), "assay-launcher: refused a peer of another uid\n", "once a minute");
+  assert.equal(
+    launcher.stderr(),
+    "assay-launcher: refused a peer of another uid\n",
+    "the log line is limited to one a minute",
+  );
 });
 
-test("launcher and slots have the capabilities that boxes need, and no other", async (t) => {
+test("launcher and slots have only the capabilities that boxes need", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
@@ -84,14 +88,14 @@ test("launcher and slots have the capabilities that boxes need, and no other", a
   raw.close();
 });
 
-/** What a process of this uid gets from the socket. */
+/** The result of a connection to the socket by a process of this uid. */
 function speakAs(uid: number, socket: string): Promise<string> {
   const script = `
     const socket = require("node:net").connect(${JSON.stringify(socket)});
     socket.on("data", () => { console.log("answer"); process.exit(); });
     socket.on("error", (error) => { console.log(error.code); process.exit(); });
     socket.on("close", () => console.log("closed"));`;
-  // Node itself may stand where only root can go: the id is changed after its start.
+  // Node may be installed where only root has access, so the id is changed after its start.
   const source = `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid}); ${script}`;
   const child = spawn(process.execPath, ["--eval", uid === 0 ? script : source], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -106,15 +110,15 @@ function speakAs(uid: number, socket: string): Promise<string> {
 for (const sanitize of [false, true]) {
   const build = sanitize ? "sanitizer build" : "hardened build";
 
-  test(`a slot killed in the middle of a run leaves nothing, and its place is given out again (${build})`, async (t) => {
+  test(`a slot killed during a run leaves nothing, and its place is reused (${build})`, async (t) => {
     const launcher = await startLauncher({ sanitize, slots: 1 });
     t.after(() => launcher.stop());
     const before = hostMounts();
     const raw = await startBusy(launcher);
-    assert.notDeepEqual(programsOf(launcher), [], "there is something to remove");
+    assert.notDeepEqual(programsOf(launcher), [], "there is nothing to remove");
     const [slot] = childrenOf(launcher.pid);
     process.kill(slot as number, "SIGKILL");
-    assert.equal(await raw.next(), null, "the client learns it from the end of the connection");
+    assert.equal(await raw.next(), null, "the connection must close");
     await eventually("the end of the box", () => programsOf(launcher).length === 0);
     await eventually("the end of its groups", () => leavesOf(launcher).length === 0);
     const next = await connected(launcher.socket);
@@ -123,16 +127,16 @@ for (const sanitize of [false, true]) {
     assert.deepEqual(hostMounts(), before);
   });
 
-  test(`a stopped launcher ends what runs, removes everything and exits with 0 (${build})`, async () => {
+  test(`a stopped launcher ends its runs, removes everything and exits with 0 (${build})`, async () => {
     const launcher = await startLauncher({ sanitize });
     await Promise.all([startBusy(launcher), startBusy(launcher)]);
     assert.equal(await launcher.stop(), 0);
-    assert.deepEqual(tracesOf(launcher), [], "at once: its end comes after theirs");
+    assert.deepEqual(tracesOf(launcher), [], "everything must be gone before the launcher exits");
     assert.equal(exists(launcher.socket), false);
     assert.equal(launcher.stderr(), "");
   });
 
-  test(`a client that hangs up ends its program (${build})`, async (t) => {
+  test(`a client that disconnects ends its program (${build})`, async (t) => {
     const launcher = await startLauncher({ sanitize });
     t.after(() => launcher.stop());
     const raw = await startBusy(launcher);
@@ -142,12 +146,12 @@ for (const sanitize of [false, true]) {
   });
 }
 
-test("a launcher killed in the middle of runs takes slots and boxes with it, and its successor removes the groups", async () => {
+test("slots and boxes end with a killed launcher, and its successor removes the groups", async () => {
   const launcher = await startLauncher();
   await Promise.all([startBusy(launcher), startBusy(launcher)]);
   await launcher.kill();
   await eventually("the end of all processes", () => tracesOf(launcher).every((trace) => !trace.startsWith("process")));
-  assert.notDeepEqual(groupsOf(launcher), [], "nobody was left to remove them");
+  assert.notDeepEqual(groupsOf(launcher), [], "the groups are already removed");
   const successor = await startLauncher({ after: launcher });
   const raw = await connected(successor.socket);
   assert.equal(leavesOf(launcher).filter((path) => !/\/s0-b\d+$/.test(path)).length, 0);
@@ -156,7 +160,7 @@ test("a launcher killed in the middle of runs takes slots and boxes with it, and
   await assertNothingIsLeft(successor);
 });
 
-test("a client that closes only its sending side ends its program and is told so", async (t) => {
+test("a client that closes only its sending side ends its program and receives the report", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await startBusy(launcher);
@@ -166,7 +170,7 @@ test("a client that closes only its sending side ends its program and is told so
   assert.equal(entries.int("SIGNAL"), 9);
 });
 
-test("50 MB of output are read to the end, forwarded up to the limit, and do not touch the program", async (t) => {
+test("reads 50 MB of output, forwards it up to the limit, and does not affect the program", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
@@ -182,7 +186,7 @@ test("50 MB of output are read to the end, forwarded up to the limit, and do not
   raw.close();
 });
 
-test("a client that does not read holds up neither its program nor the deadlines", async (t) => {
+test("a client that does not read delays neither its program nor deadlines", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
@@ -195,7 +199,7 @@ test("a client that does not read holds up neither its program nor the deadlines
   raw.close();
 });
 
-test("the second step of a submission finds the first one's files and nothing else of it", async (t) => {
+test("the second step of a submission finds the first step's files and nothing else", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
@@ -205,11 +209,11 @@ test("the second step of a submission finds the first one's files and nothing el
   const second = await run(raw, step(["/bin/sh", "-c", look], { KEEP_WORK: 1 }));
   assert.equal(second.stdout, "kept\nend\n");
   const third = await run(raw, step(["/bin/ls", "-A", "/box"]));
-  assert.equal(third.stdout, "", "and the next submission finds an empty directory");
+  assert.equal(third.stdout, "", "the next submission must find an empty directory");
   raw.close();
 });
 
-test("16 steps can have one work directory, because each leaves a group that the kernel keeps with it", async (t) => {
+test("at most 16 steps can share a work directory, because each leaves a group that the kernel keeps with it", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
@@ -222,7 +226,7 @@ test("16 steps can have one work directory, because each leaves a group that the
   raw.close();
 });
 
-test("a stopped launcher ends a slot that does not end by itself", async () => {
+test("a stopped launcher kills a slot that does not end", async () => {
   const launcher = await startLauncher();
   const raw = await connected(launcher.socket);
   for (const slot of childrenOf(launcher.pid)) process.kill(slot, "SIGSTOP");
@@ -234,7 +238,7 @@ test("a stopped launcher ends a slot that does not end by itself", async () => {
   raw.close();
 });
 
-test("a socket is refused in a directory that others than root can change", async () => {
+test("refuses to create its socket in a directory that other users can change", async () => {
   const directory = `${environment("ASSAY_TEST_DATA")}/open`;
   mkdirSync(directory);
   chmodSync(directory, 0o777);
@@ -242,13 +246,13 @@ test("a socket is refused in a directory that others than root can change", asyn
   const image = `${environment("ASSAY_TEST_IMAGE")}/rootfs`;
   const instance = `${environment("ASSAY_TEST_INSTANCE")}-open`;
   const child = spawn(environment("ASSAY_TEST_LAUNCHER"), [...options, "--image", image, "--instance", instance]);
-  let words = "";
+  let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    words += text;
+    stderr += text;
   });
   const code = await new Promise((resolve) => child.once("close", resolve));
   assert.equal(code, 1);
-  assert.match(words, /can be changed by others than root/);
+  assert.match(stderr, /can be changed by others than root/);
 });
 
 function leavesOf(launcher: Launcher): string[] {

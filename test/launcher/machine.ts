@@ -6,12 +6,12 @@ import { type Launcher, UIDS_EACH } from "./launcher.ts";
 
 const PATIENCE_MS = 20_000 * PATIENCE;
 
-/** Pids of all processes; some may be gone when they are looked at. */
+/** Pids of all processes. Some may end before they are examined. */
 function pids(): number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
-/** What a file holds; nothing, when it is gone, as files of processes and groups may be at any time. */
+/** The content of a file; empty if it is gone, because files of processes and groups can vanish at any time. */
 export function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -20,10 +20,10 @@ export function read(path: string): string {
   }
 }
 
-/** Children of a process that are alive. */
+/** Living children of a process. */
 export function childrenOf(parent: number): number[] {
   return pids().filter((pid) => {
-    // After the name, which may contain anything: state, parent.
+    // The fields after the name, which may contain anything: state, parent.
     const [state, ppid] = read(`/proc/${pid}/stat`)
       .replace(/^.*\) /s, "")
       .split(" ");
@@ -35,9 +35,9 @@ interface Process {
   readonly pid: number;
   readonly uid: number;
   readonly state: string;
-  /** Still the launcher's program: launcher, slot, init, or a program that waits to be let go. */
+  /** Runs the launcher's program: launcher, slot, init, or a program that waits for its start. */
   readonly launcher: boolean;
-  /** Has arguments, as whatever is neither ending nor in the middle of an exec. */
+  /** Has arguments, so it is neither exiting nor in the middle of an exec. */
   readonly settled: boolean;
 }
 
@@ -53,17 +53,17 @@ function processesOf({ instance, uidBase }: Launcher): Process[] {
   });
 }
 
-/** Processes that run what a client asked for, or did until a moment ago. */
+/** Processes that run, or did until a moment ago, a client's program. */
 export function programsOf(launcher: Launcher): Process[] {
   return processesOf(launcher).filter((process) => !process.launcher);
 }
 
-/** Those of them that run it now, and not the processes of a box that was parked in vain and is being taken down. */
+/** Processes that run a client's program now. Excludes unused parked boxes during teardown. */
 export function runningProgramsOf(launcher: Launcher): Process[] {
   return programsOf(launcher).filter((process) => process.settled);
 }
 
-/** Control groups of an instance, leaves included. */
+/** Control groups of an instance, including leaves. */
 export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "/sys/fs/cgroup"): string[] {
   const name = `assay-${instance}`;
   let entries: Dirent[];
@@ -81,15 +81,15 @@ export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "
     });
 }
 
-/** Everything on the machine that belongs to this launcher: processes (dead ones, too), control groups. */
+/** All processes (including dead ones) and control groups of this launcher. */
 export function tracesOf(launcher: Launcher): string[] {
   const processes = processesOf(launcher).map(({ pid, uid, state }) => `process ${pid} of uid ${uid} (${state})`);
   return [...processes, ...groupsOf(launcher)];
 }
 
 /**
- * Memory of programs and of tmpfs that is charged to an instance, in bytes; what ended boxes left is charged to it, too.
- * Not the page cache: it stays as long as there is room.
+ * Memory of programs and tmpfs that is charged to an instance, in bytes, including what ended boxes left. Excludes the
+ * page cache, which stays while there is room.
  */
 export function chargedBytesOf(launcher: Pick<Launcher, "instance">): number {
   const top = groupsOf(launcher).find(
@@ -98,15 +98,15 @@ export function chargedBytesOf(launcher: Pick<Launcher, "instance">): number {
   if (top === undefined) throw new Error(`${launcher.instance} has no memory group`);
   const stat = read(`${top}/memory.stat`);
   const field = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1]);
-  // cgroup v1 counts the groups below only in the fields with `total_`.
+  // cgroup v1 includes the groups below only in the fields with `total_`.
   const bytes = stat.includes("\ntotal_rss ")
     ? field("total_rss") + field("total_shmem")
     : field("anon") + field("shmem");
-  if (Number.isNaN(bytes)) throw new Error(`${top}/memory.stat is not understood`);
+  if (Number.isNaN(bytes)) throw new Error(`${top}/memory.stat cannot be parsed`);
   return bytes;
 }
 
-/** Memory that the kernel uses for itself and for tmpfs, in bytes: it would grow if something of a box stayed uncharged. */
+/** Memory of the kernel and of tmpfs in bytes. It would grow if memory of a box remained uncharged. */
 export function kernelBytes(): number {
   const meminfo = read("/proc/meminfo");
   return ["SUnreclaim", "KernelStack", "PageTables", "Percpu", "Shmem"]
@@ -119,7 +119,7 @@ export function hostMounts(): string[] {
   return readFileSync("/proc/self/mountinfo", "utf8").split("\n").sort();
 }
 
-/** Waits until nothing is left of a launcher. @returns what is left after some seconds. */
+/** Waits until nothing of a launcher is left. @returns what is left after some seconds. */
 export async function tracesLeft(launcher: Launcher): Promise<string[]> {
   const deadline = performance.now() + PATIENCE_MS;
   let traces = tracesOf(launcher);
@@ -130,10 +130,10 @@ export async function tracesLeft(launcher: Launcher): Promise<string[]> {
   return traces;
 }
 
-/** Waits for a condition that a program in a box brings about. */
+/** Waits for a condition that another process causes. */
 export async function eventually(what: string, condition: () => boolean): Promise<void> {
   for (const deadline = performance.now() + PATIENCE_MS; !condition(); await sleep(10)) {
-    if (performance.now() > deadline) throw new Error(`${what} did not come about`);
+    if (performance.now() > deadline) throw new Error(`${what} did not happen`);
   }
 }
 

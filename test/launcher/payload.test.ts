@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { type Launcher, startLauncher } from "./launcher.ts";
 import { connected, run, step } from "./raw.ts";
 
-/** What programs try against the launcher itself. Each case was possible once, or nearly. */
+/** Attacks of programs on the launcher. Each case was possible once, or nearly. */
 describe("a program in a box", () => {
   let launcher: Launcher;
   before(async () => {
@@ -21,7 +21,7 @@ describe("a program in a box", () => {
     return { ...result, lines: result.stdout.trim().split("\n") };
   };
 
-  test("cannot make the slot the parent of its children, whose zombies would hold up the teardown", async () => {
+  test("cannot make the slot the parent of its children, whose zombies would delay the teardown", async () => {
     const { ended, torn, lines } = await python(`
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +35,7 @@ print(made, ctypes.get_errno())
     assert.deepEqual([torn.int("REAPED"), torn.int("PIDS_LEFT")], [1, 0]);
   });
 
-  test("cannot forge the proof of a broken file-size limit with a parent's death", async () => {
+  test("cannot forge the evidence of an exceeded file-size limit with a parent's death", async () => {
     const { ended, lines } = await python(`
 import ctypes, os, signal, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -56,12 +56,12 @@ time.sleep(0.1)
     assert.equal(ended.int("FSIZE_SIGNALS"), 0);
   });
 
-  test("may still be told of a parent's death by any other signal", async () => {
+  test("can still receive any other signal at a parent's death", async () => {
     const { lines } = await python("import ctypes; print(ctypes.CDLL(None).prctl(1, 9, 0, 0, 0))");
     assert.deepEqual(lines, ["0"]);
   });
 
-  test("inherits three descriptors and no more", async () => {
+  test("inherits only three descriptors", async () => {
     const { lines } = await python(`
 import os
 for fd in range(256):

@@ -19,7 +19,7 @@ const described: Described = JSON.parse(
 );
 const text = readFileSync(new URL("../../launcher/PROTOCOL.md", import.meta.url), "utf8");
 
-/** The rows of the document's tables of frames or keys: those that begin with a number and a name in back-quotes. */
+/** The rows of the document's tables of frames or keys: those with a number and a name in back-quotes. */
 function* rows(section: string): Generator<string[]> {
   for (const line of section.split("\n")) {
     const cells = line.split("|").map((cell) => cell.trim());
@@ -34,62 +34,64 @@ function section(title: string): string {
 }
 
 /** "64 KiB" as the number that the launcher prints. */
-function amount(words: string): string {
-  if (words === "unlimited") return UNLIMITED.toString();
-  const [, number, unit] = /^(\d+)(?: ([KMG])iB)?$/.exec(words) ?? assert.fail(`"${words}" is no amount`);
+function amount(amountText: string): string {
+  if (amountText === "unlimited") return UNLIMITED.toString();
+  const [, number, unit] = /^(\d+)(?: ([KMG])iB)?$/.exec(amountText) ?? assert.fail(`"${amountText}" is not an amount`);
   const shift = { K: 10n, M: 20n, G: 30n }[unit ?? ""] ?? 0n;
   return (BigInt(number as string) << shift).toString();
 }
 
-test("the document lists the frames that the launcher knows", () => {
+test("the document lists the launcher's frames", () => {
   const documented = [...rows(section("Frames"))].map(([number, name, direction, meaning]) => {
-    assert.ok(meaning, `${name} has a meaning`);
+    assert.ok(meaning, `${name} has no meaning`);
     return [name?.replaceAll("`", ""), { number: Number(number), direction: direction?.replace(" ", "_") }];
   });
   assert.deepEqual(Object.fromEntries(documented), described.frames);
 });
 
-test("the document lists the keys that the launcher knows, each in its frame, with type, count and range", () => {
+test("the document lists the launcher's keys by frame, with type, count and range", () => {
   const documented = Object.keys(described.frames)
     .filter((frame) => text.includes(`\n## ${frame}: `))
     .flatMap((frame) =>
       [...rows(section(`${frame}: `))].map(([number, name, type, count, range, meaning]) => {
-        assert.ok(meaning, `${name} has a meaning`);
+        assert.ok(meaning, `${name} has no meaning`);
         const [smallest, largest] = (range as string).split(" .. ").map(amount);
         return [name?.replaceAll("`", ""), { number: Number(number), type, frame, count, smallest, largest }];
       }),
     );
-  assert.equal(new Set(documented.map(([name]) => name)).size, documented.length, "no key is listed twice");
+  assert.equal(new Set(documented.map(([name]) => name)).size, documented.length, "a key is listed twice");
   assert.deepEqual(Object.fromEntries(documented), described.keys);
 });
 
-test("the service's table has the launcher's frames and keys", () => {
+test("the service's table equals the launcher's frames and keys", () => {
   const numbers = Object.entries(described.frames).map(([name, { number }]) => [name, number]);
   const keys = Object.entries(described.keys).map(([name, { smallest, largest, ...key }]) => [name, key]);
   assert.deepEqual(FRAMES, Object.fromEntries(numbers));
   assert.deepEqual(KEYS, Object.fromEntries(keys));
 });
 
-test("no number of a frame or a key is used twice", () => {
+test("no frame number and no key number is used twice", () => {
   for (const list of [described.frames, described.keys]) {
     const numbers = Object.values(list).map(({ number }) => number);
     assert.equal(new Set(numbers).size, numbers.length);
   }
 });
 
-test("document, launcher and service speak of the same version", () => {
+test("document, launcher and service have the same version", () => {
   assert.equal(PROTOCOL_VERSION, described.protocol);
   assert.match(text, new RegExp(`version ${described.protocol} of the protocol\\.`));
 });
 
-test("the document lists every reason for which the launcher refuses a request, and no other", () => {
+test("the document lists exactly the reasons for which the launcher refuses a request", () => {
   const sources = ["wire.c", "slot-wire.c"].map((name) =>
     readFileSync(new URL(`../../launcher/${name}`, import.meta.url), "utf8"),
   );
-  const said = sources.flatMap((source) => [...source.matchAll(/refuse\(\w+, "([^"]+)"/g)].map(([, reason]) => reason));
+  const inSource = sources.flatMap((source) =>
+    [...source.matchAll(/refuse\(\w+, "([^"]+)"/g)].map(([, reason]) => reason),
+  );
   const documented = section("REFUSED: ")
     .split("\n")
     .map((line) => line.split("|")[1]?.trim() ?? "")
     .filter((cell) => cell && !/^(\d+|Number|Reason|-+:?|:?-+)$/.test(cell));
-  assert.deepEqual([...new Set(documented)].sort(), [...new Set(said)].sort());
+  assert.deepEqual([...new Set(documented)].sort(), [...new Set(inSource)].sort());
 });

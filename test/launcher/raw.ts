@@ -6,7 +6,7 @@ import { Entries, type Frame, FrameReader } from "../../src/sandbox/wire.ts";
 const PATIENCE_MS = 20_000;
 const MiB = 1 << 20;
 
-/** A connection to the launcher that says whatever it is given, right or wrong. */
+/** A connection to the launcher that sends any bytes, valid or not. */
 export class Raw {
   readonly #socket: Socket;
   readonly #frames: Frame[] = [];
@@ -29,7 +29,7 @@ export class Raw {
     });
   }
 
-  /** The next frame, or null when the connection is closed. */
+  /** The next frame, or null if the connection is closed. */
   async next(): Promise<Frame | null> {
     const deadline = AbortSignal.timeout(PATIENCE_MS);
     while (this.#frames.length === 0 && !this.#closed) {
@@ -42,10 +42,10 @@ export class Raw {
     return this.#frames.shift() ?? null;
   }
 
-  /** The entries of the next frame, which has to be of this name. */
+  /** The entries of the next frame. @throws if it has another name. */
   async expect(name: FrameName): Promise<Entries> {
     const frame = await this.next();
-    if (frame?.name !== name) throw new Error(`${name} was due, not ${frame ? describe(frame) : "the end"}`);
+    if (frame?.name !== name) throw new Error(`expected ${name}, got ${frame ? describe(frame) : "the end"}`);
     return new Entries(frame);
   }
 
@@ -58,7 +58,7 @@ export class Raw {
       else if (frame?.name === name) {
         const [stdout, stderr] = [Buffer.concat(output.STDOUT), Buffer.concat(output.STDERR)];
         return { entries: new Entries(frame), stdout, stderr };
-      } else throw new Error(`${name} was due, not ${frame ? describe(frame) : "the end"}`);
+      } else throw new Error(`expected ${name}, got ${frame ? describe(frame) : "the end"}`);
     }
   }
 
@@ -66,7 +66,7 @@ export class Raw {
     this.#socket.write(bytes);
   }
 
-  /** Reads nothing until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void {
     this.#socket.pause();
   }
@@ -88,11 +88,11 @@ export class Raw {
 function describe(frame: Frame): string {
   if (frame.name === "STDOUT" || frame.name === "STDERR") return frame.name;
   const entries = new Entries(frame);
-  const told = (["REASON", "OBJECT", "STEP_NAME", "STEP_OBJECT"] as const).map((key) => entries.text(key));
-  return `${frame.name} ${told.join(" ").trim()}`;
+  const texts = (["REASON", "OBJECT", "STEP_NAME", "STEP_OBJECT"] as const).map((key) => entries.text(key));
+  return `${frame.name} ${texts.join(" ").trim()}`;
 }
 
-/** Connects until a slot answers: the place of one that has just ended is free a moment later. */
+/** Connects until a slot answers: the place of a slot that has just ended is free a moment later. */
 export async function connected(path: string): Promise<Raw> {
   for (const deadline = performance.now() + PATIENCE_MS; ; ) {
     const raw = new Raw(path);
@@ -100,7 +100,7 @@ export async function connected(path: string): Promise<Raw> {
     if (first?.name === "HELLO") return raw;
     raw.close();
     const full = first?.name === "FAILED" && new Entries(first).text("STEP_NAME") === "slots";
-    if (first && !full) throw new Error(`HELLO was due, not ${describe(first)}`);
+    if (first && !full) throw new Error(`expected HELLO, got ${describe(first)}`);
     if (performance.now() > deadline) throw new Error("no slot answered");
     await sleep(20);
   }
@@ -129,7 +129,7 @@ export function frame(number: number, body: Buffer, length = body.length): Buffe
   return Buffer.concat([header, body]);
 }
 
-/** A correct STEP as entries: small limits, an empty standard input, no files. */
+/** A valid STEP as entries: small limits, empty standard input, no files. */
 export function step(
   command: readonly string[],
   changed: Partial<Record<KeyName, number | bigint | string>> = {},
@@ -169,7 +169,7 @@ export function stepFrame(entries: readonly Entry[]): Buffer {
   return frame(FRAMES.STEP, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
 }
 
-/** Runs one step and reads it to its end. */
+/** Runs one step and reads its output and reports. */
 export async function run(
   raw: Raw,
   entries: readonly Entry[],

@@ -7,17 +7,17 @@ import { answer, brokenRule, type Filter, filterOf } from "./filter.ts";
 import { CALLS_FILE, type Made, recordAll, usedBy } from "./recorded.ts";
 
 /**
- * What is allowed is used, and what is used is allowed. The list of both is calls.json; `node test/launcher/recorded.ts`,
- * with the variables of `assay test`, writes what is used anew.
+ * Every allowed call is used, and every used call is allowed. calls.json lists both, with exceptions. To update its recorded
+ * part, run `node test/launcher/recorded.ts` with the variables of `assay test`.
  */
 const list = JSON.parse(readFileSync(CALLS_FILE, "utf8")) as {
   /** Programs by call, on x86-64. */
   readonly used: Readonly<Record<string, readonly string[]>>;
-  /** Allowed, though no recorded program uses it: why. */
+  /** The reasons for allowed calls that no recorded program uses. */
   readonly kept: Readonly<Record<string, string>>;
-  /** Used by some program or by none, as time will have it: why. */
+  /** The reasons for calls that are used in some runs only, depending on timing. */
   readonly sometimes: Readonly<Record<string, string>>;
-  /** Used and refused: how programs get on. By call, or call and argument where a rule refuses it. */
+  /** How programs cope with refused calls. By call, or by call and argument if a rule refuses it. */
   readonly refused: Readonly<Record<string, string>>;
 };
 let filter: Filter;
@@ -33,8 +33,8 @@ before(
   { timeout: 300_000 },
 );
 
-describe("the calls of compilers and usual programs, recorded without a filter", () => {
-  test("each is allowed with its arguments, or the list says how the program gets on without it", () => {
+describe("the calls of compilers and typical programs, recorded without a filter", () => {
+  test("each is allowed with its arguments, or listed as refused", () => {
     const numbers = new Map(filter.allowed);
     const refused = new Set<string>();
     for (const calls of recorded.values())
@@ -47,7 +47,7 @@ describe("the calls of compilers and usual programs, recorded without a filter",
     assert.deepEqual([...refused].toSorted(), Object.keys(list.refused).toSorted());
   });
 
-  test("each allowed call is used by a program, or the list says why it is kept", () => {
+  test("each allowed call is used by a program, or listed with the reason to keep it", () => {
     const used = new Set([...recorded.values()].flatMap((calls) => calls.map(({ name }) => name)));
     const unused = filter.allowed
       .filter(([name, number]) => number >= 0 && !used.has(name) && !list.sometimes[name])
@@ -56,11 +56,11 @@ describe("the calls of compilers and usual programs, recorded without a filter",
     assert.deepEqual(unused.toSorted(), kept.toSorted());
   });
 
-  test("the list names the programs that use each call", { skip: arch() !== "x64" && "the list is of x86-64" }, () => {
+  test("the list names the programs that use each call", { skip: arch() !== "x64" && "the list is for x86-64" }, () => {
     const [now, then] = [usedBy(recorded), list.used];
     const steady = (used: object) => Object.keys(used).filter((name) => !list.sometimes[name]);
     assert.deepEqual(steady(now), steady(then));
-    // The order of threads decides about some; none has lost all of its programs.
+    // For some calls the programs depend on the order of threads, but each must still have one of its programs.
     for (const [name, programs] of Object.entries(then))
       if (!list.sometimes[name])
         assert.ok(

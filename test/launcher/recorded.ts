@@ -2,23 +2,13 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ENDINGS } from "../languages/directory.ts";
 import { environment } from "./launcher.ts";
 
-/** What the filter's list is held to: see recorded.test.ts. */
+/** The list to which recorded.test.ts compares the filter. */
 export const CALLS_FILE = new URL("calls.json", import.meta.url);
 
-const ENDINGS = {
-  c: "c",
-  cpp: "cpp",
-  go: "go",
-  java: "java",
-  javascript: "js",
-  python: "py",
-  rust: "rs",
-  typescript: "ts",
-} as const;
-
-/** A system call as it was made, with its six arguments at most. */
+/** A recorded system call with at most six arguments. */
 export interface Made {
   readonly name: string;
   readonly args: readonly bigint[];
@@ -34,7 +24,7 @@ interface Language {
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/box", LANG: "C.UTF-8", TMPDIR: "/tmp" };
 const USER = "65534:65534";
 
-/** In mount and pid namespaces of its own: the image with places to write, as no box and without any filter. */
+/** In its own mount and pid namespaces: prepares the image with writable directories, without a box and without a filter. */
 const PREPARE = `set -eu
 root=$1 work=$2; shift 2
 mount --make-rprivate /
@@ -47,8 +37,8 @@ chmod 1777 "$root/tmp" "$root/dev/shm"
 exec "$@"`;
 
 /**
- * Compiles and runs a program in the image, outside of any box, and records each system call of both.
- * @throws when one of the steps does not end with 0.
+ * Compiles and runs a program in the image, without a box, and records each system call of both steps.
+ * @throws if a step does not exit with 0.
  */
 function record(language: string, program: string): { compile: Made[]; execute: Made[] } {
   const url = new URL(`../../languages/${language}.json`, import.meta.url);
@@ -97,7 +87,7 @@ function traced(work: string, { command, env }: Language["execute"]): Made[] {
   return callsOf(readFileSync(log, "utf8"));
 }
 
-/** Of a log of strace, without what the programs before the first one of the image did. */
+/** Parses a strace log, without the calls before the first program of the image. */
 function callsOf(log: string): Made[] {
   const lines = log.split("\n");
   const begins = lines.findIndex((line) => /^\d+ +execve\(.*= 0$/.test(line) && lines.indexOf(line) > 0);
@@ -110,7 +100,7 @@ function callsOf(log: string): Made[] {
   return calls;
 }
 
-/** The usual program of each language and its compiler, by name. */
+/** Calls of the typical program of each language and of its compiler, by name. */
 export function recordAll(): Map<string, readonly Made[]> {
   const all = new Map<string, readonly Made[]>();
   for (const [language, ending] of Object.entries(ENDINGS)) {
@@ -122,7 +112,7 @@ export function recordAll(): Map<string, readonly Made[]> {
   return all;
 }
 
-/** Programs by call, both in order of the alphabet. */
+/** Programs by call, both sorted. */
 export function usedBy(recorded: ReadonlyMap<string, readonly Made[]>): Record<string, string[]> {
   const used = new Map<string, Set<string>>();
   for (const [program, calls] of recorded)

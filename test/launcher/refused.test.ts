@@ -5,9 +5,8 @@ import { type Launcher, startLauncher } from "./launcher.ts";
 import { connected, type Entry, entry, frame, Raw, run, step, stepFrame } from "./raw.ts";
 
 /**
- * The only bytes that root reads from somebody who is not root. Every case goes over a real
- * socket to the build with sanitizers, which ends a slot at the first wrong access; and after
- * each one the launcher has to serve an ordinary program.
+ * The only bytes that root reads from an unprivileged process. Every case goes over a real socket to the build with
+ * sanitizers, which ends a slot at the first invalid access. After each case, the launcher must run an ordinary program.
  */
 const TRUE = step(["/bin/true"]);
 const MiB = 1 << 20;
@@ -26,9 +25,9 @@ const ONCE = TRUE.map(([key]) => key as KeyName).filter((key) => key !== "ARG" &
 
 const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: string][] = [
   ["a frame that only the launcher sends", frame(FRAMES.HELLO, Buffer.alloc(0)), "unknown frame", ""],
-  ["a frame of a number that no frame has", frame(0, whole), "unknown frame", ""],
-  ["a frame of the last number", frame(255, whole), "unknown frame", ""],
-  ["a frame longer than any may be", frame(FRAMES.STEP, Buffer.alloc(0), 9 * MiB + 1), "frame too large", "STEP"],
+  ["a frame with an unused number", frame(0, whole), "unknown frame", ""],
+  ["a frame with the highest number", frame(255, whole), "unknown frame", ""],
+  ["a frame longer than the maximum", frame(FRAMES.STEP, Buffer.alloc(0), 9 * MiB + 1), "frame too large", "STEP"],
   ["a frame of 4 GiB", frame(FRAMES.STEP, Buffer.alloc(0), 0xffff_ffff), "frame too large", "STEP"],
   ["an entry torn in its header", body(whole, Buffer.from([1, 0, 0, 0])), "torn entry", ""],
   ["a single stray byte", body(Buffer.from([1])), "torn entry", ""],
@@ -48,11 +47,11 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
   ["a NUL inside a variable", also(["ENV", "A=b\0C=d"]), "is not NAME=VALUE", "ENV"],
   ["a file name with a path in it", also(...file("a/b")), "is not a plain file name", "FILE_NAME"],
   ["a file name that leads out", also(...file("../x")), "is not a plain file name", "FILE_NAME"],
-  ["a file that hides", also(...file(".profile")), "is not a plain file name", "FILE_NAME"],
+  ["a hidden file", also(...file(".profile")), "is not a plain file name", "FILE_NAME"],
   ["a NUL inside a file name", also(...file("a\0b")), "is not a plain file name", "FILE_NAME"],
-  ["a file name that is no text", also(...file(Buffer.from([0xff, 0xfe]))), "is not a plain file name", "FILE_NAME"],
+  ["a file name that is not text", also(...file(Buffer.from([0xff, 0xfe]))), "is not a plain file name", "FILE_NAME"],
   ["a file name of 65 bytes", also(...file("a".repeat(65))), "out of range", "FILE_NAME"],
-  ["two files of one name", also(...file("a"), ...file("a")), "twice the same name", "FILE_NAME"],
+  ["two files with one name", also(...file("a"), ...file("a")), "twice the same name", "FILE_NAME"],
   [
     "17 files",
     also(...Array.from({ length: 17 }, (_, i) => file(`f${i}`)).flat()),
@@ -63,7 +62,7 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
   ["data without a file", also(["FILE_DATA", "x"]), "too many, or out of order", "FILE_DATA"],
   ["two names before the data", also(["FILE_NAME", "a"], ["FILE_NAME", "b"]), "too many, or out of order", "FILE_NAME"],
   [
-    "files into a directory that a program has had",
+    "files for a directory that a program has used",
     stepFrame([...step(["/bin/true"], { KEEP_WORK: 1 }), ...file("a")]),
     "files only into a fresh work directory",
     "FILE_NAME",
@@ -97,14 +96,14 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
   ]),
 ];
 
-describe("a request that breaks the protocol is refused, and the launcher serves on", () => {
+describe("refuses a request that breaks the protocol, and continues to serve", () => {
   let launcher: Launcher;
   before(async () => {
     launcher = await startLauncher({ sanitize: true });
   });
   after(async () => {
     assert.equal(await launcher.stop(), 0);
-    assert.doesNotMatch(launcher.stderr(), /Sanitizer|runtime error/, "no sanitizer has anything to report");
+    assert.doesNotMatch(launcher.stderr(), /Sanitizer|runtime error/, "a sanitizer reported");
   });
 
   const serves = async () => {
@@ -121,12 +120,12 @@ describe("a request that breaks the protocol is refused, and the launcher serves
       raw.send(bytes);
       const refused = await raw.expect("REFUSED");
       assert.deepEqual([refused.text("REASON"), refused.text("OBJECT")], [reason, object]);
-      assert.equal(await raw.next(), null, "then the connection closes");
+      assert.equal(await raw.next(), null, "the connection must close");
       await serves();
     });
   }
 
-  test("a frame that ends in its header gives no answer but the end", async () => {
+  test("closes the connection after a frame that ends in its header", async () => {
     const raw = await connected(launcher.socket);
     raw.send(Buffer.from([5, 0, 0]));
     raw.finish();
@@ -134,7 +133,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     await serves();
   });
 
-  test("a frame that ends in its body gives no answer but the end", async () => {
+  test("closes the connection after a frame that ends in its body", async () => {
     const raw = await connected(launcher.socket);
     raw.send(stepFrame(TRUE).subarray(0, -1));
     raw.finish();
@@ -142,7 +141,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     await serves();
   });
 
-  test("a frame that comes byte by byte is as good as any", async () => {
+  test("accepts a frame byte by byte", async () => {
     const raw = await connected(launcher.socket);
     for (const byte of stepFrame(TRUE)) {
       raw.send(Buffer.from([byte]));
@@ -152,7 +151,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     raw.close();
   });
 
-  test("two steps sent at once are run one after the other", async () => {
+  test("runs two steps sent at once one after the other", async () => {
     const raw = await connected(launcher.socket);
     raw.send(Buffer.concat([stepFrame(step(["/bin/echo", "one"])), stepFrame(step(["/bin/echo", "two"]))]));
     for (const expected of ["one\n", "two\n"]) {
@@ -162,7 +161,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     raw.close();
   });
 
-  test("more arguments than fit are our failure, with step, object and errno, not the program's", async () => {
+  test("too long arguments are a failure of the platform with step, object and errno", async () => {
     const raw = await connected(launcher.socket);
     const { ended } = await run(raw, step(["/bin/true", ...Array(10).fill("a".repeat(64 * 1024))]));
     const failure = [ended.text("FAIL_STEP"), ended.text("FAIL_OBJECT"), ended.int("FAIL_ERRNO")];
@@ -171,7 +170,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     raw.close();
   });
 
-  test("a directory to keep where there is none is our failure, and the slot serves on", async () => {
+  test("keeping a missing work directory is a failure of the platform, and the slot continues", async () => {
     const raw = await connected(launcher.socket);
     const { ended } = await run(raw, step(["/bin/true"], { KEEP_WORK: 1 }));
     assert.deepEqual([ended.text("FAIL_STEP"), ended.int("FAIL_ERRNO")], ["request", 2]);
@@ -179,7 +178,7 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     raw.close();
   });
 
-  test("what a failed step had written is not in the next one's box", async () => {
+  test("files of a failed step are not in the next step's box", async () => {
     const raw = await connected(launcher.socket);
     const tooBig: Entry[] = [
       ["FILE_NAME", "secret"],
@@ -192,13 +191,13 @@ describe("a request that breaks the protocol is refused, and the launcher serves
     raw.close();
   });
 
-  test("a connection that says nothing holds no other up", async () => {
+  test("a silent connection does not delay others", async () => {
     const silent = await connected(launcher.socket);
     await serves();
     silent.close();
   });
 
-  test("when all slots are taken a further connection is told so and closed, and one that ends makes room", async () => {
+  test("refuses a connection with the reason when all slots are taken, until one ends", async () => {
     const [one, two] = [await connected(launcher.socket), await connected(launcher.socket)];
     const third = new Raw(launcher.socket);
     assert.equal((await third.expect("FAILED")).text("STEP_OBJECT"), "all are taken");

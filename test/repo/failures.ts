@@ -1,46 +1,51 @@
 /** The tests that show each failure and planned operation of docs/operations.md: file, and a part of the title as the file has it. */
 export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   service: [
-    ["test/faults/nothing-lost.test.ts", "each ends once, for good, and is delivered"],
-    ["test/webhooks/deliverer.test.ts", "a process that is killed in the middle of an attempt costs no delivery"],
+    ["test/faults/nothing-lost.test.ts", "each has ended exactly once and is delivered"],
+    [
+      "test/webhooks/deliverer.test.ts",
+      "a delivery whose process is killed during an attempt is repeated after its lease with the same id",
+    ],
   ],
   worker: [
     [
       "test/engine/processes.test.ts",
-      "some services and workers are killed: nothing is lost, nothing is doubled, limits hold",
+      "when services and workers are killed, no submission is lost or duplicated, and limits hold",
     ],
-    ["test/faults/nothing-lost.test.ts", "each ends once, for good, and is delivered"],
+    ["test/faults/nothing-lost.test.ts", "each has ended exactly once and is delivered"],
   ],
-  slot: [["test/worker/worker.test.ts", "is run again, and is an internal error at the third time"]],
+  slot: [["test/worker/worker.test.ts", "is repeated, and ends as an internal error after the third attempt"]],
   launcher: [
     [
       "test/worker/worker.test.ts",
-      "a launcher that is killed and started again is all that happens: not ready, then ready, nothing lost",
+      "after the launcher is killed and restarted, the worker becomes ready again and no submission is lost",
     ],
-    ["test/faults/storm.test.ts", "all that was accepted ends right"],
+    ["test/faults/storm.test.ts", "every accepted submission ends with the correct result"],
   ],
-  "init of a box": [["test/worker/worker.test.ts", "is run again, and is an internal error at the third time"]],
+  "init of a box": [
+    ["test/worker/worker.test.ts", "is repeated, and ends as an internal error after the third attempt"],
+  ],
   PostgreSQL: [
     [
       "test/faults/away.test.ts",
-      "while PostgreSQL is gone a running service says so, and all of it goes on when it is back",
+      "a running service reports that PostgreSQL is unavailable, and resumes all work when it is back",
     ],
-    ["test/worker/outage.test.ts", "a database that is restarted costs no result and no second run"],
+    ["test/worker/outage.test.ts", "a restart of the database loses no result, repeats no run"],
   ],
   "disk space": [
-    ["test/faults/away.test.ts", "a disk that is full, and then one that is read-only, cost nothing that was accepted"],
+    ["test/faults/away.test.ts", "a full disk, and then a read-only disk, lose no accepted submission"],
     ["test/store/full-disk.test.ts", "a full disk is the store's absence and not the request's fault"],
   ],
   "disk is read-only": [
-    ["test/faults/away.test.ts", "a disk that is full, and then one that is read-only, cost nothing that was accepted"],
+    ["test/faults/away.test.ts", "a full disk, and then a read-only disk, lose no accepted submission"],
     ["test/store/full-disk.test.ts", "a disk that cannot be written to is named when it is met at the start"],
   ],
   "network to the database": [
-    ["test/worker/cut-off.test.ts", "gives up what it runs, harms nothing, and works on when they arrive again"],
+    ["test/worker/cut-off.test.ts", "ends its runs, affects no other worker, and resumes when packets arrive again"],
   ],
   "webhook receiver": [
-    ["test/webhooks/deliverer.test.ts", "5xx: three attempts, one and five seconds after the one before"],
-    ["test/webhooks/deliverer.test.ts", "receivers that never answer do not delay one that does"],
+    ["test/webhooks/deliverer.test.ts", "5xx: three attempts after delays of one and five seconds"],
+    ["test/webhooks/deliverer.test.ts", "receivers that never answer do not delay other receivers"],
   ],
   "flush fails (SQLite)": [["test/store/power-cut.test.ts", "a flush that fails ends the process"]],
   "machine, or SIGKILL of assay": [
@@ -49,18 +54,18 @@ export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string,
   ],
   "clock is set or differs": [
     ["test/store/lease.test.ts", "takes nothing from who renews, and keeps nothing for who does not"],
-    ["test/worker/fleet.test.ts", "is there and ready like any other, and missed like any other"],
+    ["test/worker/fleet.test.ts", "is registered, ready and removed like any other"],
     ["test/store/deliveries.test.ts", "delays no attempt by that hour"],
     ["test/store/quota.test.ts", "a clock that steps back locks nobody out for more than a minute"],
-    ["test/worker/readiness.test.ts", "a clock that is set back makes no old proof new"],
+    ["test/worker/readiness.test.ts", "a clock that is set back does not renew an old proof"],
   ],
   "upgrade, PostgreSQL": [
-    ["test/faults/upgrade.test.ts", "it migrates under load, and no request fails"],
+    ["test/faults/upgrade.test.ts", "migrates under load, and no request fails"],
     ["test/store/migrate.test.ts", "each migration only adds"],
   ],
   "upgrade, SQLite": [["test/store/migrate.test.ts", "each migration only adds"]],
   "back up, restore elsewhere": [
-    ["test/faults/live-backup.test.ts", "what had ended is as it was, all else ends there"],
+    ["test/faults/live-backup.test.ts", "finished records are unchanged, and the rest ends there"],
   ],
-  "delete old records": [["test/faults/purge.test.ts", "are removed beside clients, none of whom waits for it"]],
+  "delete old records": [["test/faults/purge.test.ts", "are removed under load without delaying clients"]],
 };

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { whyNotGlobal } from "../../src/webhooks/address.ts";
 import { NOT_GLOBAL_4, NOT_GLOBAL_6 } from "./hostile.ts";
 
-/** Just outside of the blocks that are refused, and a few of well-known services. */
+/** Addresses just outside of refused blocks, and some of well-known services. */
 const GLOBAL = [
   ...["1.0.0.0", "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"],
   ...["126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0"],
@@ -28,10 +28,10 @@ for (const address of GLOBAL) {
 }
 
 for (const address of [...NOT_GLOBAL_4, ...NOT_GLOBAL_6]) {
-  test(`${address} is not`, () => assert.equal(typeof whyNotGlobal(address, []), "string"));
+  test(`${address} is not global unicast`, () => assert.equal(typeof whyNotGlobal(address, []), "string"));
 }
 
-test("what is not written as an address is none", () => {
+test("rejects text that is not an address", () => {
   for (const text of [
     "",
     " ",
@@ -49,7 +49,7 @@ test("what is not written as an address is none", () => {
   assert.notEqual(whyNotGlobal("2606:4700::1111%eth0", []), null);
 });
 
-test("this machine's own addresses are refused however they are written", () => {
+test("refuses this machine's own addresses in every notation", () => {
   assert.equal(whyNotGlobal("1.1.1.1", ["8.8.8.8", "1.1.1.1"]), "this machine's own");
   assert.equal(whyNotGlobal("2606:4700:0:0::1111", ["2606:4700::1111"]), "this machine's own");
   assert.equal(whyNotGlobal("1.1.1.2", ["1.1.1.1"]), null);
@@ -58,7 +58,7 @@ test("this machine's own addresses are refused however they are written", () => 
 const octet = fc.integer({ min: 0, max: 255 });
 const hextet = fc.integer({ min: 0, max: 0xffff });
 
-test("no IPv4 address gets through inside of an IPv6 one, in any form that carries one", () => {
+test("refuses IPv6 addresses that embed an IPv4 address, in every form", () => {
   fc.assert(
     fc.property(octet, octet, octet, octet, hextet, (a, b, c, d, any) => {
       const dotted = `${a}.${b}.${c}.${d}`;
@@ -82,7 +82,7 @@ test("no IPv4 address gets through inside of an IPv6 one, in any form that carri
   );
 });
 
-test("in IPv6 nothing outside of 2000::/3 gets through", () => {
+test("refuses IPv6 addresses outside of 2000::/3", () => {
   fc.assert(
     fc.property(hextet, fc.array(hextet, { minLength: 7, maxLength: 7 }), (first, rest) => {
       fc.pre(first >> 13 !== 1);

@@ -26,7 +26,7 @@ interface Room {
   readonly project: Project;
 }
 
-/** A store that lives in the time of the clock on the wall. */
+/** A store with the real wall clock. */
 async function room(t: TestContext): Promise<Room> {
   const temporary = await temporaryStore(t);
   Object.defineProperty(temporary.clock, "nowMs", { get: () => Date.now() });
@@ -56,24 +56,24 @@ async function ended(store: Store, submissionId: string): Promise<Delivery> {
   }
 }
 
-/** Ends a submission while a deliverer runs. The hook of `stop` runs before the store's. */
+/** Ends a submission while a deliverer runs. Stops the deliverer before the store. */
 async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<typeof endOne>[2]) {
   const receiver = await startReceiver(t, certificates, answer);
   const { store, project } = await room(t);
   const { secret } = await addEndpoint(store, project, { url: receiver.url });
   const { meter, said } = noting();
   const deliverer = start(t, store, [receiver], { meter });
-  await sleep(50); // it sleeps now, and has to be woken
+  await sleep(50); // now it sleeps and must be woken
   const id = await endOne(store, project, outcome);
   const delivery = await ended(store, id);
   await deliverer.stop();
   return { receiver, secret, store, project, id, delivery, said };
 }
 
-test("a result arrives at once, verified, as the record that the API gives", LIMIT, async (t) => {
+test("delivers a result at once, signed, as the record that the API returns", LIMIT, async (t) => {
   const begun = Date.now();
   const { receiver, secret, store, project, id, delivery } = await deliverTo(t, (response) => response.end("ok"));
-  assert.ok(Date.now() - begun < 3_000, "it was not woken");
+  assert.ok(Date.now() - begun < 3_000, "the deliverer was not woken");
   assert.deepEqual([delivery.state, delivery.attempts.length, delivery.attempts[0]?.status], ["delivered", 1, 200]);
   const [one, ...others] = receiver.received;
   assert.ok(one);
@@ -85,7 +85,7 @@ test("a result arrives at once, verified, as the record that the API gives", LIM
   assert.equal(one.headers["webhook-id"], id);
 });
 
-test("an error is delivered like a completion", LIMIT, async (t) => {
+test("delivers an error like a completion", LIMIT, async (t) => {
   const { receiver, delivery } = await deliverTo(
     t,
     (response) => response.end(),
@@ -96,31 +96,35 @@ test("an error is delivered like a completion", LIMIT, async (t) => {
   assert.deepEqual([record.status, record.result.verdict], ["error", "IE"]);
 });
 
-test("5xx: three attempts, one and five seconds after the one before, same id, each newly signed", LIMIT, async (t) => {
-  const { receiver, secret, store, project, id, delivery, said } = await deliverTo(t, (response) =>
-    response.writeHead(503).end("busy"),
-  );
-  assert.deepEqual(
-    said,
-    ["again", "again", "failed"].map((outcome) => `webhookAttempts ${outcome}`),
-  );
-  assert.deepEqual([delivery.state, delivery.nextAtMs], ["failed", null]);
-  assert.deepEqual(
-    delivery.attempts.map(({ status, answer }) => [status, answer?.toString()]),
-    [1, 2, 3].map(() => [503, "busy"]),
-  );
-  const [first = 0, second = 0, third = 0] = receiver.received.map(({ atMs }) => atMs);
-  assert.ok(second - first >= 1_000 && second - first < 2_500, `${second - first} ms`);
-  assert.ok(third - second >= 5_000 && third - second < 6_500, `${third - second} ms`);
-  const signatures = new Set<unknown>();
-  for (const { headers, body } of receiver.received) {
-    assert.equal(headers["webhook-id"], id);
-    new Webhook(secret).verify(body, headers as Record<string, string>);
-    signatures.add(headers["webhook-signature"]);
-  }
-  assert.equal(signatures.size, 3);
-  assert.equal((await store.submissions.get(id, project.key.accountId))?.status, "completed");
-});
+test(
+  "5xx: three attempts after delays of one and five seconds, with the same id and new signatures",
+  LIMIT,
+  async (t) => {
+    const { receiver, secret, store, project, id, delivery, said } = await deliverTo(t, (response) =>
+      response.writeHead(503).end("busy"),
+    );
+    assert.deepEqual(
+      said,
+      ["again", "again", "failed"].map((outcome) => `webhookAttempts ${outcome}`),
+    );
+    assert.deepEqual([delivery.state, delivery.nextAtMs], ["failed", null]);
+    assert.deepEqual(
+      delivery.attempts.map(({ status, answer }) => [status, answer?.toString()]),
+      [1, 2, 3].map(() => [503, "busy"]),
+    );
+    const [first = 0, second = 0, third = 0] = receiver.received.map(({ atMs }) => atMs);
+    assert.ok(second - first >= 1_000 && second - first < 2_500, `${second - first} ms`);
+    assert.ok(third - second >= 5_000 && third - second < 6_500, `${third - second} ms`);
+    const signatures = new Set<unknown>();
+    for (const { headers, body } of receiver.received) {
+      assert.equal(headers["webhook-id"], id);
+      new Webhook(secret).verify(body, headers as Record<string, string>);
+      signatures.add(headers["webhook-signature"]);
+    }
+    assert.equal(signatures.size, 3);
+    assert.equal((await store.submissions.get(id, project.key.accountId))?.status, "completed");
+  },
+);
 
 test("a second attempt that succeeds is the last", LIMIT, async (t) => {
   let times = 0;
@@ -140,7 +144,7 @@ test("4xx and redirects have no second attempt", LIMIT, async (t) => {
   }
 });
 
-test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted anew", LIMIT, async (t) => {
+test("a restart keeps the schedule and the count of attempts", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => response.writeHead(500).end());
   const { temporary, store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
@@ -163,7 +167,7 @@ test("a restart keeps the schedule: neither earlier, nor forgotten, nor counted 
   assert.ok(two - one >= 1_000 && two - one < 2_500, `${two - one} ms`);
 });
 
-test("an attempt under way ends before it stops, and is recorded", LIMIT, async (t) => {
+test("stopping waits for an attempt under way and records it", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end("late"), 500));
   const { store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
@@ -176,7 +180,7 @@ test("an attempt under way ends before it stops, and is recorded", LIMIT, async 
 });
 
 test(
-  "one that does not end in time is given back, and the next start repeats it with the same id",
+  "an attempt that outlasts the stop is released and repeated at the next start with the same id",
   LIMIT,
   async (t) => {
     let times = 0;
@@ -202,7 +206,7 @@ test(
   },
 );
 
-test("what a process that died had claimed is sent when its lease has run out", LIMIT, async (t) => {
+test("a claim of a dead process is sent after its lease", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
@@ -216,7 +220,7 @@ test("what a process that died had claimed is sent when its lease has run out", 
 });
 
 test(
-  "a process that is killed in the middle of an attempt costs no delivery: same id, after the lease",
+  "a delivery whose process is killed during an attempt is repeated after its lease with the same id",
   LIMIT,
   async (t) => {
     let times = 0;
@@ -243,7 +247,7 @@ test(
   },
 );
 
-test("two services on one outbox never make one attempt twice", LIMIT, async (t) => {
+test("two services on one outbox make each attempt once", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 20));
   const { temporary, store, project } = await room(t);
   for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: receiver.url });
@@ -264,7 +268,7 @@ test("two services on one outbox never make one attempt twice", LIMIT, async (t)
   );
 });
 
-test("receivers that never answer do not delay one that does", LIMIT, async (t) => {
+test("receivers that never answer do not delay other receivers", LIMIT, async (t) => {
   const silent = await startReceiver(t, certificates, () => {});
   const quick = await startReceiver(t, certificates);
   const { store, project } = await room(t);
@@ -273,7 +277,7 @@ test("receivers that never answer do not delay one that does", LIMIT, async (t) 
   await addEndpoint(store, other, { url: quick.url });
   for (let i = 0; i < 15; i++) await endOne(store, project);
   const deliverer = start(t, store, [silent, quick], { drainMs: 0 });
-  await silent.until(12); // four of each
+  await silent.until(12); // four of each endpoint
   await sleep(100);
   assert.equal(silent.received.length, 12);
   const begun = Date.now();
@@ -283,7 +287,7 @@ test("receivers that never answer do not delay one that does", LIMIT, async (t) 
   await deliverer.stop();
 });
 
-test("an endpoint that was switched off meanwhile gets no attempt", LIMIT, async (t) => {
+test("an endpoint that was deactivated meanwhile gets no attempt", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { store, project } = await room(t);
   const { id: endpoint } = await addEndpoint(store, project, { url: receiver.url });
@@ -296,7 +300,7 @@ test("an endpoint that was switched off meanwhile gets no attempt", LIMIT, async
   assert.equal(receiver.connections(), 0);
 });
 
-test("a replay that a command asked for is sent by the service, with the same id and body", LIMIT, async (t) => {
+test("the service sends a replay requested by a command, with the same id and body", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { temporary, store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
@@ -315,7 +319,7 @@ test("a replay that a command asked for is sent by the service, with the same id
   assert.deepEqual([again?.kind, again?.state], ["replay", "delivered"]);
 });
 
-test("an address that is not allowed is one attempt, recorded and never connected to", LIMIT, async (t) => {
+test("a disallowed address is recorded as one attempt without a connection", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { store, project } = await room(t);
   await addEndpoint(store, project, { url: receiver.url });
@@ -329,7 +333,7 @@ test("an address that is not allowed is one attempt, recorded and never connecte
 });
 
 test(
-  "during the overlap of a rotation a receiver verifies with either secret, and after it with the new one",
+  "receivers can verify with both secrets during the overlap of a rotation, and with the new one afterwards",
   LIMIT,
   async (t) => {
     const receiver = await startReceiver(t, certificates);

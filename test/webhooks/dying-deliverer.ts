@@ -5,7 +5,7 @@ import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import { keySealer } from "../../src/webhooks/seal.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 
-/** A service process for the test that kills it; what it needs comes as one JSON argument. */
+/** A service process that a test kills. Its settings are one JSON argument. */
 const { database, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
   database: Database;
   port: number;

@@ -12,8 +12,8 @@ import { claimFor, sealer } from "./project.ts";
 import { makeCertificates, startReceiver } from "./receiver.ts";
 
 /**
- * Whatever is tried here, nothing may be connected to. Two witnesses: listeners on loopback that
- * count, and the one call by which any connection of this process begins, which counts and goes on.
+ * No attempt may open a connection. Two independent counters verify that: listeners on loopback, and a wrapper around the call
+ * by which every connection of this process begins.
  */
 const PUBLIC = "93.184.215.14";
 
@@ -42,15 +42,15 @@ after(() => {
   six.close();
 });
 
-const NOBODY_MORE = trustedAuthorities(null);
+const DEFAULT_TRUST = trustedAuthorities(null);
 const NEVER = new AbortController().signal;
 
 function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
-  const options = { sealer, allowed, trust: NOBODY_MORE, userAgent: "Assay/0.0.0", resolve, timeoutMs };
+  const options = { sealer, allowed, trust: DEFAULT_TRUST, userAgent: "Assay/0.0.0", resolve, timeoutMs };
   return send(claimFor(url), [Buffer.from("{}")], options, NEVER);
 }
 
-/** Both times at which an address is looked at say no, and neither connects. */
+/** Checks that configuration and delivery both refuse the URL, and that neither connects. */
 async function refused(url: string, resolve: Resolve = async () => [PUBLIC]): Promise<void> {
   const before = [begun.mock.callCount(), accepted];
   await assert.rejects(checkUrl(url, [], resolve), BlockedError);
@@ -60,29 +60,29 @@ async function refused(url: string, resolve: Resolve = async () => [PUBLIC]): Pr
   assert.deepEqual([begun.mock.callCount(), accepted], before);
 }
 
-test("the witnesses see a connection where there is one", async () => {
+test("the counters detect a connection", async () => {
   const before = begun.mock.callCount();
   await sendTo(`https://127.0.0.1:${port}/`, async () => [], [{ host: "127.0.0.1", port }]);
   assert.equal(begun.mock.callCount(), before + 1);
   assert.equal(accepted, 1);
 });
 
-test("no spelling of loopback", async (t) => {
+test("refuses every spelling of loopback", async (t) => {
   const urls = loopbackUrls(port);
   assert.ok(urls.length > 60);
   for (const url of urls) await t.test(JSON.stringify(url), () => refused(url));
 });
 
-test("no address that is not global unicast", async (t) => {
+test("refuses every address that is not global unicast", async (t) => {
   for (const address of NOT_GLOBAL_4) await t.test(address, () => refused(`https://${address}:${port}/`));
   for (const address of NOT_GLOBAL_6) await t.test(address, () => refused(`https://[${address}]:${port}/`));
 });
 
-test("no other form that is refused", async (t) => {
+test("refuses other URLs", async (t) => {
   for (const url of OTHER_URLS) await t.test(JSON.stringify(url.slice(0, 60)), () => refused(url));
 });
 
-test("no name whose look-up says such an address, alone or among good ones", async (t) => {
+test("refuses names that resolve to such an address, alone or among others", async (t) => {
   const url = `https://hooks.example:${port}/`;
   for (const address of [...NOT_GLOBAL_4, ...NOT_GLOBAL_6]) {
     await t.test(address, async () => {
@@ -94,14 +94,14 @@ test("no name whose look-up says such an address, alone or among good ones", asy
   }
 });
 
-test("no name whose look-up says what is no address at all", async () => {
+test("refuses names that resolve to text that is not an address", async () => {
   const url = `https://hooks.example:${port}/`;
   for (const answer of ["", "localhost", "127.1", "0x7f.0.0.1", "2130706433", "fe80::1%lo", "127.0.0.1\0"]) {
     await refused(url, async () => [answer]);
   }
 });
 
-test("a name that changes its mind after it was configured", async () => {
+test("refuses a name that resolves to another address after configuration", async () => {
   for (const later of ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"]) {
     const answers = [[PUBLIC], [later]];
     const resolve: Resolve = async () => answers.shift() ?? [];
@@ -115,11 +115,11 @@ test("a name that changes its mind after it was configured", async () => {
   }
 });
 
-test("a name that changes its mind between the look-up and the connection is not asked again", async (t) => {
-  let asked = 0;
-  const resolve: Resolve = async () => (asked++ === 0 ? [PUBLIC, "2606:4700::1111"] : ["127.0.0.1"]);
+test("resolves a name only once, so that it cannot change before the connection", async (t) => {
+  let queries = 0;
+  const resolve: Resolve = async () => (queries++ === 0 ? [PUBLIC, "2606:4700::1111"] : ["127.0.0.1"]);
   const connected: unknown[] = [];
-  // The only test that would leave this machine: the connection stops where it has its addresses.
+  // The only test that would leave this machine: the connection stops after it has its addresses.
   const connecting = t.mock.method(Socket.prototype, "connect", function (this: Socket, ...args: unknown[]) {
     const [{ lookup }] = args.flat() as [{ lookup: (name: string, options: object, done: unknown) => void }];
     for (const all of [true, false]) {
@@ -131,7 +131,7 @@ test("a name that changes its mind between the look-up and the connection is not
   const { ending, attempt } = await sendTo(`https://rebinding.example:${port}/`, resolve);
   connecting.mock.restore();
   assert.deepEqual([ending, attempt.error], ["again", "as far as this test goes"]);
-  assert.equal(asked, 1);
+  assert.equal(queries, 1);
   assert.deepEqual(connected, [
     [
       null,
@@ -144,7 +144,7 @@ test("a name that changes its mind between the look-up and the connection is not
   ]);
 });
 
-test("a redirect to any of them", async (t) => {
+test("does not follow redirects to refused addresses", async (t) => {
   const certificates = makeCertificates();
   const goals = [
     `https://127.0.0.1:${port}/`,
@@ -167,7 +167,7 @@ test("a redirect to any of them", async (t) => {
   }
 });
 
-test("what the operator allows is that host on that port and nothing beside it", async () => {
+test("an allowed receiver is exactly that host and port", async () => {
   const allowed = [{ host: "127.0.0.1", port }];
   const before = [begun.mock.callCount(), accepted];
   for (const url of [
@@ -188,7 +188,7 @@ test("what the operator allows is that host on that port and nothing beside it",
   assert.deepEqual([begun.mock.callCount(), accepted], before);
 });
 
-test("a name that nobody knows is a caution when it is configured, and tried again when it is sent to", async () => {
+test("an unknown name is a warning at configuration and is retried at delivery", async () => {
   const resolve: Resolve = async () => {
     throw new Error("queryA ENOTFOUND gone.example");
   };
@@ -203,7 +203,7 @@ test("a look-up that never answers is a timeout", async () => {
   assert.deepEqual([ending, attempt.error], ["again", "no answer within 0.2 s"]);
 });
 
-test("what is public is accepted", async () => {
+test("accepts public addresses", async () => {
   for (const url of [
     "https://hooks.example/",
     "https://hooks.example:8443/a?b=c",

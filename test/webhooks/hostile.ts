@@ -1,4 +1,4 @@
-/** IPv4 addresses at which no stranger's receiver can be: the first and the last of each block. */
+/** IPv4 addresses that are never public receivers: the first and last of each block. */
 export const NOT_GLOBAL_4 = [
   ...["0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200", "100.127.255.255"],
   ...[
@@ -42,7 +42,7 @@ export const NOT_GLOBAL_6 = [
   ...["ff00::1", "ff02::1", "ff05::2", "ff0e::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
 ];
 
-/** URLs that reach this machine's loopback on that port, or would, by some reading. */
+/** URLs that reach this machine's loopback on that port, or could, depending on the parser. */
 export const loopbackUrls = (port: number): string[] =>
   [
     ...["127.0.0.1", "127.1", "127.0.1", "127.255.255.254", "2130706433", "0x7f000001", "0x7f.1", "0x7F.0x0.0x0.0x1"],
@@ -105,7 +105,7 @@ export const loopbackUrls = (port: number): string[] =>
       `jar:https://127.0.0.1:${port}!/`,
     ]);
 
-/** URLs of other places that are nobody's receiver, and forms that are refused as such. */
+/** Other URLs that are not public receivers, and forms that are refused. */
 export const OTHER_URLS = [
   "",
   "https://",

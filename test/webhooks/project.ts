@@ -8,14 +8,14 @@ import { keySealer } from "../../src/webhooks/seal.ts";
 import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
-/** Room of a process that has nothing under way. */
+/** The capacity of a process without attempts under way. */
 export const roomFor = (places: number, perEndpoint = places) => ({
   places,
   perEndpoint,
   bodies: { budgetBytes: Number.POSITIVE_INFINITY, heldBytes: new Map<string, number>() },
 });
 
-/** How every submission of these tests ends, unless told otherwise. */
+/** The default outcome of submissions in these tests. */
 export const DONE = conclude({ execute: report({ stdout: Buffer.from("42\n"), stderr: Buffer.from("") }) });
 
 export const SEALING_KEY = randomBytes(32);
@@ -31,7 +31,7 @@ export interface NewEndpoint {
   readonly signing?: Signing;
 }
 
-/** A project with a key, in the account of that name. */
+/** Creates a project with a key in the account of that name. */
 export async function addProject(store: Store, name = "p", account = name): Promise<Project> {
   const { id: accountId } = await store.accounts.ensure(account, "beta", ACTOR);
   const id = await store.projects.create(accountId, name, ACTOR);
@@ -57,7 +57,7 @@ export async function addEndpoint(
 
 export const ACTOR = "test";
 
-/** A submission of the project, run to its end. @returns its id. */
+/** Submits and completes a submission of the project. @returns its id. */
 export async function endOne(store: Store, project: Project, outcome: Outcome = DONE): Promise<string> {
   const id = await submit(store, project);
   const [claim] = await store.submissions.claim("w", 60_000);
@@ -80,7 +80,7 @@ export async function submit(
   return "submission" in answer ? answer.submission.id : submission.id;
 }
 
-/** A claim of a first attempt at that URL, and the secret that it is signed with. */
+/** A claim of a first attempt at that URL, and its signing secret. */
 export function claimFor(url: string, signing: Signing = "standard"): DeliveryClaim & { readonly open: string } {
   const id = randomUUID();
   const open = newWebhookSecret();

@@ -8,14 +8,14 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 
-/** An authority of our own and a certificate of it, PEM. */
+/** A test authority and a certificate signed by it, PEM. */
 export interface Certificates {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** @param names as a certificate has them: `IP:127.0.0.1,DNS:receiver.example`. */
+/** @param names in the notation of certificates: `IP:127.0.0.1,DNS:receiver.example`. */
 export function makeCertificates(names = "IP:127.0.0.1,DNS:localhost,DNS:receiver.example"): Certificates {
   const directory = mkdtempSync(join(tmpdir(), "assay-ca-"));
   const path = (name: string) => join(directory, name);
@@ -34,14 +34,14 @@ export function makeCertificates(names = "IP:127.0.0.1,DNS:localhost,DNS:receive
   }
 }
 
-/** What one request brought, its body as the bytes that came. */
+/** One received request, with its body as bytes. */
 export interface Received {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly atMs: number;
-  /** The name that the connection asked for, if any. */
+  /** The server name of the TLS handshake, if any. */
   readonly servername: string | false | null;
 }
 
@@ -51,9 +51,9 @@ export interface Receiver {
   readonly port: number;
   readonly url: string;
   readonly received: readonly Received[];
-  /** Connections that were accepted, whether or not a request came over them. */
+  /** Number of accepted connections, with or without a request. */
   readonly connections: () => number;
-  /** Resolves when so many requests have come. */
+  /** Resolves after this number of requests. */
   readonly until: (count: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }

@@ -27,7 +27,7 @@ const certificates = makeCertificates();
 const RESEALING = new URL("resealing.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
-/** A database with one key file, as `reseal` knows the two. */
+/** A database with one key file. */
 async function room(t: TestContext, open: OpenTemporary) {
   const temporary = await open(t);
   const { store, database } = temporary;
@@ -48,7 +48,7 @@ async function room(t: TestContext, open: OpenTemporary) {
   return { temporary, store, path, sealer, project, config, add };
 }
 
-/** Adds endpoints without the bound of a project. */
+/** Adds endpoints without the limit of a project. */
 async function addMany(store: Store, projectId: string, sealer: ReturnType<typeof keySealer>, amount: number) {
   for (let at = 0; at < amount; at++) {
     const id = randomUUID();
@@ -60,7 +60,7 @@ async function addMany(store: Store, projectId: string, sealer: ReturnType<typeo
 const entriesOf = async (store: Store) =>
   (await store.audit.list({ max: 100 })).filter(({ action }) => action === "endpoint.reseal");
 
-/** Every stored secret, opened with the keys of a file. */
+/** Every stored secret, opened with the key file. */
 async function allOpened({ store }: Pick<Temporary, "store">, path: string): Promise<string[]> {
   const sealer = fileSealer({ path, make: false });
   const all: string[] = [];
@@ -71,7 +71,7 @@ async function allOpened({ store }: Pick<Temporary, "store">, path: string): Pro
   return all.toSorted();
 }
 
-/** Does a change that cannot note itself in the audit trail for a while, so that its transaction lasts; on PostgreSQL. */
+/** On PostgreSQL, blocks the change's audit entry for a while, so that its transaction lasts longer. */
 async function heldUp({ database }: Temporary, change: () => Promise<unknown>): Promise<void> {
   if (database.kind === "sqlite") return void (await change());
   const client = new pg.Client({ connectionString: database.url });
@@ -88,7 +88,7 @@ async function heldUp({ database }: Temporary, change: () => Promise<unknown>): 
 }
 
 onEachEngine((open) => {
-  test("a new key seals current and former secrets, and the old key goes when none needs it", async (t) => {
+  test("a new key seals current and former secrets, and the unused old key is removed", async (t) => {
     const { temporary, store, path, sealer, config, add } = await room(t, open);
     const made = await add();
     const removed = await add();
@@ -115,10 +115,10 @@ onEachEngine((open) => {
     );
     assert.deepEqual([entry?.actor, entry?.accountId, more.length], ["cli", null, 1]);
     assert.deepEqual(await reseal(store, config, {}), { secrets: 2, resealed: 0, forgotten: 0 });
-    assert.equal((await entriesOf(store)).length, 2, "nothing changed, nothing noted");
+    assert.equal((await entriesOf(store)).length, 2, "no entry without a change");
   });
 
-  test("a part has at most 500 secrets, and its own transaction", async (t) => {
+  test("reseals at most 500 secrets in a transaction", async (t) => {
     const { temporary, store, path, sealer, project, config } = await room(t, open);
     await addMany(store, project.id, sealer, 501);
     addKey(path);
@@ -128,27 +128,27 @@ onEachEngine((open) => {
     assert.equal((await allOpened(temporary, path)).length, 501);
   });
 
-  test("a command that is killed between two parts is finished by the next one", async (t) => {
+  test("the next command completes one that was killed between two parts", async (t) => {
     const { temporary, store, path, sealer, project, config } = await room(t, open);
     await addMany(store, project.id, sealer, 5);
     const before = await allOpened(temporary, path);
     addKey(path);
-    const asked = (dies: boolean) => JSON.stringify({ database: config.database, path, dies });
-    await assert.rejects(run(process.execPath, [RESEALING, asked(true)]), { signal: "SIGKILL" });
-    assert.deepEqual(await allOpened(temporary, path), before, "both keys are needed now, and there");
-    const { stdout } = await run(process.execPath, [RESEALING, asked(false)]);
+    const settings = (dies: boolean) => JSON.stringify({ database: config.database, path, dies });
+    await assert.rejects(run(process.execPath, [RESEALING, settings(true)]), { signal: "SIGKILL" });
+    assert.deepEqual(await allOpened(temporary, path), before, "both keys are needed and exist");
+    const { stdout } = await run(process.execPath, [RESEALING, settings(false)]);
     assert.deepEqual(JSON.parse(stdout), { secrets: 5, resealed: 3, forgotten: 0 });
     assert.deepEqual(await reseal(store, config, { forgetOld: true }), { secrets: 5, resealed: 0, forgotten: 1 });
     assert.deepEqual(await allOpened(temporary, path), before);
   });
 
-  test("two processes at once seal each secret once", async (t) => {
+  test("two concurrent processes seal each secret once", async (t) => {
     const { temporary, store, path, sealer, project, config } = await room(t, open);
     await addMany(store, project.id, sealer, 20);
     const before = await allOpened(temporary, path);
     addKey(path);
-    const asked = JSON.stringify({ database: config.database, path, dies: false });
-    const both = await Promise.all([1, 2].map(() => run(process.execPath, [RESEALING, asked])));
+    const settings = JSON.stringify({ database: config.database, path, dies: false });
+    const both = await Promise.all([1, 2].map(() => run(process.execPath, [RESEALING, settings])));
     const counts = both.map(({ stdout }) => JSON.parse(stdout).resealed as number);
     assert.equal(
       counts.reduce((sum, count) => sum + count, 0),
@@ -157,15 +157,15 @@ onEachEngine((open) => {
     assert.deepEqual(await allOpened(temporary, path), before);
   });
 
-  test("an old key stays while another machine still seals with it", async (t) => {
+  test("keeps an old key while another machine still seals with it", async (t) => {
     const { store, path, sealer, config, add, project } = await room(t, open);
     await add();
     const elsewhere = keySealer(readFileSync(path));
     addKey(path);
     const { secrets } = store;
     const part = secrets.reseal.bind(secrets);
-    t.mock.method(secrets, "reseal", async (...asked: Parameters<typeof part>) => {
-      const done = await part(...asked);
+    t.mock.method(secrets, "reseal", async (...args: Parameters<typeof part>) => {
+      const done = await part(...args);
       if (done.next === null) await addMany(store, project.id, elsewhere, 2);
       return done;
     });
@@ -176,7 +176,7 @@ onEachEngine((open) => {
     assert.equal(sealer.open("x", sealer.seal("x", "y")), "y");
   });
 
-  test("a proof that begins when a secret is sealed waits until that secret is stored, and sees it", async (t) => {
+  test("a proof that begins while a secret is sealed waits until it is stored, and includes it", async (t) => {
     const { temporary, store, project } = await room(t, open);
     const other = await temporary.another();
     let seen: string[] = [];
@@ -200,7 +200,7 @@ onEachEngine((open) => {
     assert.deepEqual(seen, ["next", "new"]);
   });
 
-  test("a key file that lacks a key of any secret is refused, and nothing is changed", async (t) => {
+  test("refuses a key file that lacks a needed key, without changes", async (t) => {
     const { store, path, config, add, sealer } = await room(t, open);
     const { id } = await add();
     const [old, young] = [readFileSync(path), randomBytes(32)];
@@ -208,7 +208,7 @@ onEachEngine((open) => {
     await rotateEndpointSecret({ store, sealer }, id, HOUR_MS, ACTOR);
     writeFileSync(path, young);
     const refused = new RegExp(`the secret of endpoint ${id} cannot be opened`);
-    await assert.rejects(provenSealerOf(store, config), refused, "a former secret is proven as well");
+    await assert.rejects(provenSealerOf(store, config), refused, "former secrets must be checked as well");
     const options = { newKey: true, forgetOld: true, oneMachine: true } as const;
     await assert.rejects(reseal(store, config, options), refused);
     assert.deepEqual(readFileSync(path), young);

@@ -8,10 +8,10 @@ const AAAA = 28;
 const NO_SUCH_NAME = 3;
 const REFUSED = 5;
 
-/** What a name server says to one question: addresses as bytes, an error code, or nothing at all. */
+/** A name server's answer to one query: addresses as bytes, an error code, or none. */
 type Answers = (name: string, type: number) => readonly Buffer[] | number | null;
 
-/** A real name server on loopback. @returns its address and how often it was asked. */
+/** A real name server on loopback. @returns its resolver and the number of queries. */
 async function nameServer(t: TestContext, answers: Answers) {
   const socket = createSocket("udp4");
   let asked = 0;
@@ -50,13 +50,13 @@ function question(query: Buffer): { name: string; end: number } {
 const FOUR = Buffer.from([93, 184, 215, 14]);
 const SIX = Buffer.from("26064700000000000000000000001111", "hex");
 
-test("all addresses of both families count", async (t) => {
+test("returns all addresses of both families", async (t) => {
   const { resolve } = await nameServer(t, (_, type) => (type === A ? [FOUR, Buffer.from([10, 0, 0, 1])] : [SIX]));
   const addresses = await resolve("hooks.example");
   assert.deepEqual(addresses.toSorted(), ["10.0.0.1", "2606:4700::1111", "93.184.215.14"]);
 });
 
-test("a family that has none, or fails, is not missed", async (t) => {
+test("returns the other family if one is empty or fails", async (t) => {
   for (const missing of [[], REFUSED, NO_SUCH_NAME] as const) {
     const four = await nameServer(t, (_, type) => (type === A ? [FOUR] : missing));
     assert.deepEqual(await four.resolve("hooks.example"), ["93.184.215.14"]);
@@ -65,19 +65,19 @@ test("a family that has none, or fails, is not missed", async (t) => {
   }
 });
 
-test("a name without addresses is an error that says so", async (t) => {
+test("rejects a name without addresses with the reason", async (t) => {
   const { resolve } = await nameServer(t, (name) => (name === "gone.example" ? NO_SUCH_NAME : []));
   await assert.rejects(resolve("gone.example"), /ENOTFOUND gone\.example/);
   await assert.rejects(resolve("empty.example"), /ENODATA empty\.example/);
 });
 
-test("this machine's own list of names is not asked", async (t) => {
+test("does not use /etc/hosts", async (t) => {
   const { resolve, asked } = await nameServer(t, () => NO_SUCH_NAME);
   await assert.rejects(resolve("localhost.localdomain"), /ENOTFOUND/);
   assert.ok(asked() > 0);
 });
 
-test("a server that says nothing is given up when the attempt is", async (t) => {
+test("cancels queries to a silent server with the attempt", async (t) => {
   const { resolve } = await nameServer(t, () => null);
   const abort = new AbortController();
   const begun = Date.now();
@@ -86,13 +86,13 @@ test("a server that says nothing is given up when the attempt is", async (t) => 
   assert.ok(Date.now() - begun < 2_000);
 });
 
-test("nothing is asked for an attempt that is over", async (t) => {
+test("makes no query for an aborted attempt", async (t) => {
   const { resolve, asked } = await nameServer(t, () => [FOUR]);
   await assert.rejects(resolve("late.example", AbortSignal.abort(new Error("over"))), /^Error: over$/);
   assert.equal(asked(), 0);
 });
 
-test("a receiver that the operator named is known as this machine knows it", async () => {
+test("resolves allowed receivers with the machine's resolver", async () => {
   assert.deepEqual(await resolveLocal("127.0.0.1"), ["127.0.0.1"]);
-  assert.deepEqual(await resolveLocal("localhost"), ["127.0.0.1", "::1"], "also where there is no /etc/hosts");
+  assert.deepEqual(await resolveLocal("localhost"), ["127.0.0.1", "::1"], "must work without /etc/hosts");
 });

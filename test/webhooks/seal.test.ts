@@ -20,7 +20,7 @@ function directory(t: TestContext): string {
   return path;
 }
 
-test("what is sealed opens again, and is different each time", () => {
+test("seals differently each time, and opens what it sealed", () => {
   const sealer = keySealer(randomBytes(32));
   const sealed = sealer.seal(ID, SECRET);
   assert.equal(sealer.open(ID, sealed), SECRET);
@@ -29,7 +29,7 @@ test("what is sealed opens again, and is different each time", () => {
   assert.notDeepEqual(sealer.seal(ID, SECRET), sealed);
 });
 
-test("it opens for no other endpoint, with no other key, and not when one bit was changed", () => {
+test("does not open with another endpoint, another key or a changed bit", () => {
   const sealer = keySealer(randomBytes(32));
   const sealed = sealer.seal(ID, SECRET);
   assert.throws(() => sealer.open(randomUUID(), sealed), SecretKeyError);
@@ -44,7 +44,7 @@ test("it opens for no other endpoint, with no other key, and not when one bit wa
   }
 });
 
-test("the key file is made on first use, for its owner alone, and then stays", (t) => {
+test("creates the key file on first use, readable only by its owner, and keeps it", (t) => {
   const path = join(directory(t), "webhook.key");
   const sealed = fileSealer({ path, make: true }).seal(ID, SECRET);
   const { mode, size } = statSync(path);
@@ -56,7 +56,7 @@ test("the key file is made on first use, for its owner alone, and then stays", (
   assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
 });
 
-test("processes that make the key at the same time have the same one", async (t) => {
+test("processes that create the key at the same time get the same key", async (t) => {
   const path = join(directory(t), "keys", "webhook.key");
   const module = new URL("../../src/webhooks/seal.ts", import.meta.url).href;
   const script = `import { fileSealer } from ${JSON.stringify(module)};
@@ -68,13 +68,13 @@ test("processes that make the key at the same time have the same one", async (t)
   assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
 });
 
-test("a key file that was named is never made", (t) => {
+test("does not create a configured key file", (t) => {
   const path = join(directory(t), "named.key");
   assert.throws(() => fileSealer({ path, make: false }), /is not there.*umask 077; .*chown assay: /);
   assert.throws(() => statSync(path), /ENOENT/);
 });
 
-test("a key file of another size, or one that others can read, is refused", (t) => {
+test("refuses a key file with a wrong size or readable by others", (t) => {
   const path = join(directory(t), "webhook.key");
   for (const size of [0, 31, 33, 63, 17 * 32]) {
     writeFileSync(path, randomBytes(size), { mode: 0o600 });
@@ -86,16 +86,16 @@ test("a key file of another size, or one that others can read, is refused", (t) 
     chmodSync(path, mode);
     assert.throws(() => fileSealer({ path, make: true }), /others than its owner/, mode.toString(8));
   }
-  chmodSync(path, 0o440); // as a secret that an orchestrator mounts
+  chmodSync(path, 0o440); // like a secret mounted by an orchestrator
   fileSealer({ path, make: false });
 });
 
-test("with several keys the first one seals, by name, and all of them open", (t) => {
+test("with several keys, the first one seals, with its name, and all of them open", (t) => {
   const path = join(directory(t), "webhook.key");
   const [old, young] = [randomBytes(32), randomBytes(32)];
   writeFileSync(path, old, { mode: 0o600 });
   const before = fileSealer({ path, make: false }).seal(ID, SECRET);
-  assert.equal(before[0], 1, "the release before opens what a single key seals");
+  assert.equal(before[0], 1, "the previous release must be able to open it");
   writeFileSync(path, Buffer.concat([young, old]));
   const both = fileSealer({ path, make: false });
   const after = both.seal(ID, SECRET);
@@ -119,7 +119,7 @@ test("with several keys the first one seals, by name, and all of them open", (t)
   assert.throws(() => both.open(randomUUID(), after), SecretKeyError);
 });
 
-test("a running process reads the file again: to seal, and to open what it knows no key for", (t) => {
+test("a running process rereads the file to seal, and to open secrets of unknown keys", (t) => {
   const path = join(directory(t), "webhook.key");
   const running = fileSealer({ path, make: true });
   const first = running.seal(ID, SECRET);
@@ -130,11 +130,11 @@ test("a running process reads the file again: to seal, and to open what it knows
   assert.equal(running.open(ID, fileSealer({ path, make: false }).seal(ID, SECRET)), SECRET);
   assert.equal(running.open(ID, first), SECRET);
   rmSync(path);
-  assert.throws(() => running.seal(ID, SECRET), /is not there/, "it does not go on with keys that are gone");
-  assert.equal(readdirSync(join(path, "..")).length, 0, "and makes none");
+  assert.throws(() => running.seal(ID, SECRET), /is not there/, "removed keys must not be used");
+  assert.equal(readdirSync(join(path, "..")).length, 0, "no key file must be created");
 });
 
-test("a key is added in front and the others are removed; the mode stays", (t) => {
+test("adds a key at the front, removes the others, and keeps the mode", (t) => {
   const path = join(directory(t), "webhook.key");
   fileSealer({ path, make: true });
   const old = readFileSync(path);
@@ -154,7 +154,7 @@ test("a key is added in front and the others are removed; the mode stays", (t) =
   assert.deepEqual(readdirSync(join(path, "..")), ["webhook.key"]);
 });
 
-test("of commands that add a key at once none loses the key of another", async (t) => {
+test("concurrent commands that add a key do not lose each other's key", async (t) => {
   const path = join(directory(t), "webhook.key");
   fileSealer({ path, make: true });
   const module = new URL("../../src/webhooks/key-file.ts", import.meta.url).href;
@@ -169,7 +169,7 @@ test("of commands that add a key at once none loses the key of another", async (
   assert.equal(readFileSync(path).length, 32 * (1 + added));
 });
 
-test("a key file with the same key twice is refused", (t) => {
+test("refuses a key file with a duplicate key", (t) => {
   const path = join(directory(t), "webhook.key");
   const key = randomBytes(32);
   writeFileSync(path, Buffer.concat([key, key]), { mode: 0o600 });

@@ -41,7 +41,7 @@ async function sendTo(t: TestContext, answer: Answer, { signing, options, body =
 
 const seen = ({ ending, attempt }: Sent) => [ending, attempt.status, attempt.error];
 
-test("a receiver gets the bytes, and what it needs to verify them", LIMIT, async (t) => {
+test("sends the bytes with the headers for verification", LIMIT, async (t) => {
   const { receiver, claim, sent } = await sendTo(t, (response) => response.writeHead(202).end("thanks"));
   assert.deepEqual(seen(sent), ["delivered", 202, null]);
   assert.equal(sent.attempt.answer?.toString(), "thanks");
@@ -66,13 +66,13 @@ test("a receiver gets the bytes, and what it needs to verify them", LIMIT, async
   new Webhook(claim.open).verify(one.body, one.headers as Record<string, string>);
 });
 
-test("a raw endpoint is signed with the characters of its secret", LIMIT, async (t) => {
+test("signs a raw endpoint with the characters of its secret", LIMIT, async (t) => {
   const { receiver, claim } = await sendTo(t, (response) => response.end(), { signing: "raw" });
   const [one] = receiver.received;
   new Webhook(claim.open, { format: "raw" }).verify(one?.body ?? "", one?.headers as Record<string, string>);
 });
 
-test("the status decides: 2xx is delivered, 5xx is tried again, everything else is not", LIMIT, async (t) => {
+test("2xx is delivered, 5xx is retried, and any other status fails", LIMIT, async (t) => {
   for (const [status, ending] of [
     [200, "delivered"],
     [204, "delivered"],
@@ -92,7 +92,7 @@ test("the status decides: 2xx is delivered, 5xx is tried again, everything else 
   }
 });
 
-test("a redirect is not followed", LIMIT, async (t) => {
+test("does not follow redirects", LIMIT, async (t) => {
   const elsewhere = await startReceiver(t, certificates);
   for (const status of [301, 302, 303, 307, 308]) {
     const receiver = await startReceiver(t, certificates, (response) =>
@@ -105,13 +105,13 @@ test("a redirect is not followed", LIMIT, async (t) => {
   assert.equal(elsewhere.connections(), 0);
 });
 
-test("a receiver that accepts and says nothing is a timeout", LIMIT, async (t) => {
+test("a receiver that accepts and does not respond times out", LIMIT, async (t) => {
   const { sent } = await sendTo(t, () => {}, { options: { timeoutMs: 300 } });
   assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
   assert.ok(sent.attempt.latencyMs >= 290 && sent.attempt.latencyMs < 2_000);
 });
 
-test("headers that trickle are cut by the same clock", LIMIT, async (t) => {
+test("headers that trickle time out", LIMIT, async (t) => {
   let drip: NodeJS.Timeout | undefined;
   t.after(() => clearInterval(drip));
   const trickle: Answer = (_response, _received, { socket }) => {
@@ -122,7 +122,7 @@ test("headers that trickle are cut by the same clock", LIMIT, async (t) => {
   assert.deepEqual(seen(sent), ["again", null, "no answer within 0.4 s"]);
 });
 
-test("a body that trickles is cut, too; the status that came counts", LIMIT, async (t) => {
+test("a body that trickles times out, and its status counts", LIMIT, async (t) => {
   for (const [status, ending] of [
     [200, "delivered"],
     [500, "again"],
@@ -141,7 +141,7 @@ test("a body that trickles is cut, too; the status that came counts", LIMIT, asy
   }
 });
 
-test("of an endless answer 64 KiB are read and 1 KiB is kept", LIMIT, async (t) => {
+test("reads 64 KiB and keeps 1 KiB of an endless response", LIMIT, async (t) => {
   let written = 0;
   const flood: Answer = (response) => {
     const chunk = Buffer.alloc(16_384, "x");
@@ -157,10 +157,10 @@ test("of an endless answer 64 KiB are read and 1 KiB is kept", LIMIT, async (t) 
   const { sent } = await sendTo(t, flood);
   assert.deepEqual(seen(sent), ["delivered", 200, null]);
   assert.equal(sent.attempt.answer?.length, 1_024);
-  assert.ok(written < 64 << 20, `${written} bytes were taken`);
+  assert.ok(written < 64 << 20, `${written} bytes were accepted`);
 });
 
-test("headers without end are cut", LIMIT, async (t) => {
+test("limits the size of headers", LIMIT, async (t) => {
   const { sent } = await sendTo(t, (_response, _received, { socket }) => {
     socket.write("HTTP/1.1 200 OK\r\n");
     socket.write(`x: ${"y".repeat(100_000)}\r\n`);
@@ -169,7 +169,7 @@ test("headers without end are cut", LIMIT, async (t) => {
   assert.match(sent.attempt.error ?? "", /[Hh]eaders/);
 });
 
-test("what is not HTTP, or ends at once, is tried again", LIMIT, async (t) => {
+test("retries after a response that is not HTTP or an immediate close", LIMIT, async (t) => {
   const wrong: Answer[] = [
     (_response, _received, { socket }) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
     (_response, _received, { socket }) => socket.destroy(),
@@ -181,7 +181,7 @@ test("what is not HTTP, or ends at once, is tried again", LIMIT, async (t) => {
   }
 });
 
-test("a connection that is refused is tried again", LIMIT, async (t) => {
+test("retries after a refused connection", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   await receiver.close();
   const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port), NEVER);
@@ -189,7 +189,7 @@ test("a connection that is refused is tried again", LIMIT, async (t) => {
   assert.match(sent.attempt.error ?? "", /ECONNREFUSED/);
 });
 
-test("a peer that never speaks TLS is a timeout", LIMIT, async (t) => {
+test("a peer without TLS times out", LIMIT, async (t) => {
   const silent = createServer((socket) => socket.on("error", () => {}).resume());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   t.after(() => silent.close());
@@ -200,9 +200,9 @@ test("a peer that never speaks TLS is a timeout", LIMIT, async (t) => {
   await closed;
 });
 
-test("a certificate of nobody we trust, or of another name, gets no request", LIMIT, async (t) => {
+test("sends no request to a receiver with an untrusted or mismatching certificate", LIMIT, async (t) => {
   const other = makeCertificates("IP:127.0.0.2,DNS:other.example");
-  for (const [own, trust, words] of [
+  for (const [own, trust, message] of [
     [certificates, trustedAuthorities(null), /certificate/],
     [certificates, trustedAuthorities(other.ca), /certificate/],
     [other, trustedAuthorities(other.ca), /127\.0\.0\.1/],
@@ -210,12 +210,12 @@ test("a certificate of nobody we trust, or of another name, gets no request", LI
     const receiver = await startReceiver(t, own);
     const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port, { trust }), NEVER);
     assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
-    assert.match(sent.attempt.error ?? "", words);
+    assert.match(sent.attempt.error ?? "", message);
     assert.equal(receiver.received.length, 0);
   }
 });
 
-test("the certificate is asked for by the name of the URL, not by the address", LIMIT, async (t) => {
+test("requests the certificate by the name in the URL, not by the address", LIMIT, async (t) => {
   const named = makeCertificates("DNS:localhost");
   const receiver = await startReceiver(t, named);
   const allowed = [{ host: "localhost", port: receiver.port }];
@@ -226,10 +226,10 @@ test("the certificate is asked for by the name of the URL, not by the address", 
     [receiver.received[0]?.path, receiver.received[0]?.headers.host],
     ["/a?b=c", `localhost:${receiver.port}`],
   );
-  assert.equal(receiver.received[0]?.servername, "localhost", "a receiver with many certificates chooses by it");
+  assert.equal(receiver.received[0]?.servername, "localhost", "receivers with several certificates select by name");
 });
 
-test("the environment cannot switch verification off", LIMIT, async (t) => {
+test("the environment cannot disable verification", LIMIT, async (t) => {
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
   t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
   const receiver = await startReceiver(t, certificates);
@@ -243,28 +243,28 @@ test("the environment cannot switch verification off", LIMIT, async (t) => {
   assert.equal(receiver.received.length, 0);
 });
 
-test("a secret that cannot be opened sends nothing", LIMIT, async (t) => {
+test("sends nothing if the secret cannot be opened", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const claim = claimFor(receiver.url);
   const moved = { ...claim, endpoint: { ...claim.endpoint, id: randomUUID() } };
   const sent = await send(moved, [BODY], allow(receiver.port), NEVER);
-  assert.equal(sent.ending, "again", "its secret may be sealed with another key by then");
+  assert.equal(sent.ending, "again", "a later attempt may have the right key");
   assert.match(sent.attempt.error ?? "", /cannot be signed.*another key file/);
   assert.equal(receiver.connections(), 0);
 });
 
-test("a post leaves no listener at its signal, and does nothing where it has aborted", LIMIT, async (t) => {
+test("a post leaves no listener on its signal, and does nothing if it is aborted", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const { trust, allowed } = allow(receiver.port);
   const { signal } = new AbortController();
-  let looked = 0;
+  let lookUps = 0;
   const resolve = async () => {
-    looked++;
+    lookUps++;
     return ["127.0.0.1"];
   };
   const target = parseTarget(receiver.url, allowed);
   assert.equal((await post({ target, headers: {}, body: [BODY] }, { trust, resolve, signal })).status, 200);
-  while (getEventListeners(signal, "abort").length > 0) await sleep(10); // until its connection is closed
+  while (getEventListeners(signal, "abort").length > 0) await sleep(10); // until the connection is closed
   const late = post(
     { target, headers: {}, body: [BODY] },
     { trust, resolve, signal: AbortSignal.abort(new Error("x")) },
@@ -272,10 +272,10 @@ test("a post leaves no listener at its signal, and does nothing where it has abo
   await assert.rejects(late, /^Error: x$/);
   const open = { ...target, allowed: false };
   await assert.rejects(post({ target: open, headers: {}, body: [] }, { trust, resolve, signal: AbortSignal.abort() }));
-  assert.deepEqual([receiver.connections(), looked], [1, 0]);
+  assert.deepEqual([receiver.connections(), lookUps], [1, 0]);
 });
 
-test("one that is stopped throws instead of guessing", LIMIT, async (t) => {
+test("throws when it is aborted during an attempt", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, () => {});
   const stop = new AbortController();
   const sent = send(claimFor(receiver.url), [BODY], allow(receiver.port), stop.signal);
@@ -284,7 +284,7 @@ test("one that is stopped throws instead of guessing", LIMIT, async (t) => {
   await assert.rejects(sent, /^Error: stopping$/);
 });
 
-test("each attempt has its own timestamp and signature, and the message's id", LIMIT, async (t) => {
+test("each attempt has its own timestamp and signature, and the same id", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const claim = claimFor(receiver.url);
   let nowMs = Date.now();
@@ -300,21 +300,15 @@ test("each attempt has its own timestamp and signature, and the message's id", L
   for (const headers of [first, second]) new Webhook(claim.open).verify(BODY, headers);
 });
 
-test(
-  "what a certificate says fills neither log nor database, and an unknown authority names the option",
-  LIMIT,
-  async (t) => {
-    const many = makeCertificates(
-      Array.from({ length: 500 }, (_, at) => `DNS:${"x".repeat(40)}${at}.example`).join(","),
-    );
-    const receiver = await startReceiver(t, many);
-    const allowed = [{ host: "localhost", port: receiver.port }];
-    const send1 = (trust: SendOptions["trust"]) =>
-      send(claimFor(`https://localhost:${receiver.port}/`), [BODY], allow(0, { trust, allowed }), NEVER);
-    const long = await send1(trustedAuthorities(many.ca));
-    assert.match(long.attempt.error ?? "", /altnames/);
-    assert.equal(long.attempt.error?.length, 500);
-    const unknown = await send1(trustedAuthorities(null));
-    assert.match(unknown.attempt.error ?? "", /no known authority .*--webhook-ca FILE$/);
-  },
-);
+test("limits the error text of a certificate, and names the option for an unknown authority", LIMIT, async (t) => {
+  const many = makeCertificates(Array.from({ length: 500 }, (_, at) => `DNS:${"x".repeat(40)}${at}.example`).join(","));
+  const receiver = await startReceiver(t, many);
+  const allowed = [{ host: "localhost", port: receiver.port }];
+  const send1 = (trust: SendOptions["trust"]) =>
+    send(claimFor(`https://localhost:${receiver.port}/`), [BODY], allow(0, { trust, allowed }), NEVER);
+  const long = await send1(trustedAuthorities(many.ca));
+  assert.match(long.attempt.error ?? "", /altnames/);
+  assert.equal(long.attempt.error?.length, 500);
+  const unknown = await send1(trustedAuthorities(null));
+  assert.match(unknown.attempt.error ?? "", /no known authority .*--webhook-ca FILE$/);
+});

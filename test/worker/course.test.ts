@@ -7,7 +7,7 @@ import { report } from "../verdict/reports.ts";
 
 const PLAN = { execute: { limits: LIMITS } } as Plan;
 
-test("it has how long each step took, what came out of it, and the limits that no evidence has", () => {
+test("contains the time and output size of each step, and the limits that the evidence lacks", () => {
   const execute = report({
     spentMs: { run: 100.04, teardown: 2.26 },
     pidsPeak: 7,
@@ -32,7 +32,7 @@ test("it has how long each step took, what came out of it, and the limits that n
   });
 });
 
-test("a step that there was not has no time", () => {
+test("a missing step has no time", () => {
   assert.deepEqual(course({ compile: report() }, PLAN), { compileMs: 28, execute: null });
   assert.equal(course({ execute: report() }, PLAN).compileMs, null);
 });

@@ -10,12 +10,12 @@ import { addKey, enqueue } from "../store/temporary.ts";
 import { ownNetwork } from "./own-network.ts";
 
 const LEASE_MS = 2_000;
-/** `assay test full` has it last for so long that TCP would be silent for minutes more. */
+/** In `assay test full` it is long enough that TCP's retransmissions would pause for minutes more. */
 const CUT_MS = Number(process.env.ASSAY_TEST_CUT_SECONDS ?? 6) * 1_000;
-/** A statement that nobody answers ends after 35 s. */
+/** A statement without a response ends after 35 s. */
 const BACK_MS = 45_000;
 
-test("a worker whose packets vanish gives up what it runs, harms nothing, and works on when they arrive again", {
+test("a worker whose packets are dropped ends its runs, affects no other worker, and resumes when packets arrive again", {
   timeout: 300_000,
 }, async (t) => {
   const network = await ownNetwork(t);
@@ -43,7 +43,7 @@ test("a worker whose packets vanish gives up what it runs, harms nothing, and wo
   };
   const end = (id: string) => store.submissions.whenTerminal(id, key.accountId, AbortSignal.timeout(BACK_MS));
 
-  // One ends while nobody can hear of it, one would go on for longer than its lease.
+  // One run ends while the worker is cut off; the other would run longer than its lease.
   const short = await submit("import time; time.sleep(1); print('short')");
   const long = await submit("import time; time.sleep(8); print('long')");
   const isRunning = async (id: string) => (await store.submissions.get(id, key.accountId))?.status === "running";
@@ -51,8 +51,11 @@ test("a worker whose packets vanish gives up what it runs, harms nothing, and wo
   while (runningProgramsOf(launchers[0]).length < 2) await sleep(10);
   network.cut();
   const cutAt = performance.now();
-  // Within five seconds, and so before the program would have ended by itself.
-  await eventually("the cut worker ends what it cannot renew", () => runningProgramsOf(launchers[0]).length === 0);
+  // Within five seconds, which is before the program would end by itself.
+  await eventually(
+    "the cut-off worker ends runs with leases that it cannot renew",
+    () => runningProgramsOf(launchers[0]).length === 0,
+  );
 
   const other = await worker(t, dataDirectory(t), ...flags(1));
   const ends = await Promise.all([short, long].map(end));
@@ -67,12 +70,12 @@ test("a worker whose packets vanish gives up what it runs, harms nothing, and wo
   assert.equal(await other.ended, 0, other.output());
   const waiting = await submit("print('back')");
   await sleep(Math.max(0, CUT_MS - (performance.now() - cutAt)));
-  assert.equal((await store.submissions.get(waiting, key.accountId))?.status, "pending", "nobody is there to run it");
+  assert.equal((await store.submissions.get(waiting, key.accountId))?.status, "pending", "no worker is connected");
   network.heal();
   const healedAt = performance.now();
   const back = await end(waiting);
   assert.deepEqual([back?.status, back?.attempts], ["completed", 1]);
-  t.diagnostic(`it worked again ${(performance.now() - healedAt).toFixed(0)} ms after the network was back`);
+  t.diagnostic(`the worker resumed ${(performance.now() - healedAt).toFixed(0)} ms after the network was back`);
   assert.deepEqual(await Promise.all([short, long].map(end)), ends, "its late results changed nothing");
   for (const id of await Promise.all(Array.from({ length: 6 }, (_, n) => submit(`print(${n})`))))
     assert.equal((await end(id))?.attempts, 1);

@@ -16,7 +16,7 @@ const PROVEN: Readiness = {
   checks: [{ name: "sandbox", ok: true, detail: "held" }],
 };
 
-/** What a worker says of itself; a test changes it. */
+/** What a worker reports of itself; tests change it. */
 class Said {
   slots = 2;
   known: readonly string[] = ["c", "python"];
@@ -57,14 +57,14 @@ onEachEngine((temporaryStore) => {
     return { fleet, join, store };
   }
 
-  test("a service without any worker says so, and is not ready", LIMIT, async (t) => {
+  test("a service without workers reports that and is not ready", LIMIT, async (t) => {
     const { fleet } = await fleetOf(t);
     assert.equal(fleet.workers(), 0);
     assert.deepEqual(fleet.languages(), []);
     assert.equal((await fleet.readiness()).ready, false);
   });
 
-  test("workers are summed, and a language is offered if each of them has proven it", LIMIT, async (t) => {
+  test("adds up workers, and offers a language if each of them has proven it", LIMIT, async (t) => {
     const { fleet, join } = await fleetOf(t);
     const first = new Said();
     await join(first);
@@ -79,7 +79,7 @@ onEachEngine((temporaryStore) => {
     await until(() => fleet.workers() === 1);
   });
 
-  test("one worker that has just proven every control is enough to be ready", LIMIT, async (t) => {
+  test("one worker with a recent proof of every control is enough to be ready", LIMIT, async (t) => {
     const { fleet, join } = await fleetOf(t);
     const broken = Object.assign(new Said(), { proof: notReady("no launcher") });
     await join(broken);
@@ -98,7 +98,7 @@ onEachEngine((temporaryStore) => {
   });
 
   test(
-    "each worker is asked by itself, and one that proves nothing then is not ready, nor waited for long",
+    "each worker is asked separately, and a worker that does not respond is not ready and waited for only briefly",
     PATIENT,
     async (t) => {
       const { store, clock } = await temporaryStore(t);
@@ -126,49 +126,49 @@ onEachEngine((temporaryStore) => {
     },
   );
 
-  test("a proof that is too old is made again when somebody asks, not by the clock", LIMIT, async (t) => {
+  test("an old proof is renewed on request, not periodically", LIMIT, async (t) => {
     const { fleet, join } = await fleetOf(t, 1_000);
     const worker = new Said();
     await join(worker);
     assert.equal((await fleet.readiness()).ready, true);
-    await sleep(500); // a connection that begins to listen says everything once
+    await sleep(500); // a new listening connection reports everything once
     const { proofs } = worker;
     await sleep(3 * LEASE_MS);
     assert.equal(worker.proofs, proofs, "heartbeats make no proof");
     assert.equal((await fleet.readiness()).ready, true);
     assert.equal(worker.proofs, proofs + 1);
     worker.proof = notReady("broken since");
-    await sleep(1_500); // longer than a proof is good for
+    await sleep(1_500); // longer than a proof is valid
     assert.equal((await fleet.readiness()).ready, false);
   });
 
-  test("a proof that is asked for while a heartbeat is under way is made after it", LIMIT, async (t) => {
+  test("a proof requested during a heartbeat is made after it", LIMIT, async (t) => {
     const { store } = await fleetOf(t);
     const worker = new Said();
     let announced = 0;
-    const saying = Promise.withResolvers<void>();
-    const said = Promise.withResolvers<void>();
+    const sending = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
     const slow = {
       ...store,
       workers: {
         ...store.workers,
-        async announce(...what: Parameters<typeof store.workers.announce>) {
+        async announce(...args: Parameters<typeof store.workers.announce>) {
           if (++announced === 2) {
-            saying.resolve();
-            await said.promise;
+            sending.resolve();
+            await release.promise;
           }
-          await store.workers.announce(...what);
+          await store.workers.announce(...args);
         },
       },
     };
     const options = { store: slow, id: "slow", worker, leaseMs: LEASE_MS, log: pino({ level: "silent" }) };
     const announcer = Announcer.start(options, Promise.resolve());
-    await saying.promise; // the first one had the proof, this one is a heartbeat
+    await sending.promise; // the first announcement had the proof, this one is a heartbeat
     const { proofs } = worker;
     await store.workers.askForProof();
     await sleep(300);
     assert.equal(worker.proofs, proofs);
-    said.resolve();
+    release.resolve();
     await until(() => worker.proofs > proofs);
     await announcer.stop();
   });
@@ -177,35 +177,31 @@ onEachEngine((temporaryStore) => {
     ["ahead", 3_600_000],
     ["behind", -3_600_000],
   ] as const) {
-    test(
-      `a worker whose clock is an hour ${way} is there and ready like any other, and missed like any other`,
-      LIMIT,
-      async (t) => {
-        const { fleet, join, store } = await fleetOf(t, undefined, wrongMs);
-        await join(new Said());
-        await until(() => fleet.workers() === 2);
-        await until(async () => (await fleet.readiness()).ready);
-        // From here on as one that was killed.
-        store.workers.announce = async () => {};
-        await until(() => fleet.workers() === 0);
-        assert.equal((await fleet.readiness()).ready, false);
-      },
-    );
+    test(`a worker whose clock is an hour ${way} is registered, ready and removed like any other`, LIMIT, async (t) => {
+      const { fleet, join, store } = await fleetOf(t, undefined, wrongMs);
+      await join(new Said());
+      await until(() => fleet.workers() === 2);
+      await until(async () => (await fleet.readiness()).ready);
+      // From here on, the worker is silent as if it had been killed.
+      store.workers.announce = async () => {};
+      await until(() => fleet.workers() === 0);
+      assert.equal((await fleet.readiness()).ready, false);
+    });
   }
 
-  test("a proof from before we came is none, whenever it says that it was made", LIMIT, async (t) => {
+  test("a proof from before the service started does not count, whatever its time is", LIMIT, async (t) => {
     const { fleet, store } = await fleetOf(t, 1_000);
     const { id, ...said } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
     const speak = (provenAtMs: number) => store.workers.announce({ id, ...said, provenAtMs }, 60_000);
     await speak(Date.now());
     await until(() => fleet.workers() === 2);
     const asked = fleet.readiness();
-    assert.equal(await Promise.race([asked, sleep(300)]), undefined, "it waits for a new one");
+    assert.equal(await Promise.race([asked, sleep(300)]), undefined, "the request waits for a new proof");
     await speak(Date.now());
     assert.equal((await asked).ready, true);
   });
 
-  test("workers that died without a word are missed after their lease", LIMIT, async (t) => {
+  test("workers that died silently are removed after their lease", LIMIT, async (t) => {
     const { fleet, store } = await fleetOf(t);
     const dead = { id: "dead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() };
     await store.workers.announce(dead, LEASE_MS);

@@ -9,7 +9,7 @@ import { addKey, enqueue, temporaryStore } from "../store/temporary.ts";
 
 const EVERY_MS = 20;
 
-/** A run that somebody watches, and what it wrote goes through `append`. */
+/** A run that is watched, and its output. Appends go through `wrap`. */
 async function watched(t: TestContext, wrap: (live: LiveStore) => LiveStore = (live) => live) {
   const { store } = await temporaryStore(t);
   await enqueue(store, await addKey(store, "key"), { live: true });
@@ -22,7 +22,7 @@ async function watched(t: TestContext, wrap: (live: LiveStore) => LiveStore = (l
   return { live, look, logs };
 }
 
-test("what was written within a moment is one piece of each stream, and pieces are without a gap", async (t) => {
+test("output within a short time is one piece of each stream, and pieces have no gaps", async (t) => {
   const { live, look } = await watched(t);
   for (let n = 0; n < 1_000; n++) live.push(n % 2 ? "stdout" : "stderr", Buffer.from(n % 2 ? "o" : "e"));
   while ((await look()).length < 2) await sleep(5);
@@ -39,7 +39,7 @@ test("what was written within a moment is one piece of each stream, and pieces a
   );
 });
 
-test("the bytes are copied: who pushes may use theirs again", async (t) => {
+test("copies the bytes, so that the caller can reuse its buffer", async (t) => {
   const { live, look } = await watched(t);
   const bytes = Buffer.from("first");
   live.push("stdout", bytes);
@@ -49,14 +49,14 @@ test("the bytes are copied: who pushes may use theirs again", async (t) => {
   assert.equal((await look())[0]?.bytes.toString(), "first");
 });
 
-test("nothing is added once it has stopped, and what is on its way is waited for", async (t) => {
+test("stopping waits for appends under way and prevents later ones", async (t) => {
   const added: number[] = [];
   const { live, look } = await watched(t, (store) => ({
     ...store,
-    append: async (...asked) => {
+    append: async (...args) => {
       await sleep(100);
-      const answer = await store.append(...asked);
-      added.push(asked[1]);
+      const answer = await store.append(...args);
+      added.push(args[1]);
       return answer;
     },
   }));
@@ -70,7 +70,7 @@ test("nothing is added once it has stopped, and what is on its way is waited for
   assert.equal((await look()).length, 1);
 });
 
-test("a store that fails costs what is shown meanwhile, and is said once", async (t) => {
+test("a failing store loses the live output only, and is logged once", async (t) => {
   let asked = 0;
   const { live, logs } = await watched(t, (store) => ({
     ...store,

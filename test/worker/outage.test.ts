@@ -19,7 +19,7 @@ after(async () => {
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
 
-test("a database that is restarted costs no result and no second run, and work goes on by itself", {
+test("a restart of the database loses no result, repeats no run, and work resumes", {
   timeout: 60_000,
 }, async (t) => {
   const database = { kind: "postgres", url: server.url(await server.createDatabase()) } as const;
@@ -45,7 +45,7 @@ test("a database that is restarted costs no result and no second run, and work g
     return accepted.submission.id;
   };
   const end = (id: string) => store.submissions.whenTerminal(id, key.accountId, AbortSignal.timeout(30_000));
-  // It ends while the database is away, and another one waits behind it.
+  // One run ends during the outage, and another waits in the queue.
   const during = await submit("import time; time.sleep(1); print(1)");
   const behind = await submit("print(2)");
   while ((await store.submissions.depth()) > 1) await sleep(10);

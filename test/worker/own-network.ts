@@ -4,22 +4,22 @@ import { readlinkSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Of nobody's: packets for these addresses are never sent on. */
+/** The benchmarking range of RFC 2544: packets for these addresses are never forwarded. */
 const NETWORK = "198.18";
 const NOBODYS = "02:00:00:00:00:01";
 
-/** A network of its own for a process, with one way out of it: to this machine, until it is cut. */
+/** A network namespace with one route, to this machine, until it is cut. */
 export interface OwnNetwork {
-  /** This machine, as seen from in there. */
+  /** This machine's address in that network. */
   readonly address: string;
-  /** Becomes a command that runs in there. */
+  /** Prefix that runs a command in that network. */
   readonly within: readonly string[];
-  /** Packets vanish from now on, in both directions: no reset, no word that nobody is there. */
+  /** From now on, packets are dropped in both directions, without a reset or an ICMP message. */
   readonly cut: () => void;
   readonly heal: () => void;
 }
 
-/** Gone, with its interfaces, after the test. */
+/** The network and its interfaces are removed after the test. */
 export async function ownNetwork(t: TestContext): Promise<OwnNetwork> {
   const holder = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"], {
     stdio: "ignore",
@@ -45,7 +45,7 @@ export async function ownNetwork(t: TestContext): Promise<OwnNetwork> {
   return {
     address: here,
     within,
-    // Each side sends to a card that is not there: the link is up all the time, and neither kernel hears of anything.
+    // Each side sends to an unused MAC address: the link stays up, and neither kernel notices the loss.
     cut: () => {
       run("ip", "neighbour", "replace", there, "lladdr", NOBODYS, "dev", outer, "nud", "permanent");
       run(...within, "ip", "neighbour", "replace", here, "lladdr", NOBODYS, "dev", inner, "nud", "permanent");

@@ -10,7 +10,7 @@ const languages = loadLanguages(LANGUAGES);
 const named = (name: string) => languages.resolve(name) as Language;
 const program = { code: Buffer.from("the code"), stdin: Buffer.from("the input") };
 
-test("a language without a compile step is one step: source and input into a fresh work directory", () => {
+test("a language without a compile step has one step, with source and input in a fresh work directory", () => {
   const python = named("python");
   const limits = languages.limitsFor(python, "judge");
   assert.deepEqual(plan(python, limits, program), {
@@ -25,7 +25,7 @@ test("a language without a compile step is one step: source and input into a fre
   });
 });
 
-test("a compiled language is two steps: the compiler gets the source, the program gets the input", () => {
+test("a compiled language has two steps: the compiler gets the source, the program gets the input", () => {
   const c = named("c");
   const limits = languages.limitsFor(c, "judge");
   assert.deepEqual(plan(c, limits, program), {
@@ -48,7 +48,7 @@ test("a compiled language is two steps: the compiler gets the source, the progra
   });
 });
 
-test("each language, in each profile, runs under the limits of that profile", () => {
+test("each language runs with the limits of the profile", () => {
   for (const language of languages.list()) {
     for (const profile of PROFILE_NAMES) {
       const limits = languages.limitsFor(language, profile);

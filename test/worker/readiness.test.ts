@@ -10,7 +10,7 @@ import { ended, frame, hello, keyed, torn } from "../sandbox/frames.ts";
 import { broken, someLanguages } from "./some-languages.ts";
 
 const LIMIT = { timeout: 20_000 };
-/** All that clients learn of a failure that is no verdict. */
+/** The only message that clients receive for a failure without a verdict. */
 const UNREACHABLE = "the sandbox could not be reached or built; the service's log says why";
 
 let launcher: Launcher;
@@ -19,7 +19,7 @@ before(async () => {
 });
 after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 
-/** A prover, and how many runs it has begun. */
+/** A self-test that counts the runs it starts. */
 function prover(t: TestContext, languages: Languages, socket = launcher.socket) {
   let runs = 0;
   const counted: Languages = {
@@ -34,7 +34,7 @@ function prover(t: TestContext, languages: Languages, socket = launcher.socket) 
   return { prover: made, runs: () => runs };
 }
 
-/** A wall clock that a test moves. */
+/** A wall clock that the test controls. */
 function movableClock(t: TestContext): (ms: number) => void {
   let nowMs = Date.now();
   t.mock.timers.enable({ apis: ["Date"], now: nowMs });
@@ -44,21 +44,21 @@ function movableClock(t: TestContext): (ms: number) => void {
   };
 }
 
-test("nothing is ready before a language was tried", LIMIT, async (t) => {
+test("nothing is ready before a smoke test has run", LIMIT, async (t) => {
   const { prover: untried, runs } = prover(t, someLanguages(["python"]));
   const { ready, cgroupBackend, checks } = await untried.readiness();
   assert.deepEqual([ready, cgroupBackend, checks[0]?.ok, runs()], [false, null, false, 0]);
   assert.deepEqual(untried.working(), []);
 });
 
-test("it is ready as soon as the languages are proven, whoever asked before", LIMIT, async (t) => {
+test("is ready as soon as the languages are proven, even after an earlier request", LIMIT, async (t) => {
   const { prover: ours } = prover(t, someLanguages(["python"]));
   assert.equal((await ours.readiness()).ready, false);
   await ours.proveAll();
   assert.equal((await ours.readiness()).ready, true);
 });
 
-test("ready means: a run just now, the backend that was in force, and every check by name", LIMIT, async (t) => {
+test("readiness makes a new run and reports the backend and every check by name", LIMIT, async (t) => {
   const { prover: ours, runs } = prover(t, someLanguages(["c", "python"]));
   const proven = await ours.proveAll();
   assert.deepEqual(
@@ -80,7 +80,7 @@ test("ready means: a run just now, the backend that was in force, and every chec
   assert.ok(checks.every(({ ok, detail }) => ok && detail.length > 0));
 });
 
-test("without a launcher nothing is ready, and nothing throws", LIMIT, async (t) => {
+test("without a launcher, reports not ready and does not throw", LIMIT, async (t) => {
   const { prover: ours } = prover(t, someLanguages(["c", "python"]), `${launcher.socket}-not`);
   for (const { ok, detail, fault } of await ours.proveAll()) {
     assert.equal(ok, false);
@@ -93,18 +93,24 @@ test("without a launcher nothing is ready, and nothing throws", LIMIT, async (t)
   assert.deepEqual([ours.working(), ours.interrupted], [[], true]);
 });
 
-test("a language whose hello is wrong is not offered; the others are, and the check says so", LIMIT, async (t) => {
-  const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
-  const { prover: ours } = prover(t, languages);
-  await ours.proveAll();
-  assert.deepEqual([ours.working(), ours.interrupted], [["python"], false]);
-  const { ready, checks } = await ours.readiness();
-  assert.equal(ready, true);
-  const c = checks.find(({ name }) => name === "c");
-  assert.deepEqual([c?.ok, c?.detail], [false, "its hello was AC, but not as expected"]);
-});
+test(
+  "a language whose smoke test fails is not offered and its check fails; the others are offered",
+  LIMIT,
+  async (t) => {
+    const languages = someLanguages(["c", "python"], (language) =>
+      language.name === "c" ? broken(language) : language,
+    );
+    const { prover: ours } = prover(t, languages);
+    await ours.proveAll();
+    assert.deepEqual([ours.working(), ours.interrupted], [["python"], false]);
+    const { ready, checks } = await ours.readiness();
+    assert.equal(ready, true);
+    const c = checks.find(({ name }) => name === "c");
+    assert.deepEqual([c?.ok, c?.detail], [false, "its hello was AC, but not as expected"]);
+  },
+);
 
-test("when no language works, nothing is ready", LIMIT, async (t) => {
+test("is not ready if no language works", LIMIT, async (t) => {
   const { prover: ours } = prover(t, someLanguages(["python"], broken));
   await ours.proveAll();
   const { ready, cgroupBackend, checks } = await ours.readiness();
@@ -112,7 +118,7 @@ test("when no language works, nothing is ready", LIMIT, async (t) => {
   assert.deepEqual([checks.length, checks[0]?.ok], [1, false]);
 });
 
-test("a proof holds for five seconds, and then another is made", LIMIT, async (t) => {
+test("a proof is valid for five seconds, then a new one is made", LIMIT, async (t) => {
   const { prover: ours, runs } = prover(t, someLanguages(["python"]));
   await ours.proveAll();
   const pass = movableClock(t);
@@ -125,7 +131,7 @@ test("a proof holds for five seconds, and then another is made", LIMIT, async (t
   assert.equal(runs(), 3);
 });
 
-test("a clock that is set back makes no old proof new", LIMIT, async (t) => {
+test("a clock that is set back does not renew an old proof", LIMIT, async (t) => {
   const { prover: ours, runs } = prover(t, someLanguages(["python"]));
   await ours.proveAll();
   const pass = movableClock(t);
@@ -135,50 +141,50 @@ test("a clock that is set back makes no old proof new", LIMIT, async (t) => {
   assert.equal(runs(), 3);
 });
 
-test("what a lost slot kept from being proven can be proven later, beside proofs of readiness", LIMIT, async (t) => {
-  const languages = someLanguages(["c", "python"]);
-  let kill = true;
-  const { prover: ours } = prover(t, {
-    ...languages,
-    limitsFor(language, profile) {
-      if (kill && language.name === "c") for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
-      return languages.limitsFor(language, profile);
-    },
-  });
-  await ours.proveAll();
-  assert.deepEqual([ours.working(), ours.interrupted], [["python"], true]);
-  kill = false;
-  const [checks, readiness] = await Promise.all([ours.proveRest(), ours.readiness()]);
-  assert.deepEqual(
-    checks.map(({ name, ok }) => [name, ok]),
-    [["c", true]],
-  );
-  assert.deepEqual([readiness.ready, ours.working(), ours.interrupted], [true, ["c", "python"], false]);
-});
-
 test(
-  "a language that is damaged while it is used is not offered any more, and is again when it is mended",
+  "a language that was not proven because of a lost slot can be proven later, together with readiness",
   LIMIT,
   async (t) => {
-    const whole = someLanguages(["c", "python"]);
-    const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
-    let now = whole;
-    const { prover: ours, runs } = prover(t, { ...whole, list: () => now.list() });
+    const languages = someLanguages(["c", "python"]);
+    let kill = true;
+    const { prover: ours } = prover(t, {
+      ...languages,
+      limitsFor(language, profile) {
+        if (kill && language.name === "c") for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+        return languages.limitsFor(language, profile);
+      },
+    });
     await ours.proveAll();
-    assert.deepEqual([await ours.proveNext(), await ours.proveNext(), runs()], [undefined, undefined, 4]);
-    now = damaged;
-    const lost = await ours.proveNext();
-    assert.deepEqual(lost, { name: "c", ok: false, detail: "its hello was AC, but not as expected" });
-    assert.deepEqual([ours.working(), runs()], [["python"], 6]);
-    assert.deepEqual([await ours.proveNext(), await ours.proveNext()], [undefined, undefined]);
-    now = whole;
-    await ours.proveNext();
-    assert.equal((await ours.proveNext())?.ok, true);
-    assert.deepEqual(ours.working(), ["c", "python"]);
+    assert.deepEqual([ours.working(), ours.interrupted], [["python"], true]);
+    kill = false;
+    const [checks, readiness] = await Promise.all([ours.proveRest(), ours.readiness()]);
+    assert.deepEqual(
+      checks.map(({ name, ok }) => [name, ok]),
+      [["c", true]],
+    );
+    assert.deepEqual([readiness.ready, ours.working(), ours.interrupted], [true, ["c", "python"], false]);
   },
 );
 
-test("a language whose slot is lost, or whose time is over, stays as it was", LIMIT, async (t) => {
+test("a language that breaks while in use is no longer offered until it works again", LIMIT, async (t) => {
+  const whole = someLanguages(["c", "python"]);
+  const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  let now = whole;
+  const { prover: ours, runs } = prover(t, { ...whole, list: () => now.list() });
+  await ours.proveAll();
+  assert.deepEqual([await ours.proveNext(), await ours.proveNext(), runs()], [undefined, undefined, 4]);
+  now = damaged;
+  const lost = await ours.proveNext();
+  assert.deepEqual(lost, { name: "c", ok: false, detail: "its hello was AC, but not as expected" });
+  assert.deepEqual([ours.working(), runs()], [["python"], 6]);
+  assert.deepEqual([await ours.proveNext(), await ours.proveNext()], [undefined, undefined]);
+  now = whole;
+  await ours.proveNext();
+  assert.equal((await ours.proveNext())?.ok, true);
+  assert.deepEqual(ours.working(), ["c", "python"]);
+});
+
+test("a lost slot or a timeout does not change the state of a language", LIMIT, async (t) => {
   const whole = someLanguages(["python"]);
   const sleeps = "import time\ntime.sleep(60)\n";
   const slow = someLanguages(["python"], (python) => ({ ...python, hello: { ...python.hello, code: sleeps } }));
@@ -201,7 +207,7 @@ test("a language whose slot is lost, or whose time is over, stays as it was", LI
   assert.deepEqual([await ours.proveNext(), ours.working()], [undefined, ["python"]]);
 });
 
-test("many who ask at once share one run", LIMIT, async (t) => {
+test("concurrent requests share one run", LIMIT, async (t) => {
   const { prover: ours, runs } = prover(t, someLanguages(["python"]));
   await ours.proveAll();
   const answers = await Promise.all(Array.from({ length: 20 }, () => ours.readiness()));
@@ -209,14 +215,14 @@ test("many who ask at once share one run", LIMIT, async (t) => {
   assert.deepEqual([answers[0]?.ready, runs()], [true, 2]);
 });
 
-test("a slot that is killed costs one answer; the next one has a new slot", LIMIT, async (t) => {
+test("a killed slot fails one readiness check; the next one has a new slot", LIMIT, async (t) => {
   const languages = someLanguages(["python"]);
   let kill = false;
   const { prover: ours } = prover(t, {
     ...languages,
-    limitsFor(...asked) {
+    limitsFor(...args) {
       if (kill) for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
-      return languages.limitsFor(...asked);
+      return languages.limitsFor(...args);
     },
   });
   await ours.proveAll();
@@ -231,7 +237,7 @@ test("a slot that is killed costs one answer; the next one has a new slot", LIMI
   assert.equal((await ours.readiness()).ready, true);
 });
 
-test("a box that cannot be built is told to clients without its step, and to the log with it", LIMIT, async (t) => {
+test("a failed set-up is reported to clients without the step and to the log with it", LIMIT, async (t) => {
   const fake = await fakeLauncher(t);
   const failures: (string | undefined)[] = [];
   const ours = new Prover(fake.socket, someLanguages(["python"]), ({ ok, fault }) => ok || failures.push(fault));
@@ -251,7 +257,7 @@ test("a box that cannot be built is told to clients without its step, and to the
   assert.deepEqual(failures, [fault]);
 });
 
-test("a box with a control missing is not ready, although the program ran well in it", LIMIT, async (t) => {
+test("is not ready if a control is missing, although the program succeeded", LIMIT, async (t) => {
   const fake = await fakeLauncher(t);
   const { prover: ours } = prover(t, someLanguages(["python"]), fake.socket);
   const proving = ours.proveAll();
@@ -269,7 +275,7 @@ test("a box with a control missing is not ready, although the program ran well i
   assert.equal((await ours.readiness()).ready, false);
 });
 
-test("once closed it opens nothing, and what was being opened is closed", LIMIT, async (t) => {
+test("after close, opens no slot and closes slots that were being opened", LIMIT, async (t) => {
   const fake = await fakeLauncher(t);
   const { prover: ours, runs } = prover(t, someLanguages(["c", "python"]), fake.socket);
   const proving = ours.proveAll();

@@ -11,7 +11,7 @@ const compile = shell("compile", { more: true });
 const execute = shell("execute", { work: "keep" });
 const CONTRADICTORY = { exitCode: 0, signal: 9 };
 
-/** A slot that answers with these reports, and what it was asked to run. */
+/** A fake slot that returns these reports in order and records the steps. */
 function slot(...reports: readonly StepReport[]) {
   const left = [...reports];
   const steps: Step[] = [];
@@ -26,7 +26,7 @@ function slot(...reports: readonly StepReport[]) {
   };
 }
 
-test("one step is run, whatever comes of it", async () => {
+test("runs a single step, whatever its result is", async () => {
   for (const end of [report(), report({ exitCode: 1 }), signalled(11)]) {
     const fake = slot(end);
     assert.deepEqual(await run(fake, { execute }), { execute: end });
@@ -34,7 +34,7 @@ test("one step is run, whatever comes of it", async () => {
   }
 });
 
-test("the program runs after a compile step that succeeded, on the same slot", async () => {
+test("runs the program on the same slot after a successful compile step", async () => {
   const [compiled, executed] = [report(), report({ exitCode: 3 })];
   const fake = slot(compiled, executed);
   assert.deepEqual(await run(fake, { compile, execute }), { compile: compiled, execute: executed });
@@ -49,10 +49,10 @@ for (const [name, end, verdict, cause] of [
   ["is killed for its memory", signalled(9, { oomKills: 1 }), "MLE", "compile_oom_kill"],
   ["was refused a process", report({ exitCode: 1, pidsRefused: 1 }), "PLE", "compile_pids_limit"],
   ["writes too large a file", report({ exitCode: 1, fsizeSignals: 1 }), "FSE", "compile_file_size_limit"],
-  ["could not be set up", report({ failure: { step: "mount", object: "/box", errno: 12 } }), "IE", "internal_error"],
-  ["contradicts itself", report(CONTRADICTORY), "IE", "internal_error"],
+  ["cannot be set up", report({ failure: { step: "mount", object: "/box", errno: 12 } }), "IE", "internal_error"],
+  ["has a contradictory report", report(CONTRADICTORY), "IE", "internal_error"],
 ] as const) {
-  test(`a compiler that ${name} is ${verdict}, and the program is not run`, async () => {
+  test(`a compiler that ${name} is ${verdict}, and the program does not run`, async () => {
     const fake = slot(end, report());
     const reports = await run(fake, { compile, execute });
     assert.deepEqual(reports, { compile: end });
@@ -62,12 +62,12 @@ for (const [name, end, verdict, cause] of [
   });
 }
 
-test("a compiler that lost a race and still succeeded is believed", async () => {
+test("a compiler that succeeds despite refused forks and remaining processes is accepted", async () => {
   const fake = slot(report({ pidsRefused: 2, survivors: 1 }), report());
   assert.deepEqual(Object.keys(await run(fake, { compile, execute })), ["compile", "execute"]);
 });
 
-test("a slot that is lost is thrown, in either step", async () => {
+test("throws when the slot is lost in either step", async () => {
   await assert.rejects(run(slot(), { execute }), /the slot is gone/);
   await assert.rejects(run(slot(), { compile, execute }), /the slot is gone/);
   await assert.rejects(run(slot(report()), { compile, execute }), /the slot is gone/);

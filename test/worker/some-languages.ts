@@ -4,7 +4,7 @@ import { LANGUAGES } from "../languages/directory.ts";
 
 const all = loadLanguages(LANGUAGES);
 
-/** The project's languages cut down to these, changed as told: a worker tries every one before it takes work. */
+/** Only these languages of the project, changed by `change`: a worker runs every smoke test before it claims work. */
 export function someLanguages(
   names: readonly string[],
   change: (language: Language) => Language = (language) => language,
@@ -17,7 +17,7 @@ export function someLanguages(
   };
 }
 
-/** A language whose hello says something else than it should. */
+/** A language whose smoke test prints something else than expected. */
 export function broken(language: Language): Language {
   return { ...language, hello: { ...language.hello, stdout: "something else\n" } };
 }

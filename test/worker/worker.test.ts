@@ -27,19 +27,19 @@ after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 interface Working extends Temporary {
   readonly worker: Worker;
   readonly logs: string[];
-  /** How often its meter was told something. */
+  /** How often the meter counted an event. */
   readonly times: Noting["times"];
   readonly key: { keyId: string; accountId: string };
-  /** Puts a program into the queue. @returns its id. */
+  /** Enqueues a program. @returns its id. */
   readonly submit: (code: string, more?: Parameters<typeof enqueue>[2] & { of?: Working["key"] }) => Promise<string>;
-  /** The submission once it has ended. */
+  /** Waits for the end of the submission. */
   readonly end: (id: string) => Promise<Submission>;
   readonly now: (id: string) => Promise<Submission>;
 }
 
 type Options = Partial<WorkerOptions> & {
   readonly wrap?: (store: Store) => Store;
-  /** What happened before the worker was started. */
+  /** Runs before the worker starts. */
   readonly earlier?: (there: Temporary, key: Working["key"]) => Promise<void>;
 };
 
@@ -49,10 +49,10 @@ async function working(
   { wrap = (store) => store, earlier = async () => {}, ...options }: Options = {},
 ): Promise<Working> {
   let worker: Worker | undefined;
-  t.after(() => worker?.stop()); // first: hooks run in order, and the store is closed after its user
+  t.after(() => worker?.stop()); // first, because hooks run in order and the store must be closed after the worker
   const temporary = await temporaryStore(t);
   const { store, clock } = temporary;
-  Object.defineProperty(clock, "steadyMs", { get: () => performance.now() }); // here nobody moves it
+  Object.defineProperty(clock, "steadyMs", { get: () => performance.now() }); // tests do not move it
   const key = await addKey(store, "key", { concurrency: 100 });
   await earlier(temporary, key);
   const logs: string[] = [];
@@ -90,7 +90,7 @@ async function working(
 const verdictOf = ({ outcome }: Submission) => outcome?.judgement.verdict;
 const stdoutOf = ({ outcome }: Submission) => outcome?.output?.stdout.toString();
 
-/** Pids of the submissions' programs; a process that is just coming or going has no command line. */
+/** Pids of the submissions' programs. Processes that are starting or exiting have no command line. */
 function programs(): number[] {
   const pids = programsOf(launcher).map(({ pid }) => pid);
   return pids.filter((pid) => commandOf(pid).includes("main.py"));
@@ -108,7 +108,7 @@ async function programRuns(amount = 1): Promise<void> {
   await eventually(`${amount} running`, () => programs().length >= amount);
 }
 
-/** The slot that runs a program: the ancestor of it that is the launcher's own child. */
+/** The slot that runs a program: its ancestor that is a child of the launcher. */
 function slotOf(pid: number): number {
   const parent = Number(
     readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -118,7 +118,7 @@ function slotOf(pid: number): number {
   return parent === launcher.pid ? pid : slotOf(parent);
 }
 
-/** The box's pid 1: the program's neighbour in its pid namespace that is the launcher's own code. */
+/** The box's pid 1: the other process in the program's pid namespace, with the launcher's code. */
 function initOf(pid: number): number {
   const namespace = (of: number) => readlinkSync(`/proc/${of}/ns/pid`);
   const init = childrenOf(slotOf(pid)).find((child) => child !== pid && namespace(child) === namespace(pid));
@@ -126,7 +126,7 @@ function initOf(pid: number): number {
   return init;
 }
 
-test("everything that is submitted ends, each with its own output", LIMIT, async (t) => {
+test("every submission ends with its own output", LIMIT, async (t) => {
   const { submit, end } = await working(t, { languages: someLanguages(["c", "python"]) });
   const numbers = [1, 2, 3, 4, 5, 6];
   const ids = await Promise.all(numbers.map((n) => submit(`print(${n}, input())`, { stdin: `in ${n}\n` })));
@@ -142,47 +142,38 @@ test("everything that is submitted ends, each with its own output", LIMIT, async
   assert.equal(stdoutOf(await end(right)), "c\n");
 });
 
-test(
-  "what a watched run writes is there while it runs, and gone with its end; of others nothing is",
-  LIMIT,
-  async (t) => {
-    const { store, submit, end } = await working(t);
-    const code =
-      "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
-    const seen = (id: string) => store.live.look(id, null);
-    const [watched, other] = [await submit(code, { live: true }), await submit(code)];
-    const written = async () =>
-      ((await seen(watched))?.pieces ?? []).map(({ stream, at, bytes }) => `${stream} ${at} ${bytes}`).sort();
-    for (const until = performance.now() + 5_000; (await written()).length < 2 && performance.now() < until; )
-      await sleep(20);
-    assert.deepEqual(await written(), ["stderr 0 oh\n", "stdout 0 first\n"]);
-    assert.equal((await seen(watched))?.status, "running");
-    assert.deepEqual((await seen(other))?.pieces, []);
-    assert.equal(stdoutOf(await end(watched)), "first\n");
-    assert.deepEqual(await seen(watched), { status: "completed", pieces: [] });
-    await end(other);
-  },
-);
+test("live output of a watched run is kept while it runs, and of other runs never", LIMIT, async (t) => {
+  const { store, submit, end } = await working(t);
+  const code = "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
+  const seen = (id: string) => store.live.look(id, null);
+  const [watched, other] = [await submit(code, { live: true }), await submit(code)];
+  const written = async () =>
+    ((await seen(watched))?.pieces ?? []).map(({ stream, at, bytes }) => `${stream} ${at} ${bytes}`).sort();
+  for (const until = performance.now() + 5_000; (await written()).length < 2 && performance.now() < until; )
+    await sleep(20);
+  assert.deepEqual(await written(), ["stderr 0 oh\n", "stdout 0 first\n"]);
+  assert.equal((await seen(watched))?.status, "running");
+  assert.deepEqual((await seen(other))?.pieces, []);
+  assert.equal(stdoutOf(await end(watched)), "first\n");
+  assert.deepEqual(await seen(watched), { status: "completed", pieces: [] });
+  await end(other);
+});
 
-test(
-  "how a run went is kept beside its record: how long each step took, and the limits that held",
-  LIMIT,
-  async (t) => {
-    const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
-    const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
-    const { outcome } = await end(await submit(code, { language: "c" }));
-    const { compileMs, execute } = outcome?.course ?? assert.fail();
-    assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
-    assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
-    const { limits } = execute;
-    assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
-    const unfit = await end(await submit("int main( {", { language: "c" }));
-    assert.equal(unfit.outcome?.course?.execute, null);
-    assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.course, undefined);
-  },
-);
+test("stores run statistics with the record: the time of each step and the limits", LIMIT, async (t) => {
+  const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
+  const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
+  const { outcome } = await end(await submit(code, { language: "c" }));
+  const { compileMs, execute } = outcome?.course ?? assert.fail();
+  assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
+  assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
+  const { limits } = execute;
+  assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
+  const unfit = await end(await submit("int main( {", { language: "c" }));
+  assert.equal(unfit.outcome?.course?.execute, null);
+  assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.course, undefined);
+});
 
-test("a worker offers the languages that it has proven, and no other", LIMIT, async (t) => {
+test("a worker offers only proven languages", LIMIT, async (t) => {
   const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
   const { worker, logs } = await working(t, { languages });
   assert.deepEqual(worker.languages(), ["python"]);
@@ -191,7 +182,7 @@ test("a worker offers the languages that it has proven, and no other", LIMIT, as
   assert.equal((await worker.readiness()).ready, true);
 });
 
-test("what breaks a language while the worker runs takes it from what is offered, and back", LIMIT, async (t) => {
+test("a language that breaks while the worker runs is not offered until it works again", LIMIT, async (t) => {
   const whole = someLanguages(["c", "python"]);
   const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
   let now = whole;
@@ -199,15 +190,15 @@ test("what breaks a language while the worker runs takes it from what is offered
   const { worker, logs } = await working(t, { languages, proveNextMs: 50 });
   assert.deepEqual(worker.languages(), ["c", "python"]);
   now = damaged;
-  await eventually("c is missing", () => worker.languages().join() === "python");
+  await eventually("the removal of c", () => worker.languages().join() === "python");
   assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
   assert.equal((await worker.readiness()).ready, true);
   now = whole;
-  await eventually("c is back", () => worker.languages().join() === "c,python");
+  await eventually("the return of c", () => worker.languages().join() === "c,python");
   assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("offered again")));
 });
 
-test("a slot that is lost while languages are tried costs no language", LIMIT, async (t) => {
+test("a slot lost during smoke tests removes no language", LIMIT, async (t) => {
   const languages = someLanguages(["c", "python"]);
   let kills = 1;
   const spoiling: Languages = {
@@ -222,14 +213,14 @@ test("a slot that is lost while languages are tried costs no language", LIMIT, a
   assert.deepEqual(worker.languages(), ["c", "python"]);
 });
 
-test("a submission whose language is gone ends as an internal error that says so", LIMIT, async (t) => {
+test("a submission in a removed language ends as an internal error with that reason", LIMIT, async (t) => {
   const { submit, end } = await working(t);
   const { status, outcome } = await end(await submit("x", { language: "cobol" }));
   assert.equal(status, "error");
   assert.equal(outcome?.judgement.errorMessage, "the language cobol is not available any more");
 });
 
-test("a key with many submissions does not hold up a key with one", LIMIT, async (t) => {
+test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {
   const { store, submit, end, now } = await working(t);
   const other = await addKey(store, "other", { account: "key" });
   const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.3)")));
@@ -237,14 +228,14 @@ test("a key with many submissions does not hold up a key with one", LIMIT, async
   const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
   const one = await submit("print(1)", { of: other });
   const before = await waiting();
-  assert.ok(before >= 4, "there is a queue to be held up by");
+  assert.ok(before >= 4, "the queue is too short");
   assert.equal(verdictOf(await end(one)), "AC");
   const passed = before - (await waiting());
-  assert.ok(passed <= 4, `${passed} were begun before it had ended`);
+  assert.ok(passed <= 4, `${passed} were started before it had ended`);
   for (const id of many) assert.equal(verdictOf(await end(id)), "AC");
 });
 
-test("two workers run two at once, and never more", LIMIT, async (t) => {
+test("two slots run two submissions at once, never more", LIMIT, async (t) => {
   const { submit, end, now } = await working(t);
   const ids = await Promise.all([1, 2, 3].map(() => submit("import time; time.sleep(0.3)")));
   await programRuns(2);
@@ -253,16 +244,16 @@ test("two workers run two at once, and never more", LIMIT, async (t) => {
   for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
 });
 
-test("an idle worker asks the queue nothing", LIMIT, async (t) => {
+test("an idle worker does not query the queue", LIMIT, async (t) => {
   let claims = 0;
   const { submit, end } = await working(t, {
     wrap: (store) => ({
       ...store,
       submissions: {
         ...store.submissions,
-        claim(...asked) {
+        claim(...args) {
           claims++;
-          return store.submissions.claim(...asked);
+          return store.submissions.claim(...args);
         },
       },
     }),
@@ -276,15 +267,15 @@ test("an idle worker asks the queue nothing", LIMIT, async (t) => {
   await end(await submit("print(1)"));
 });
 
-test("a claim that fails is made again, though nobody says that there is work", LIMIT, async (t) => {
+test("retries a failed claim without a notification", LIMIT, async (t) => {
   let fail = false;
   const { submit, end } = await working(t, {
     wrap: (store) => ({
       ...store,
       submissions: {
         ...store.submissions,
-        async claim(...asked) {
-          if (!fail) return await store.submissions.claim(...asked);
+        async claim(...args) {
+          if (!fail) return await store.submissions.claim(...args);
           fail = false;
           throw new Error("database is locked");
         },
@@ -293,10 +284,10 @@ test("a claim that fails is made again, though nobody says that there is work", 
   });
   fail = true;
   assert.equal(stdoutOf(await end(await submit("print(1)"))), "1\n");
-  assert.equal(fail, false, "it was not even tried");
+  assert.equal(fail, false, "no claim was made");
 });
 
-test("a wake-up is never lost, however it falls between two looks at the queue", LIMIT, async (t) => {
+test("a notification between two claims is never lost", LIMIT, async (t) => {
   let claims = 0;
   let wake = () => {};
   let turns = 0;
@@ -323,34 +314,30 @@ test("a wake-up is never lost, however it falls between two looks at the queue",
     claims = 0;
     wake();
     await sleep(1);
-    assert.ok(claims >= 2, `it fell ${turns} turns after the queue was found empty`);
+    assert.ok(claims >= 2, `lost ${turns} microtasks after an empty claim`);
   }
 });
 
-test(
-  "a slot that is killed costs its own run some time; its neighbour and the next ones do not notice",
-  LIMIT,
-  async (t) => {
-    const { worker, times, submit, end } = await working(t);
-    const victim = await submit("import time; time.sleep(0.5); print('after all')");
-    await programRuns();
-    const [program] = programs();
-    assert.ok(program);
-    const neighbour = await submit("import time; time.sleep(0.3); print('here')");
-    await programRuns(2);
-    process.kill(slotOf(program), "SIGKILL");
-    assert.equal(stdoutOf(await end(neighbour)), "here\n");
-    const ended = await end(victim);
-    assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
-    const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
-    for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
-    await eventually("the second slot", () => worker.workers() === 2);
-    const counted = ["sandboxesLost", "repeated python", "slotsLost", "slotsOpened", "ended python AC"].map(times);
-    assert.deepEqual(counted, [1, 1, 1, 3, 6]);
-  },
-);
+test("a killed slot delays its own run; other and later runs are not affected", LIMIT, async (t) => {
+  const { worker, times, submit, end } = await working(t);
+  const victim = await submit("import time; time.sleep(0.5); print('after all')");
+  await programRuns();
+  const [program] = programs();
+  assert.ok(program);
+  const neighbour = await submit("import time; time.sleep(0.3); print('here')");
+  await programRuns(2);
+  process.kill(slotOf(program), "SIGKILL");
+  assert.equal(stdoutOf(await end(neighbour)), "here\n");
+  const ended = await end(victim);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
+  const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
+  for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
+  await eventually("the second slot", () => worker.workers() === 2);
+  const counted = ["sandboxesLost", "repeated python", "slotsLost", "slotsOpened", "ended python AC"].map(times);
+  assert.deepEqual(counted, [1, 1, 1, 3, 6]);
+});
 
-/** Kills something of the run of the only program, `times` times: each time that it runs. */
+/** Kills a part of the only program's run, in each of its next `times` attempts. */
 async function killRunning(times: number, choose: (program: number) => number): Promise<void> {
   for (let killed: number | undefined; times > 0; times--) {
     await eventually("the next run", () => programs().some((pid) => pid !== killed));
@@ -361,11 +348,11 @@ async function killRunning(times: number, choose: (program: number) => number): 
   }
 }
 
-for (const [what, choose, words] of [
+for (const [what, choose, message] of [
   ["slot is killed", slotOf, "the sandbox was lost before the run ended"],
   ["init is killed", initOf, "the sandbox could not be set up"],
 ] as const) {
-  test(`a run whose ${what} is run again, and is an internal error at the third time`, LIMIT, async (t) => {
+  test(`a run whose ${what} is repeated, and ends as an internal error after the third attempt`, LIMIT, async (t) => {
     const { times, submit, end } = await working(t);
     const patient = await submit("import time; time.sleep(0.5); print('right')");
     await killRunning(2, choose);
@@ -374,20 +361,24 @@ for (const [what, choose, words] of [
     const hopeless = await submit(SLEEP);
     await killRunning(3, choose);
     const { status, outcome, attempts } = await end(hopeless);
-    assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(words).judgement, 3]);
+    assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(message).judgement, 3]);
     assert.deepEqual(["repeated python", "ended python AC", "ended python IE"].map(times), [4, 1, 1]);
   });
 }
 
-test("an agent run whose slot is killed is an error at once: it may have had effects", LIMIT, async (t) => {
-  const { submit, end } = await working(t);
-  const id = await submit(SLEEP, { profile: "agent" });
-  await killRunning(1, slotOf);
-  const { status, attempts } = await end(id);
-  assert.deepEqual([status, attempts], ["error", 1]);
-});
+test(
+  "an agent run whose slot is killed ends as an error at once, because it may have had effects",
+  LIMIT,
+  async (t) => {
+    const { submit, end } = await working(t);
+    const id = await submit(SLEEP, { profile: "agent" });
+    await killRunning(1, slotOf);
+    const { status, attempts } = await end(id);
+    assert.deepEqual([status, attempts], ["error", 1]);
+  },
+);
 
-test("slots that are killed while nothing runs are replaced before they are needed", LIMIT, async (t) => {
+test("slots killed while idle are replaced at once", LIMIT, async (t) => {
   const { worker, times, submit, end } = await working(t);
   for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
   await eventually("the loss", () => worker.workers() === 0);
@@ -398,14 +389,14 @@ test("slots that are killed while nothing runs are replaced before they are need
 });
 
 test(
-  "a launcher that is killed and started again is all that happens: not ready, then ready, nothing lost",
+  "after the launcher is killed and restarted, the worker becomes ready again and no submission is lost",
   LIMIT,
   async (t) => {
     const { worker, submit, end, now } = await working(t);
     let nowMs = Date.now();
     t.mock.timers.enable({ apis: ["Date"], now: nowMs });
     const readyNow = async () => {
-      nowMs += 10_000; // older than any proof may be
+      nowMs += 10_000; // longer than a proof is valid
       t.mock.timers.setTime(nowMs);
       return (await worker.readiness()).ready;
     };
@@ -414,7 +405,7 @@ test(
     assert.equal(await readyNow(), false);
     await eventually("the loss", () => worker.workers() === 0);
     const waiting = await submit("print('patient')");
-    await sleep(1_100); // the first try to connect again fails, too
+    await sleep(1_100); // the first attempt to reconnect fails as well
     assert.equal((await now(waiting)).status, "pending");
     launcher = await startLauncher({ slots: 8, after: launcher });
     assert.equal(await readyNow(), true);
@@ -424,7 +415,7 @@ test(
   },
 );
 
-test("stopping lets what runs finish, and begins nothing more", LIMIT, async (t) => {
+test("stopping lets running submissions finish and starts no others", LIMIT, async (t) => {
   const { worker, submit, now } = await working(t, { workers: 1, drainMs: 10_000 });
   const running = await submit("import time; time.sleep(0.3); print('done')");
   await programRuns();
@@ -436,7 +427,7 @@ test("stopping lets what runs finish, and begins nothing more", LIMIT, async (t)
   assert.equal((await worker.readiness()).ready, false);
 });
 
-test("what runs on too long is given back: judge runs to the queue, agent runs as an error", LIMIT, async (t) => {
+test("at the drain deadline, judge runs are requeued and agent runs end as errors", LIMIT, async (t) => {
   const { worker, times, submit, now } = await working(t, { drainMs: 200 });
   const judge = await submit(SLEEP);
   const agent = await submit(SLEEP, { profile: "agent" });
@@ -454,7 +445,7 @@ test("what runs on too long is given back: judge runs to the queue, agent runs a
   await eventually("their end", () => programsOf(launcher).length === 0);
 });
 
-test("what is being claimed while it stops is run or given back, not lost", LIMIT, async (t) => {
+test("a submission claimed while the worker stops is not lost", LIMIT, async (t) => {
   const claiming = Promise.withResolvers<void>();
   const { worker, submit, end } = await working(t, {
     drainMs: 10_000,
@@ -462,8 +453,8 @@ test("what is being claimed while it stops is run or given back, not lost", LIMI
       ...store,
       submissions: {
         ...store.submissions,
-        async claim(...asked) {
-          const claims = await store.submissions.claim(...asked);
+        async claim(...args) {
+          const claims = await store.submissions.claim(...args);
           if (claims.length > 0) claiming.resolve();
           await sleep(100);
           return claims;
@@ -477,7 +468,7 @@ test("what is being claimed while it stops is run or given back, not lost", LIMI
   assert.equal(stdoutOf(await end(id)), "claimed\n");
 });
 
-test("a worker that has stopped holds nothing open", LIMIT, async (t) => {
+test("a stopped worker holds no timers or connections", LIMIT, async (t) => {
   const held = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout" || name === "PipeWrap");
   const before = held().length;
   const { worker, submit, end } = await working(t, { drainMs: 3_600_000, leaseMs: 3_600_000 });
@@ -488,13 +479,13 @@ test("a worker that has stopped holds nothing open", LIMIT, async (t) => {
   await eventually("an end of all timers and connections", () => held().length <= before);
 });
 
-test("a run whose lease was taken back is ended, and what became of it is not overwritten", LIMIT, async (t) => {
+test("a run that lost its lease is ended and does not overwrite the later result", LIMIT, async (t) => {
   const { store, times, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
   const id = await submit(SLEEP);
   await programRuns();
   const outcome = internalError("ended by another worker");
   for (;;) {
-    await store.submissions.sweepAll(); // as if this worker had been silent
+    await store.submissions.sweepAll(); // expires the lease as if this worker had been silent
     const [claim] = await store.submissions.claim("another worker", 3_600_000);
     if (!claim) continue;
     assert.deepEqual([claim.submission.id, claim.submission.attempts], [id, 2]);
@@ -509,7 +500,7 @@ test("a run whose lease was taken back is ended, and what became of it is not ov
   assert.equal(times("leasesLost"), 1);
 });
 
-test("a lease is renewed for as long as the run goes on", LIMIT, async (t) => {
+test("a lease is renewed while the run lasts", LIMIT, async (t) => {
   const { store, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
   const id = await submit("import time; time.sleep(1.2); print('kept')");
   await programRuns();
@@ -521,7 +512,7 @@ test("a lease is renewed for as long as the run goes on", LIMIT, async (t) => {
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["kept\n", 1]);
 });
 
-test("what a worker left that died before the start is run at once, not a lease later", LIMIT, async (t) => {
+test("runs of a worker that died before the start are repeated at once, not after a lease", LIMIT, async (t) => {
   let id = "";
   const { end } = await working(t, {
     earlier: async ({ store }, key) => {
@@ -535,7 +526,7 @@ test("what a worker left that died before the start is run at once, not a lease 
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
 });
 
-test("a worker that has the database for itself waits for no lease of the one before", LIMIT, async (t) => {
+test("the only worker of a database does not wait for leases of its predecessor", LIMIT, async (t) => {
   let id = "";
   const { end } = await working(t, {
     earlier: async ({ store }, key) => {
@@ -549,7 +540,7 @@ test("a worker that has the database for itself waits for no lease of the one be
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
 });
 
-test("what a dead worker left is taken back and run", LIMIT, async (t) => {
+test("runs of a dead worker are requeued and repeated", LIMIT, async (t) => {
   const { store, times, submit, end, now } = await working(t, { leaseMs: 300, wrap: withoutFirst });
   const id = await submit("print('again')");
   while ((await now(id)).status === "pending") await sleep(5);
@@ -559,7 +550,7 @@ test("what a dead worker left is taken back and run", LIMIT, async (t) => {
   assert.equal(times("leasesExpired pending"), 1);
 });
 
-/** The first submission is claimed by a worker that dies at once. */
+/** A worker that dies at once claims the first submission. */
 function withoutFirst(store: Store): Store {
   let dead = false;
   return {
