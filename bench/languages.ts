@@ -15,7 +15,7 @@ import { openStore } from "../src/store/open.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
 import { timed } from "./service.ts";
 
-/** What a person would type, with the compiler's default flags. The sources have the names of the language files. */
+/** Commands with the compilers' default flags. The sources have the names of the language files. */
 const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
   c: [["gcc", "-O2", "-o", "main-c", "main.c"], ["./main-c"]],
   cpp: [["g++", "-O2", "-o", "main-cpp", "main.cpp"], ["./main-cpp"]],
@@ -45,8 +45,8 @@ const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 /**
- * Hello of every language from POST to record, against compiling and running it bare in the
- * same image. The service is a real one with durable storage, over plain HTTP on loopback.
+ * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image. The
+ * service is a real one with durable storage, over plain HTTP on loopback.
  */
 export async function languageRows(flags: EngineFlags, socket: string, runs: number): Promise<Row[]> {
   const languages = ourLanguages();

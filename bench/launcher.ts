@@ -14,12 +14,12 @@ const resultSchema = z.object({
   boxes_per_second: z.array(z.number()),
 });
 
-/** The static program that both sides of these rows run; built beside the launcher. */
+/** The static program that both sides of these rows run; it is built with the launcher. */
 export function helloProgram(flags: EngineFlags): string {
   return join(dirname(flags.launcher), "bench-hello");
 }
 
-/** Rows measured inside the launcher, where no socket and no service is in the way. */
+/** Rows measured inside the launcher, without socket and service. */
 export async function launcherRows(flags: EngineFlags, runs: number): Promise<Row[]> {
   const { stdout } = await promisify(execFile)(join(dirname(flags.launcher), "assay-bench.delegated"), [
     "--runs",

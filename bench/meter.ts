@@ -1,6 +1,6 @@
-// node bench/meter.ts [ROUNDS]: the CPU time of a request and of a submission, with nobody who measures and with Prometheus. One process,
-// client included, so only the difference says something; the two take turns, and the cheapest round of each counts, because the
-// machine may be busy.
+// node bench/meter.ts [ROUNDS]: the CPU time of a request and of a submission, without metrics and with Prometheus. Client and
+// server are one process, so only the difference is meaningful. The two variants alternate, and the cheapest round of each
+// counts, because the machine may be busy.
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -18,13 +18,13 @@ import { openStore } from "../src/store/open.ts";
 import { keySealer } from "../src/webhooks/seal.ts";
 import { trustedAuthorities } from "../src/webhooks/trust.ts";
 
-/** Of each round. */
+/** Numbers in each round. */
 const REQUESTS = 1_000;
 const SUBMISSIONS = 100;
 const ROUNDS = Number(process.argv[2] ?? 5);
 const READY = { ready: true, cgroupBackend: null, checks: [] };
 
-/** Microseconds of CPU for each request, and for each submission: accepted, claimed and ended, without a run between. */
+/** CPU microseconds for each request, and for each submission, which is accepted, claimed and ended without a run. */
 async function measure(meter: Meter): Promise<{ request: number; submission: number }> {
   const directory = mkdtempSync(join(tmpdir(), "assay-meter-"));
   const database = { kind: "sqlite" as const, path: join(directory, "db") };
@@ -43,7 +43,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const config = { database, retentionMs: null };
   const stopping = new AbortController().signal;
   const dashboard = dashboardOf({ config, store, languages, sending, nodes: async () => [], stopping });
-  const own = {
+  const options = {
     ...dashboard,
     store,
     engine,
@@ -55,7 +55,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     dashboardDir: null,
     provider: null,
   };
-  const server = new HttpServer(own, { kind: "loopback" });
+  const server = new HttpServer(options, { kind: "loopback" });
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (method: string, path: string, body = "") =>
@@ -91,7 +91,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
 }
 
 const prometheus = new Prometheus(["python"]);
-const spent = { without: [await measure(NO_METER)].slice(1), with: [await measure(prometheus)].slice(1) }; // first ones warm up
+const spent = { without: [await measure(NO_METER)].slice(1), with: [await measure(prometheus)].slice(1) }; // the first rounds warm up
 for (let round = 0; round < ROUNDS; round++) {
   spent.without.push(await measure(NO_METER));
   spent.with.push(await measure(prometheus));

@@ -1,9 +1,9 @@
-/** One row of the benchmark: what was measured, beside its floor in the same run. */
+/** One row of the benchmark: a measurement and the floor from the same run. */
 export interface Row {
   readonly name: string;
   readonly unit: "us" | "ms" | "1/s";
   readonly median: number;
-  /** The slow end: of times the 99th percentile, of rates the worst second. */
+  /** The slow end: the 99th percentile of times, or the worst second of rates. */
   readonly p99: number;
   readonly floor: number;
   /** median / floor. */
@@ -51,7 +51,7 @@ export function rowTable(rows: readonly Row[]): string {
   return table([["row", "median", "p99", "floor", "ratio"], ...cells]);
 }
 
-/** For a terminal: the first column to the left, the others to the right. */
+/** Aligns for a terminal: the first column left, the others right. */
 export function table(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines

@@ -8,7 +8,7 @@ import { Slot } from "../src/sandbox/slot.ts";
 import { helloProgram } from "./launcher.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
 
-/** Between two runs, so that the slot has its next box parked, as it has in a service that is not saturated. */
+/** Pause between runs, so that the slot has parked its next box, as in a service that is not saturated. */
 const PAUSE_MS = 5;
 
 const MIB = 1_048_576;
@@ -30,8 +30,8 @@ const LIMITS: Limits = {
 };
 
 /**
- * A whole run as the service sees it, request to teardown report, against what Node's own
- * child_process.spawn takes for the same program without any isolation.
+ * A whole run from the service's view, from request to teardown report, compared with Node's child_process.spawn of the
+ * same program without isolation.
  */
 export async function serviceRow(flags: EngineFlags, socket: string, runs: number): Promise<Row> {
   const program = helloProgram(flags);
@@ -52,9 +52,9 @@ export async function serviceRow(flags: EngineFlags, socket: string, runs: numbe
         work: "fresh",
         more: false,
       });
-      if (report.exitCode !== 0 || report.stdout.length === 0) throw new Error("hello did not run as it should");
+      if (report.exitCode !== 0 || report.stdout.length === 0) throw new Error("hello did not run as expected");
     });
-    if (i < 0) continue; // the first ones warm up
+    if (i < 0) continue; // the first runs warm up
     bare.push(bareMs * 1000);
     boxed.push(boxedMs * 1000);
   }

@@ -32,7 +32,7 @@ function started(t: TestContext, mode: number) {
   return { child, socket, exited };
 }
 
-test("the launcher that runs nothing proves every language, and its records say what it is", LIMIT, async (t) => {
+test("the no-op launcher passes every smoke test, and its records show no isolation", LIMIT, async (t) => {
   const { child, socket } = started(t, 0o700);
   await once(child, "message");
   const slot = await Slot.open(socket);
@@ -47,7 +47,7 @@ test("the launcher that runs nothing proves every language, and its records say 
   }
 });
 
-test("it refuses every program but hello", LIMIT, async (t) => {
+test("refuses every program except the smoke tests", LIMIT, async (t) => {
   const { child, socket } = started(t, 0o700);
   await once(child, "message");
   const python = languages.resolve("python");
@@ -60,7 +60,7 @@ test("it refuses every program but hello", LIMIT, async (t) => {
   }
 });
 
-test("nobody starts it but the bench, and it ends with the one that did", LIMIT, async (t) => {
+test("starts only from the benchmark, and ends with the process that started it", LIMIT, async (t) => {
   const alone = spawnSync(process.execPath, [PROGRAM], { encoding: "utf8" });
   assert.notEqual(alone.status, 0);
   assert.match(alone.stderr, /only the bench starts this: it runs nothing/);
@@ -70,12 +70,12 @@ test("nobody starts it but the bench, and it ends with the one that did", LIMIT,
   assert.deepEqual(await exited, [0, null]);
 });
 
-test("it does not listen where others than its user could reach it", LIMIT, async (t) => {
+test("does not listen in a directory that other users can access", LIMIT, async (t) => {
   const { child, exited } = started(t, 0o755);
-  let words = "";
+  let stderr = "";
   child.stderr?.on("data", (chunk) => {
-    words += chunk;
+    stderr += chunk;
   });
   assert.notEqual((await exited)[0], 0);
-  assert.match(words, /is open to others/);
+  assert.match(stderr, /is open to others/);
 });

@@ -5,17 +5,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FROM_OWN_PAGE } from "../http/dashboard/signed-in.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
-/** Of the whole process, whatever one account does. */
+/** Bound of the whole process, whatever one account does. */
 const MOST_BYTES = 512 * 1_048_576;
 
 const LIMIT = { timeout: 120_000 };
 
-/** Each kind of long answer and body; so many at once. */
+/** Concurrent requests of each kind of long response and body. */
 const AT_ONCE = 40;
 
 for (const engine of ["sqlite", "postgres"] as const) {
   test(
-    `an account with ${AT_ONCE} of each long answer and body leaves memory, and time, to others (${engine})`,
+    `an account with ${AT_ONCE} requests of each kind of long response and body leaves memory and time to others (${engine})`,
     LIMIT,
     async (t) => {
       const service = await boundedService(t, engine);
@@ -23,7 +23,7 @@ for (const engine of ["sqlite", "postgres"] as const) {
       const alone = await honest(t, service);
       const attack = new Attack(t, service);
       for (const kind of kinds(service)) for (let n = 0; n < AT_ONCE; n++) attack.begin(kind);
-      // Agreeing on TLS takes time of both ends, and this process is both clients.
+      // A TLS handshake takes CPU time at both ends, and this process is both clients.
       while (attack.connected < AT_ONCE * kinds(service).length) await sleep(50);
       const beside = await honest(t, service);
       await sleep(6_000);
@@ -32,8 +32,8 @@ for (const engine of ["sqlite", "postgres"] as const) {
         `before ${(before / 1_048_576).toFixed(0)} MiB, peak ${(peak / 1_048_576).toFixed(0)} MiB; alone ${alone}; beside ${beside}; ${attack}`,
       );
       assert.ok(peak < MOST_BYTES, `${peak} bytes`);
-      assert.ok((attack.seen.get(503) ?? 0) > 0, "nothing met the bound");
-      assert.ok((attack.seen.get(200) ?? 0) > 0, "nothing was answered");
+      assert.ok((attack.seen.get(503) ?? 0) > 0, "no request reached the bound");
+      assert.ok((attack.seen.get(200) ?? 0) > 0, "no request was answered");
       assert.equal(attack.withoutRetryAfter, 0);
       assert.ok(beside.p50 <= 2 * alone.p50 + NOISE_MS.p50, `${beside} after ${alone}`);
       assert.ok(beside.p99 <= 2 * alone.p99 + NOISE_MS.p99, `${beside} after ${alone}`);
@@ -42,13 +42,13 @@ for (const engine of ["sqlite", "postgres"] as const) {
 }
 
 /**
- * What two runs of the same differ by while other tests use the machine. The slowest requests are those that wait for this process,
- * which is the attacker, too; without the bounds they took 5,300 ms.
+ * Variation between equal runs while other tests use the machine. The slowest requests wait for this process, which is
+ * also the attacker. Without the bounds they took 5,300 ms.
  */
 const NOISE_MS = { p50: 10, p99: 500 };
 
 interface Kind extends Pick<RequestOptions, "method" | "path" | "headers"> {
-  /** Sent in part: the service waits for the rest. */
+  /** Sent incompletely, so that the service waits for the rest. */
   readonly body?: string;
   readonly length?: number;
 }
@@ -73,7 +73,7 @@ function kinds({ attacker }: BoundedService): Kind[] {
   ];
 }
 
-/** Requests whose answers are not read, each on a connection of its own from one of several addresses. */
+/** Requests whose responses are not read, each on its own connection from one of several addresses. */
 class Attack {
   readonly seen = new Map<number, number>();
   withoutRetryAfter = 0;
@@ -87,13 +87,13 @@ class Attack {
     this.#service = service;
   }
 
-  begin({ body = "", length, ...asked }: Kind): void {
+  begin({ body = "", length, ...options }: Kind): void {
     const { port, ca } = this.#service;
     const sent = request({
-      ...asked,
+      ...options,
       ...{ host: "127.0.0.1", localAddress: `127.0.0.${2 + (this.#begun++ % 8)}`, port, ca, agent: false },
       servername: "localhost",
-      headers: { ...asked.headers, ...(body && { "content-length": length ?? body.length }) },
+      headers: { ...options.headers, ...(body && { "content-length": length ?? body.length }) },
     });
     this.#t.after(() => sent.destroy());
     sent.on("error", () => {});

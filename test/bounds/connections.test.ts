@@ -9,10 +9,10 @@ import { type Running, runPending, startHttp } from "../http/running.ts";
 
 const LIMIT = { timeout: 120_000 };
 
-/** Fewer than half of the connections of a service, which one account may have. */
+/** Fewer than half of the service's connections, which one account may use. */
 const CLIENTS = 900;
 
-/** Connections that agree on TLS and then say nothing. */
+/** Connections that are silent after the TLS handshake. */
 async function strangers(t: TestContext, { port, caPath }: Running, many: number, from?: string): Promise<Raw[]> {
   const all = Array.from({ length: many }, () => Raw.secure(port, caPath, from));
   t.after(() => {
@@ -22,22 +22,18 @@ async function strangers(t: TestContext, { port, caPath }: Running, many: number
   return all;
 }
 
-test(
-  "silent connections of an address make room, the oldest first, for a client of the same address",
-  LIMIT,
-  async (t) => {
-    const running = await startHttp(t, { limits: { maxConnectionsPerAddress: 20 } });
-    const silent = await strangers(t, running, 20);
-    for (let n = 0; n < 5; n++) assert.equal((await running.ask({ path: "/api/health" })).status, 200);
-    assert.deepEqual(
-      silent.map(({ socket }) => socket.destroyed),
-      silent.map((_, at) => at === 0),
-    );
-    assert.equal(running.times("connectionsRefused address"), 1);
-  },
-);
+test("the oldest silent connection of an address is closed for a new client of the same address", LIMIT, async (t) => {
+  const running = await startHttp(t, { limits: { maxConnectionsPerAddress: 20 } });
+  const silent = await strangers(t, running, 20);
+  for (let n = 0; n < 5; n++) assert.equal((await running.ask({ path: "/api/health" })).status, 200);
+  assert.deepEqual(
+    silent.map(({ socket }) => socket.destroyed),
+    silent.map((_, at) => at === 0),
+  );
+  assert.equal(running.times("connectionsRefused address"), 1);
+});
 
-test("where all places are taken, the address with the most silent connections makes room", LIMIT, async (t) => {
+test("at the connection limit, a silent connection of the address with the most is closed", LIMIT, async (t) => {
   const running = await startHttp(t, { limits: { maxConnections: 12 } });
   const few = await strangers(t, running, 3, "127.0.0.3");
   const many = await strangers(t, running, 9, "127.0.0.2");
@@ -48,7 +44,7 @@ test("where all places are taken, the address with the most silent connections m
 });
 
 test(
-  "an account has at most as many connections as remain for others, and a client of another finds one",
+  "an account has at most as many connections as remain for others, and another account's client connects",
   LIMIT,
   async (t) => {
     const running = await startHttp(t, { limits: { maxConnections: 20 } });
@@ -73,7 +69,7 @@ test(
   },
 );
 
-test("900 clients of one address wait at the same time, and each has its result", LIMIT, async (t) => {
+test("900 clients of one address wait at the same time, and each gets its result", LIMIT, async (t) => {
   const { port, caPath, key, store } = await startHttp(t, { maxPending: 4 * CLIENTS });
   const mine = await key();
   const ca = readFileSync(caPath);

@@ -9,10 +9,10 @@ import { diskLab } from "../store/slow-disk.ts";
 import { temporaryStore } from "../store/temporary.ts";
 import { percentile } from "./measured.ts";
 
-/** Of the event loop, or of an answer that needs no write; flushes and locks of these tests last several times as long. */
+/** Bound for the event loop and for requests without a write. Flushes and locks in these tests last several times as long. */
 const MOST_MS = 100;
 
-test("while another process writes, what reads is answered at once, and what writes waits for it", async (t) => {
+test("while another process writes, reads are answered at once and writes wait", async (t) => {
   const temporary = await temporaryStore();
   t.after(temporary.dispose);
   const { database, store } = temporary;
@@ -42,12 +42,12 @@ test("while another process writes, what reads is answered at once, and what wri
   other.exec("commit");
   assert.equal((await waiting).status, 202);
   other.exec("begin immediate");
-  assert.equal((await submit()).status, 503, "after the patience of a statement");
+  assert.equal((await submit()).status, 503, "a write must fail after the statement timeout");
   other.exec("commit");
   assert.equal((await submit()).status, 202);
 });
 
-test("while another process holds the lock for 3 s, records are read at once, and no more than the quota", async (t) => {
+test("while another process holds the lock for 3 s, records are read at once, within the quota", async (t) => {
   const temporary = await temporaryStore();
   t.after(temporary.dispose);
   const { database } = temporary;
@@ -74,9 +74,9 @@ test("while another process holds the lock for 3 s, records are read at once, an
     times.push(ms);
     await sleep(50);
   }
-  assert.equal(holder.exitCode, null, "it was locked until now");
+  assert.equal(holder.exitCode, null, "the lock was released early");
   t.diagnostic(`${times.length} answers in ms: ${times.map((ms) => ms.toFixed(0)).join(" ")}`);
-  // Each has a TLS handshake of its own: on a busy machine single ones take longer, but none waits for the lock.
+  // Each request has its own TLS handshake. On a busy machine, single ones take longer, but none waits for the lock.
   assert.ok(percentile(times, 0.75) < MOST_MS && Math.max(...times) < 1_000, `${times}`);
   assert.deepEqual(
     statuses,
@@ -86,14 +86,14 @@ test("while another process holds the lock for 3 s, records are read at once, an
   const file = new Database(database.path, { readonly: true });
   const counted = () => file.prepare("select count(*) from quota where key_id = ?").pluck().get(keyId);
   for (let looks = 0; counted() !== 20 && looks < 50; looks++) await sleep(100);
-  assert.equal(counted(), 20, "what was counted in memory is written once the lock is free");
+  assert.equal(counted(), 20, "counts in memory must be written when the lock is free");
   file.close();
   const other = await temporary.another();
-  assert.equal(await other.quota.take(keyId, 20), 60, "the database knows them");
-  assert.equal(await other.quota.take(keyId, 21), 0, "and no more than them");
+  assert.equal(await other.quota.take(keyId, 20), 60, "the database must have the counts");
+  assert.equal(await other.quota.take(keyId, 21), 0, "the database must have no additional counts");
 });
 
-test("flushes of 200 ms do not hold up the event loop", async (t) => {
+test("flushes of 200 ms do not block the event loop", async (t) => {
   const { writer } = diskLab(t);
   const { lines, ended } = writer({ delayMs: 200 }, 60);
   let delays: number[] = [];
@@ -104,7 +104,7 @@ test("flushes of 200 ms do not hold up the event loop", async (t) => {
   }
   assert.equal((await ended).code, 0);
   const [p999 = Number.NaN, most = Number.NaN] = delays;
-  t.diagnostic(`${confirmed} confirmations; p99.9 ${p999.toFixed(1)} ms, most ${most.toFixed(1)} ms`);
+  t.diagnostic(`${confirmed} confirmations; p99.9 ${p999.toFixed(1)} ms, maximum ${most.toFixed(1)} ms`);
   assert.ok(most < MOST_MS);
 });
 

@@ -7,15 +7,15 @@ import { MEMBERS_PROJECTS } from "../../src/admin/projects.ts";
 import { type Club, startClub } from "../http/dashboard/club.ts";
 import { type OpenTemporary, onEachEngine } from "../store/temporary.ts";
 
-/** Keys of the other account: a page of a list, and what lies there after years. */
+/** Keys of the other account: one page of a list, and the number after years of use. */
 const FEW = 100;
 const MANY = 30_000;
 const ROUNDS = 40;
-/** How much a figure of the honest account may rise, in times. */
+/** Allowed factor by which times of the honest account may rise. */
 const AT_MOST = 2;
 
 onEachEngine((open) => {
-  test("a member who makes and revokes keys without a pause gets a hundred a day, and no further quota", async (t) => {
+  test("a member who creates and revokes keys continuously gets at most 100 a day", async (t) => {
     const { ada, root, projectId } = await startClub(t, { open });
     let made = 0;
     for (let at = 0; at < MEMBERS_KEYS.aDay + 20; at++) {
@@ -34,11 +34,11 @@ onEachEngine((open) => {
     assert.equal(
       (await root("POST", "/keys", { name: "more", projectId })).status,
       200,
-      "an administrator is not bound",
+      "an administrator must not be limited",
     );
   });
 
-  test("a member makes so many projects and no more, archived ones counted", async (t) => {
+  test("a member can create a limited number of projects, including archived ones", async (t) => {
     const { ada, accountId, running } = await startClub(t, { open });
     for (let at = 1; at < MEMBERS_PROJECTS - 1; at++) await running.store.projects.create(accountId, `p${at}`, "test");
     const add = (name: string) => ada("POST", "/projects", { name, accountId });
@@ -56,14 +56,14 @@ onEachEngine((open) => {
   });
 
   test("30,000 keys of another account do not slow the lists and submissions of an honest one", async (t) => {
-    // Two services take turns, so that whatever else the machine does meets both.
+    // Two services alternate, so that other work of the machine affects both.
     const [few, many] = [await withKeys(t, open, FEW), await withKeys(t, open, MANY)];
     for (const neighbour of [false, true]) {
       for (const ask of Object.keys(ASKS) as (keyof typeof ASKS)[]) {
-        await figures([few, many], ask, neighbour, 5); // the first requests compile what they run
+        await figures([few, many], ask, neighbour, 5); // warm up
         const [before, after] = await figures([few, many], ask, neighbour, ROUNDS);
         assert.ok(before && after);
-        const text = `${ask}, the other account ${neighbour ? "lists, too" : "is silent"}: ${show(before)} with ${FEW} keys, ${show(after)} with ${MANY}`;
+        const text = `${ask}, the other account ${neighbour ? "lists as well" : "is silent"}: ${show(before)} with ${FEW} keys, ${show(after)} with ${MANY}`;
         t.diagnostic(text);
         assert.ok(after.p50 <= AT_MOST * before.p50, text);
         assert.ok(after.p99 <= AT_MOST * before.p99 + SLACK_MS, text);
@@ -74,19 +74,19 @@ onEachEngine((open) => {
   });
 });
 
-/** What the honest account does. */
+/** Requests of the honest account. */
 const ASKS = {
   "list of keys": ({ ada }: Filled) => ada("GET", "/keys"),
   "list of projects": ({ ada }: Filled) => ada("GET", "/projects"),
   submission: ({ running, key }: Filled) => running.submit(undefined, { key }),
 } as const;
 
-/** What a busy machine may take of the slowest request of a phase. */
+/** Delay of the slowest request that a busy machine may cause. */
 const SLACK_MS = 100;
 
 type Filled = Club & { readonly key: string };
 
-/** A key of the honest account, and so many of the other one: one of a hundred is live. */
+/** Creates a key of the honest account and `amount` keys of the other account, one in a hundred of them live. */
 async function withKeys(t: TestContext, open: OpenTemporary, amount: number): Promise<Filled> {
   const club = await startClub(t, { open, maxPending: 100_000 });
   const { running, other } = club;
@@ -106,7 +106,7 @@ interface Figures {
   readonly p99: number;
 }
 
-/** In milliseconds, of each service; the neighbour lists its keys at the same moment each time. */
+/** Response times of each service. With `neighbour`, the other account lists its keys at the same time. */
 async function figures(
   clubs: readonly Filled[],
   ask: keyof typeof ASKS,

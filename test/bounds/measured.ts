@@ -1,6 +1,6 @@
 /**
- * What an honest account may take beside a busy one: this many times its time alone, and one run of the busy account, because
- * a run that has begun is not interrupted. Two, because half of the slots are its share.
+ * The time of an honest account beside a busy one is at most this multiple of its time alone, plus one run of the busy
+ * account, because a started run is not interrupted. Two, because its share is half of the slots.
  */
 export const TIMES_ALONE = 2;
 
@@ -10,20 +10,19 @@ export function percentile(values: readonly number[], of: number): number {
   return sorted[Math.min(Math.floor(sorted.length * of), sorted.length - 1)] ?? Number.NaN;
 }
 
-/** Turns of an event loop, by the CPU time that its thread spent in each. */
+/** Turns of an event loop, by the CPU time of its thread in each. */
 export interface Turns {
   readonly turns: number;
   readonly p999Ms: number;
   readonly mostMs: number;
 }
 
-/** A turn of the loop that only looks takes a few microseconds. */
+/** A turn that only measures takes a few microseconds. */
 const IDLE_US = 20;
 
 /**
- * Watches the event loop of this thread. By CPU time, so that a busy machine, on which the process has to wait, is not taken for a
- * busy loop.
- * @returns a function that ends it.
+ * Measures the turns of this thread's event loop by CPU time, so that waiting for a busy machine does not count.
+ * @returns a function that ends the measurement.
  */
 export function watchTurns(): () => Turns {
   const spent: number[] = [];

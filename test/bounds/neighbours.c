@@ -1,8 +1,8 @@
 /*
- * Programs that run beside one another in boxes of two accounts: neighbours.test.ts.
+ * Programs for boxes of two accounts side by side (neighbours.test.ts).
  *
- *   neighbours MODE   "compute" and "start" are honest, end by themselves, and do a fixed amount of work;
- *                     every other mode takes what it can get until it is killed.
+  *   neighbours MODE   "compute", "start" and "pipes" are honest: they do a fixed amount of work and end.
+  *                     Every other mode uses as many resources as it can until it is killed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -266,7 +266,7 @@ static void look_ups(void)
 	}
 }
 
-/* Pairs of sockets, each sent through the other and closed: a thread of the kernel's finds them, and frees them. */
+/* Pairs of sockets that contain each other and are closed: a kernel thread finds and frees them. */
 static void circles(void)
 {
 	for (;;) {

@@ -4,12 +4,12 @@ import { TOO_LONG } from "../engine/long.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from "./neighbours.ts";
 
-/** How much longer a program may take beside a hostile neighbour than beside one that only computes. */
+/** Allowed factor of a program's time beside a hostile neighbour to its time beside one that only computes. */
 const MOST = 1.25;
-/** A thread of the kernel collects circles of sockets in flight, on any CPU, and no group is charged for its time. */
+/** A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. */
 const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);
 
-/** What else the machine does hits one run more than another. A bound that does not hold is missed each time. */
+/** Other work of the machine affects one run more than another. A bound that does not hold fails in every try. */
 const TRIES = 4;
 
 /** Modes of neighbours.c. */

@@ -9,10 +9,10 @@ import { connected, run, step } from "../launcher/raw.ts";
 
 const MIB = 1_048_576;
 
-/** Time in which the neighbour has started all of its processes. */
+/** Time for the neighbour to start all of its processes. */
 const WARM_UP_MS = 150;
 
-/** The static program of neighbours.c. */
+/** Builds the static program of neighbours.c. */
 export function buildNeighbours(): Buffer {
   const directory = mkdtempSync(join(tmpdir(), "neighbours-"));
   try {
@@ -26,13 +26,13 @@ export function buildNeighbours(): Buffer {
 const SOURCE = new URL("./neighbours.c", import.meta.url).pathname;
 
 export interface Meeting {
-  /** How the honest program ended. */
+  /** The end of the honest program. */
   readonly ended: Entries;
   readonly wallMs: number;
   readonly cpuMs: number;
 }
 
-/** What a box may use, and to how many CPUs it is bound; null for none. */
+/** Limits of a box. `cpus`: the number of CPUs to which it is bound; null for no binding. */
 export type Limits = { readonly cpus: number | null; readonly memoryBytes: number; readonly processes: number };
 
 export const JUDGE: Limits = { cpus: 1, memoryBytes: 256 * MIB, processes: 10 };

@@ -7,40 +7,40 @@ import type { Launcher } from "../launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../launcher/machine.ts";
 
 /**
- * Kinds of kernel objects: a program makes as many as it can, and what the machine then has less is compared with what the
- * box's group is charged for.
+ * Kinds of kernel objects. A program makes as many as it can, and the loss of free memory is compared with the charge of
+ * the box's group.
  */
 const engine = useEngine({ workers: 1 });
 const MIB = 1_048_576;
 const PAGE = 4096;
 const APART_MOST = 32 * MIB;
 /**
- * The kernel charges 2.3 KiB for the two sockets of a connection that waits, and not the empty message between them, which takes 0.8 KiB
- * (256 bytes of skbuff_head_cache and 576 of skbuff_small_head). Without such connections no server of any runtime works. The
- * memory limit bounds what is charged, and so what is not; beside the two, partly used slabs count.
+ * For a connection that waits to be accepted, the kernel charges 2.3 KiB for its two sockets, but not the empty message
+ * between them, which uses 0.8 KiB (256 bytes of skbuff_head_cache and 576 of skbuff_small_head). No server works without
+ * such connections. The memory limit bounds the charge, and so the rest. Partly used slabs count in addition.
  */
 const PARTLY_CHARGED: Readonly<Record<string, number>> = { waiting_connections: 0.6 };
 const TRIES = 8;
 
-/** By the name in test/programs/c/bounds/objects.c. */
+/** Titles by the name in test/programs/c/bounds/objects.c. */
 const KINDS: Readonly<Record<string, string>> = {
   files: "empty files in the three places",
   long_names: "files with long names",
   symlinks: "symbolic links of 4,000 bytes",
   links: "hard links",
-  directories: "directories side by side",
-  deep_directories: "directories in one another",
+  directories: "sibling directories",
+  deep_directories: "nested directories",
   contents: "pages of files in the three places",
   names_that_are_not: "look-ups of names that do not exist",
   names_that_are: "look-ups of every name of the image",
   pipes: "pipes, full",
   streams: "stream sockets, full",
-  datagrams: "datagrams that wait",
-  packets: "packets that wait",
-  named_sockets: "sockets with names",
+  datagrams: "queued datagrams",
+  packets: "queued packets",
+  named_sockets: "named sockets",
   waiting_connections: "connections that wait to be accepted",
   descriptors_in_flight: "descriptors in flight",
-  files_in_memory: "files in memory",
+  files_in_memory: "memory files",
   descriptors: "open files",
   events: "eventfds",
   timer_files: "timerfds",
@@ -55,13 +55,13 @@ const KINDS: Readonly<Record<string, string>> = {
   file_mappings: "mappings of files",
   epoll_watches: "epoll watches",
   watches: "inotify watches",
-  unread_notices: "inotify events that wait",
+  unread_notices: "unread inotify events",
   threads: "threads",
-  processes: "processes, each in a session of its own",
+  processes: "processes in sessions of their own",
   large_arguments: "large arguments and environments",
-  byte_locks: "byte-range locks, which are answered and not made",
+  byte_locks: "byte-range locks, answered without a lock",
 };
-/** None can be made. */
+/** Objects that cannot be created. */
 const REFUSED: Readonly<Record<string, string>> = {
   open_file_locks: "byte-range locks of open files",
   access_lists: "access control lists",
@@ -83,8 +83,8 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the kernel uses for itself and for tmpfs: all memory but free pages, the memory of processes and the page cache. So pages
- * that wait in pipes and sockets are in it, which stand in no counter. Free pages that wait on the list of a CPU are not in MemFree.
+ * Memory of the kernel and of tmpfs: all memory except free pages, memory of processes and the page cache. It includes
+ * pages queued in pipes and sockets, which no counter has. Free pages on the list of a CPU are not in MemFree.
  */
 function takenBytes(): number {
   const [meminfo, zoneinfo] = [read("/proc/meminfo"), read("/proc/zoneinfo")];
@@ -95,11 +95,11 @@ function takenBytes(): number {
     0,
   );
   const taken = field("MemTotal") + field("Shmem") - others - listed * PAGE;
-  assert.ok(Number.isFinite(taken), "/proc/meminfo is not understood");
+  assert.ok(Number.isFinite(taken), "/proc/meminfo cannot be parsed");
   return taken;
 }
 
-/** What the launcher's groups are charged for, but for the page cache and the memory of processes. */
+/** The charge of the launcher's groups, without the page cache and memory of processes. */
 function chargedBytes(launcher: Launcher): number {
   const name = `/assay-${launcher.instance}`;
   const top = groupsOf(launcher).find((path) => path.endsWith(name) && exists(`${path}/memory.stat`)) ?? "";
@@ -110,7 +110,7 @@ function chargedBytes(launcher: Launcher): number {
       names.map((name) => new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1]).find((value) => value !== undefined),
     );
   const charged = usage - field("total_cache", "file") + field("total_shmem", "shmem") - field("total_rss", "anon");
-  assert.ok(Number.isFinite(charged), `${top} is not understood`);
+  assert.ok(Number.isFinite(charged), `${top} cannot be parsed`);
   return charged;
 }
 
@@ -123,8 +123,8 @@ interface Held {
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
- * The charge and the loss of memory where they were the furthest apart for a fifth of a second, against the moments before; and the same
- * where the charge was the highest. `bounded`: the bound of kernel memory ended the program.
+ * The charge and the loss of memory, relative to before, at their largest difference over a fifth of a second, and at the
+ * highest charge. `bounded`: the kernel memory bound ended the program.
  */
 async function held(kind: string, profile: string): Promise<{ furthest: Held; highest: Held } | "bounded"> {
   const { launcher } = engine();
@@ -147,7 +147,7 @@ async function held(kind: string, profile: string): Promise<{ furthest: Held; hi
   if (result.verdict === "MLE" && /in the kernel/.test(result.error_message ?? "")) return "bounded";
   assert.equal(result.verdict, "AC", JSON.stringify({ result, output, metrics }));
   const made = Number(output.stdout);
-  // Not the end: what is freed is charged no more at once, and the kernel keeps its empty pages for a moment.
+  // Excludes the end: freed memory is uncharged at once, but the kernel keeps empty pages for a moment.
   const ended = looks.findLastIndex(({ running }) => running) - 8;
   const windows = looks.slice(4, Math.max(ended, 4)).map((_, at) => {
     const window = looks.slice(at, at + 5);
@@ -164,15 +164,15 @@ function tell(t: TestContext, what: string, { made, charged, taken }: Held): voi
   t.diagnostic(`| ${what} | ${made} | ${(charged / MIB).toFixed(1)} | ${(taken / MIB).toFixed(1)} |`);
 }
 
-describe("what no counter of the machine has is seen", () => {
+describe("the measurement includes memory that no counter has", () => {
   for (const kind of ["pipes", "streams"])
-    test(`pages that wait in ${KINDS[kind]}`, async (t) => {
+    test(`pages queued in ${KINDS[kind]}`, async (t) => {
       for (let tries = 1; ; tries++) {
         const seen = await held(kind, "agent");
         assert.ok(seen !== "bounded");
         const { highest } = seen;
         tell(t, KINDS[kind] ?? kind, highest);
-        assert.ok(highest.charged > 2 * APART_MOST, "too little is charged to tell");
+        assert.ok(highest.charged > 2 * APART_MOST, "the charge is too small to compare");
         if (Math.abs(highest.taken - highest.charged) < APART_MOST) return;
         assert.ok(tries < TRIES, JSON.stringify(highest));
       }
@@ -180,15 +180,15 @@ describe("what no counter of the machine has is seen", () => {
 });
 
 for (const profile of ["judge", "agent"])
-  describe(`in ${profile}, what a program makes in the kernel is charged to its box`, () => {
+  describe(`in ${profile}, kernel objects of a program are charged to its box`, () => {
     for (const [kind, what] of Object.entries(KINDS))
       test(what, async (t) => {
-        // Other programs of the machine take and free memory meanwhile; what stays uncharged does so each time.
+        // Other programs take and free memory meanwhile. Memory that stays uncharged shows in every try.
         for (let tries = 1; ; tries++) {
           const both = await held(kind, profile);
-          if (both === "bounded") return t.diagnostic(`| ${what} | ended by the bound of kernel memory |`);
+          if (both === "bounded") return t.diagnostic(`| ${what} | ended by the kernel memory bound |`);
           const { furthest: seen } = both;
-          assert.ok(seen.made > 0, "none was made");
+          assert.ok(seen.made > 0, "no object was made");
           tell(t, what, seen);
           const most = Math.max(APART_MOST, (PARTLY_CHARGED[kind] ?? 0) * seen.charged);
           if (seen.taken - seen.charged < most) return;

@@ -12,7 +12,7 @@ const KEYS = 4;
 const WAITING = 200;
 const RUNS = 7;
 
-test("with real boxes, a newcomer waits for one run of the busy account, and dropping its queue ends that", {
+test("with real boxes, another account waits for one run of the busy account, and not at all after its queue is dropped", {
   timeout: 240_000 * PATIENCE,
 }, async (t) => {
   const { data, ask, runAs } = engine();
@@ -37,12 +37,12 @@ test("with real boxes, a newcomer waits for one run of the busy account, and dro
     const { status } = await ask("POST", "/api/submit", body, { "x-api-key": keys[at % KEYS] ?? "" });
     assert.equal(status, 202);
   }
-  await sleep(500); // both slots are its
+  await sleep(500); // the busy account has both slots
   const beside = await measure();
   for (const part of [0.5, 0.99]) {
     const [was, is] = [percentile(alone, part), percentile(beside, part)];
     t.diagnostic(`${part}: ${was.toFixed(0)} ms alone, ${is.toFixed(0)} ms beside`);
-    // One run of the busy account from its start to its end, with the building and the teardown of its box.
+    // One run of the busy account from start to end, including set-up and teardown of its box.
     const runMs = LONG_SECONDS * 1000 + 500 * PATIENCE;
     assert.ok(is <= TIMES_ALONE * was + runMs, `${part}: ${was} ms alone, ${is} ms beside`);
   }
@@ -51,10 +51,10 @@ test("with real boxes, a newcomer waits for one run of the busy account, and dro
   assert.equal(code, 0);
   const { dropped, suspended } = JSON.parse(stdout) as { dropped: number; suspended: boolean };
   assert.ok(suspended && dropped > WAITING / 2, stdout);
-  await sleep(LONG_SECONDS * 1000 * PATIENCE); // what runs ends by itself
+  await sleep(LONG_SECONDS * 1000 * PATIENCE); // running submissions end by themselves
   const { json } = await ask("GET", "/api/health");
   assert.equal((json as { queue_depth: number }).queue_depth, 0);
   assert.equal((await ask("POST", "/api/submit", body, { "x-api-key": keys[0] ?? "" })).status, 403);
   const after = percentile(await measure(), 0.5);
-  assert.ok(after <= TIMES_ALONE * percentile(alone, 0.5) + 500 * PATIENCE, `${after} ms when it is gone`);
+  assert.ok(after <= TIMES_ALONE * percentile(alone, 0.5) + 500 * PATIENCE, `${after} ms after the queue was dropped`);
 });

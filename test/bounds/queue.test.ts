@@ -10,10 +10,10 @@ import { report } from "../verdict/reports.ts";
 import { percentile, TIMES_ALONE } from "./measured.ts";
 
 const SLOTS = 4;
-/** The longest run of the busy account: what a newcomer may have to wait for. */
+/** The longest run of the busy account, for which another account may have to wait. */
 const LONG_MS = 400;
 const SHORT_MS = 40;
-/** What one answer may be late because the clients of this test share the process and the cores with the service. */
+/** Delay of a response caused by the test's clients, which share the process and the cores with the service. */
 const MACHINE_MS = 100;
 const KEYS = 20;
 const MAX_PENDING = 200;
@@ -21,8 +21,8 @@ const RUNS = 25;
 const BURST = 16;
 
 /**
- * Slots as a worker has them, without boxes: woken by the store, it claims as many as are free. A program is the
- * number of milliseconds that it runs for.
+ * Simulated slots without boxes: on a notification of the store, they claim as many submissions as slots are free. A
+ * program is the number of milliseconds that it runs.
  */
 function startSlots(t: TestContext, store: Store): void {
   const stopped = new AbortController();
@@ -55,11 +55,11 @@ function startSlots(t: TestContext, store: Store): void {
   });
 }
 
-/** @returns how long each of the answers took, in milliseconds; all of them are 200. */
-async function timed(asked: readonly Promise<Reply>[]): Promise<number[]> {
+/** Waits for responses with status 200. @returns their times in milliseconds. */
+async function timed(replies: readonly Promise<Reply>[]): Promise<number[]> {
   const started = performance.now();
   return await Promise.all(
-    asked.map(async (one) => {
+    replies.map(async (one) => {
       const { status, text } = await one;
       assert.equal(status, 200, text);
       return performance.now() - started;
@@ -76,13 +76,13 @@ async function oneByOne({ submit }: Running, key: string): Promise<number[]> {
   return took;
 }
 
-/** @returns when the last of a burst is answered. */
+/** @returns the time of the last response of a burst in milliseconds. */
 async function burst({ submit }: Running, key: string): Promise<number> {
   return Math.max(...(await timed(Array.from({ length: BURST }, () => submit(program(SHORT_MS), { ...WAIT, key })))));
 }
 
 onEachEngine((open) => {
-  test("an honest account beside one that fills the queue from 20 keys: its own time twice, and one run", {
+  test("an honest account beside one that fills the queue with 20 keys takes at most twice its time plus one run", {
     timeout: 120_000,
   }, async (t) => {
     const there = await startHttp(t, { open, maxPending: MAX_PENDING, transport: { kind: "loopback" } });
@@ -101,7 +101,7 @@ onEachEngine((open) => {
         const { status } = await submit(program(LONG_MS), { key: one });
         if (status === 202) attack.accepted++;
         else attack.refused++;
-        // As often as the tier lets it: 60 requests a minute of each key.
+        // The rate that the tier allows: 60 requests a minute for each key.
         if (status !== 202) await sleep(1_000);
       }
     });
@@ -138,7 +138,7 @@ onEachEngine((open) => {
     assert.equal((await submit(program(1), { key: first })).status, 202);
   });
 
-  test("an account that fills the queue first leaves places to each that comes after it", async (t) => {
+  test("an account that fills the queue first leaves places for each later account", async (t) => {
     const { key, submit, store } = await startHttp(t, {
       open,
       maxPending: 60,

@@ -7,9 +7,9 @@ import { type BoundedService, boundedService } from "./service.ts";
 
 const PER_SECOND = 500;
 const ASKED = 100;
-/** Each is measured alone and beside; other work of the machine spoils some. */
+/** Each round measures alone and beside the flood; other work of the machine spoils some rounds. */
 const ROUNDS = 4;
-/** What one answer may be late because the clients of this test share the cores with the service. */
+/** Delay of a response caused by the test's clients, which share the cores with the service. */
 const MACHINE_MS = 5;
 
 interface Asked {
@@ -18,7 +18,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** Every way to be refused at the door: by the key, by the quota, by the query and by the body. */
+/** Every kind of early refusal: by key, quota, query and body. */
 const REFUSED: readonly [status: number, of: (service: BoundedService) => Asked][] = [
   [401, () => ({ path: "/api/health", key: `assay_live_${"x".repeat(32)}` })],
   [429, ({ attacker }) => ({ path: "/api/health", key: attacker.spentKey })],
@@ -26,7 +26,7 @@ const REFUSED: readonly [status: number, of: (service: BoundedService) => Asked]
   [400, ({ attacker }) => ({ path: "/api/submit", key: attacker.key, body: '{"language":' })],
 ];
 
-test(`an honest account beside ${PER_SECOND} refused requests a second of its own address`, {
+test(`an honest account is not delayed by ${PER_SECOND} refused requests a second from its own address`, {
   timeout: 120_000,
 }, async (t) => {
   const service = await boundedService(t, "sqlite");
@@ -48,9 +48,9 @@ test(`an honest account beside ${PER_SECOND} refused requests a second of its ow
     }
     return took;
   };
-  await statusOf(service, many, REFUSED[1]?.[1](service) ?? honest); // the one that its quota has
+  await statusOf(service, many, REFUSED[1]?.[1](service) ?? honest); // uses up the quota of the key
   await oneByOne();
-  /** The same while refused requests come. */
+  /** The same during a flood of refused requests. */
   const beside = async () => {
     let over = false;
     const answers: Promise<void>[] = [];
@@ -73,11 +73,11 @@ test(`an honest account beside ${PER_SECOND} refused requests a second of its ow
     const alone = await oneByOne();
     const { took, rate } = await beside();
     const [p50, p99] = [0.5, 0.99].map((of) => [percentile(alone, of), percentile(took, of)]) as [number[], number[]];
-    const words = ([was = 0, is = 0]: number[]) => `${was.toFixed(1)} ms alone, ${is.toFixed(1)} ms beside`;
-    t.diagnostic(`${rate.toFixed(0)} refused a second; p50 ${words(p50)}; p99 ${words(p99)}`);
+    const text = ([was = 0, is = 0]: number[]) => `${was.toFixed(1)} ms alone, ${is.toFixed(1)} ms beside`;
+    t.diagnostic(`${rate.toFixed(0)} refused a second; p50 ${text(p50)}; p99 ${text(p99)}`);
     const [was = Number.NaN, is = Number.NaN] = p50;
     if (rate > 0.8 * PER_SECOND && is <= TIMES_ALONE * was + MACHINE_MS) return;
-    assert.ok(round < ROUNDS, `p50: ${words(p50)}`);
+    assert.ok(round < ROUNDS, `p50: ${text(p50)}`);
   }
 });
 

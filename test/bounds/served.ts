@@ -9,13 +9,13 @@ import { temporaryPostgres, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 import { type Turns, watchTurns } from "./measured.ts";
 
-/** The process of service.ts: ends when its parent lets go of it. */
+/** The process of service.ts. Ends when its parent disconnects. */
 const over: (() => unknown)[] = [];
 const t = { after: (work: () => unknown) => void over.push(work) } as unknown as TestContext;
 
 const MIB = 1_048_576;
 
-/** The output that is the longest as JSON, and the one that is the slowest to decode. */
+/** The output that is longest as JSON, and the output that is slowest to decode. */
 const OUTPUTS = [Buffer.alloc(MIB, 1), randomBytes(MIB)];
 
 const running = await startHttp(t, {
@@ -47,7 +47,7 @@ process.send?.({
 
 async function ended(by: string, output: Buffer): Promise<string> {
   const body = { language: "python", code: "x" };
-  // A replay of it is asked for under this key.
+  // The test repeats the request with this key.
   const headers = output.length < MIB ? {} : { "idempotency-key": `00000000-0000-4000-8000-00000000000${ids.length}` };
   const { json } = await ask({ method: "POST", path: "/api/submit", key: by, body, headers });
   await runPending(store, () => conclude({ execute: report({ stdout: output, stderr: output }) }));
@@ -64,7 +64,7 @@ process.on("message", () => {
   turns = null;
 });
 
-// Runs that are asked for with wait=true end with the longest output.
+// Submissions with wait=true end with the longest output.
 const [longest] = OUTPUTS as [Buffer, Buffer];
 let work: Promise<unknown> = Promise.resolve();
 const working = setInterval(() => {

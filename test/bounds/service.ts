@@ -4,26 +4,26 @@ import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import type { Turns } from "./measured.ts";
 
-/** The real server in a process of its own, over HTTPS on loopback, with records of two accounts. */
+/** The real server in its own process, over HTTPS on loopback, with records of two accounts. */
 export interface BoundedService {
   readonly port: number;
   readonly ca: string;
-  /** Of the account that attacks: a key, one of 1 request a minute, ids of records with 2 MiB of output, and a member's cookie. */
+  /** The attacker's account: a key, a key with 1 request a minute, ids of records with 2 MiB of output, and a member's cookie. */
   readonly attacker: {
     readonly key: string;
     readonly spentKey: string;
     readonly ids: readonly string[];
     readonly cookie: string;
   };
-  /** Of another account: a key and the id of a small record. */
+  /** The other account: a key and the id of a small record. */
   readonly honest: { readonly key: string; readonly id: string };
-  /** Watches the event loop while the work is done. */
+  /** Measures the event loop during the work. */
   readonly during: (work: () => Promise<unknown>) => Promise<Turns>;
-  /** The most memory that the process has had, in bytes. */
+  /** The peak memory of the process in bytes. */
   readonly peakMemoryBytes: () => number;
 }
 
-/** @param engine of the database. */
+/** @param engine the database engine. */
 export async function boundedService(t: TestContext, engine: "sqlite" | "postgres"): Promise<BoundedService> {
   const child = fork(new URL("served.ts", import.meta.url), [engine], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -51,11 +51,11 @@ export async function boundedService(t: TestContext, engine: "sqlite" | "postgre
 async function message<T>(child: ChildProcess): Promise<T> {
   const over = new AbortController();
   try {
-    const [said] = await Promise.race([
+    const [received] = await Promise.race([
       once(child, "message", { signal: over.signal }),
       once(child, "exit", { signal: over.signal }).then(() => Promise.reject(new Error("the service ended"))),
     ]);
-    return said as T;
+    return received as T;
   } finally {
     over.abort();
   }

@@ -12,19 +12,19 @@ import { connected, run, step } from "../launcher/raw.ts";
 
 const boxes = useBoxes();
 
-/** From a deadline to the proven end of the box, on a machine that has a CPU to spare. */
+/** Bound from a deadline to the proven end of the box, on a machine with a CPU to spare. */
 const END_MS = 250;
 /**
- * The kernel takes mappings and entries of page tables apart one by one. Measured CPU time for each MiB that is charged: 1.7 ms for
- * mappings, 2 ms for mappings of a file, 3 ms for full page tables. Only the memory limit bounds their number.
+ * The kernel removes mappings and page table entries one by one. Measured CPU time for each charged MiB: 1.7 ms for
+ * anonymous mappings, 2 ms for file mappings, 3 ms for full page tables. Only the memory limit bounds their number.
  */
 const END_MS_PER_MIB = 4;
-/** CPU time that the slot may spend on a program's output, of the time that the program runs. */
+/** The share of a program's run time that the slot may spend on its output as CPU time. */
 const SLOT_SHARE = 0.05;
 const WALL_MS = 1500;
 const CPU_MS = 1000;
 
-/** Programs of which something makes the end slow: name, and how many processes do it; `many` is what the profile allows. */
+/** Programs that make their end slow: mode, and number of processes; `many` is as many as the profile allows. */
 const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["burn", "many"],
   ["mappings", "one"],
@@ -50,7 +50,7 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["fewer-truncations", "many"],
 ];
 
-/** Ways whose end takes time in proportion to their memory. */
+/** Modes whose end takes time in proportion to their memory. */
 const MASSES = ["mappings", "file-mappings", "full-tables"];
 
 /** The locks of one file, 15,000 in the agent profile, are a list that each close walks under a spinlock. */
@@ -58,10 +58,10 @@ const FLOCKS_MS = 2000;
 
 const FLOODS = ["flood", "flood-bytes"];
 
-/** How much later things come because others want the CPUs, too. */
+/** Factor by which other load delays the test. */
 const crowd = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
 
-/** From our kill to the last process, and from the report to the proven end. */
+/** Time from the kill to the last process's end, and from the report to the proven end. */
 const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardown;
 
 for (const profile of PROFILE_NAMES) {
@@ -92,8 +92,8 @@ for (const profile of PROFILE_NAMES) {
 }
 
 /**
- * Without the bound of kernel memory, 60 processes have the time to make so many mappings that the kernel walks them for a
- * minute. The last way stays just below the bound.
+ * Without the kernel memory bound, 60 processes have time to create so many mappings that the kernel walks them for a
+ * minute. The last mode stays just below the bound.
  */
 const WHOLE_TIME: readonly (readonly [way: string, cause: string])[] = [
   ["mappings", "oom_kill"],
@@ -118,7 +118,7 @@ for (const profile of PROFILE_NAMES) {
   }
 }
 
-describe("output without end costs the slot little", () => {
+describe("endless output uses little CPU time of the slot", () => {
   for (const flood of FLOODS) {
     test(flood, async (t) => {
       const wallMs = 4000;
@@ -137,12 +137,12 @@ describe("output without end costs the slot little", () => {
   }
 });
 
-test("a deadline is met while the box of the next step cannot be built", async (t) => {
+test("a deadline is met although the next step's box cannot be built", async (t) => {
   const launcher = await startLauncher({ fault: "box_5_hangs" });
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
   t.after(() => raw.close());
-  // From here on the slot builds the box of a second step while the first one runs. The fifth box is the first of those.
+  // From now on, the slot builds the second step's box while the first step runs. The fifth box is the first of those.
   await run(raw, step(["/bin/true"], { MORE: 1 }));
   await run(raw, step(["/bin/true"], { KEEP_WORK: 1 }));
   const began = performance.now();

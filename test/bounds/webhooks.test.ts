@@ -14,9 +14,9 @@ import { report } from "../verdict/reports.ts";
 import { addEndpoint, addProject, endOne, type Project, roomFor, sealer } from "../webhooks/project.ts";
 import { type Certificates, makeCertificates, type Receiver, startReceiver } from "../webhooks/receiver.ts";
 
-/** What one account can do to another account's deliveries, with real receivers, a real store and real services. */
+/** Effects of one account on another account's deliveries, with real receivers, store and services. */
 const LIMIT = { timeout: 120_000 };
-/** The stated bound: an account's first attempt begins within this time, whatever one other account does. */
+/** The documented bound: an account's first attempt begins within this time, whatever one other account does. */
 const FIRST_ATTEMPT_MS = 1_000;
 
 let certificates: Certificates;
@@ -33,7 +33,7 @@ function serve(t: TestContext, store: Store, receivers: readonly Pick<Receiver, 
   return deliverer;
 }
 
-/** A store by the real clock. */
+/** A store with the real clock. */
 async function room(t: TestContext) {
   const { database } = await temporaryStore(t);
   const stores: Store[] = [];
@@ -46,7 +46,7 @@ async function room(t: TestContext) {
   return { store: await open(), open };
 }
 
-/** One account with 20 endpoints in two projects, and five results for each of them. */
+/** Creates an account with 20 endpoints in two projects and five results for each endpoint. */
 async function attack(store: Store, url: string, account = "attacker"): Promise<Project[]> {
   const projects = [await addProject(store, account), await addProject(store, `${account} 2`, account)];
   for (const project of projects) {
@@ -56,7 +56,7 @@ async function attack(store: Store, url: string, account = "attacker"): Promise<
   return projects;
 }
 
-/** How long after each result its delivery's first attempt came in. */
+/** The time from each result to the first attempt of its delivery. */
 async function firstAttempts(store: Store, project: Project, receiver: Receiver, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let at = 0; at < count; at++) {
@@ -70,25 +70,29 @@ async function firstAttempts(store: Store, project: Project, receiver: Receiver,
 }
 
 const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN;
-const words = (sorted: readonly number[]) => `p50 ${at(sorted, 0.5)} ms, p99 ${at(sorted, 0.99)} ms`;
+const text = (sorted: readonly number[]) => `p50 ${at(sorted, 0.5)} ms, p99 ${at(sorted, 0.99)} ms`;
 
 for (const services of [1, 2]) {
-  test(`receivers that never answer delay no other account's first attempt: ${services} services`, LIMIT, async (t) => {
-    const silent = await startReceiver(t, certificates, () => {});
-    const quick = await startReceiver(t, certificates);
-    const { store, open } = await room(t);
-    const honest = await addProject(store, "honest");
-    await addEndpoint(store, honest, { url: quick.url });
-    serve(t, store, [silent, quick]);
-    for (let other = 1; other < services; other++) serve(t, await open(), [silent, quick]);
-    const alone = await firstAttempts(store, honest, quick, 30);
-    await attack(store, silent.url);
-    await sleep(1_500);
-    const beside = await firstAttempts(store, honest, quick, 30);
-    t.diagnostic(`alone: ${words(alone)}; beside ${silent.received.length} attempts under way: ${words(beside)}`);
-    assert.ok(silent.received.length >= 32, `${silent.received.length} attempts of the attacker`);
-    assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, words(beside));
-  });
+  test(
+    `receivers that never answer do not delay another account's first attempt: ${services} services`,
+    LIMIT,
+    async (t) => {
+      const silent = await startReceiver(t, certificates, () => {});
+      const quick = await startReceiver(t, certificates);
+      const { store, open } = await room(t);
+      const honest = await addProject(store, "honest");
+      await addEndpoint(store, honest, { url: quick.url });
+      serve(t, store, [silent, quick]);
+      for (let other = 1; other < services; other++) serve(t, await open(), [silent, quick]);
+      const alone = await firstAttempts(store, honest, quick, 30);
+      await attack(store, silent.url);
+      await sleep(1_500);
+      const beside = await firstAttempts(store, honest, quick, 30);
+      t.diagnostic(`alone: ${text(alone)}; beside ${silent.received.length} attempts under way: ${text(beside)}`);
+      assert.ok(silent.received.length >= 32, `${silent.received.length} attempts of the attacker`);
+      assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, text(beside));
+    },
+  );
 }
 
 /** The longest record: 1 MiB of control characters on both streams, six bytes of JSON each. */
@@ -96,7 +100,7 @@ const MIB = Buffer.alloc(1024 * 1024, 1);
 const LONGEST = conclude({ execute: report({ stdout: MIB, stderr: MIB }) });
 
 test(
-  "receivers that read nothing hold 32 MiB of one account's bodies, and delay no other account",
+  "receivers that do not read hold 32 MiB of one account's bodies and do not delay another account",
   LIMIT,
   async (t) => {
     const deaf = await startDeafReceiver(t);
@@ -113,14 +117,14 @@ test(
     await sleep(2_000);
     const beside = await firstAttempts(store, honest, quick, 10);
     const heldMib = memoryMib() - before;
-    t.diagnostic(`${deaf.connections()} attempts with a body of 12.6 MB hold ${heldMib} MiB; beside: ${words(beside)}`);
+    t.diagnostic(`${deaf.connections()} attempts with a body of 12.6 MB hold ${heldMib} MiB; beside: ${text(beside)}`);
     assert.equal(deaf.connections(), 2);
     assert.ok(heldMib < 64, `${heldMib} MiB`);
-    assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, words(beside));
+    assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, text(beside));
   },
 );
 
-/** Accepts connections and reads nothing after the handshake. */
+/** Accepts connections and stops reading after the handshake. */
 async function startDeafReceiver(t: TestContext): Promise<Pick<Receiver, "url" | "port" | "connections">> {
   const sockets = new Set<Socket>();
   const server = createServer({ cert: certificates.cert, key: certificates.key }, (socket) => {
@@ -135,12 +139,12 @@ async function startDeafReceiver(t: TestContext): Promise<Pick<Receiver, "url" |
   return { port, url: `https://127.0.0.1:${port}/hook`, connections: () => sockets.size };
 }
 
-/** What this process holds outside of V8's heap, where bodies are. */
+/** This process's memory outside of V8's heap, where bodies are. */
 function memoryMib(): number {
   return Math.round(process.memoryUsage().external / 1024 / 1024);
 }
 
-test("what waits for an endpoint that was removed ends in parts, and delays no other account", LIMIT, async (t) => {
+test("pending deliveries of a removed endpoint end in parts and do not delay another account", LIMIT, async (t) => {
   const quick = await startReceiver(t, certificates);
   const { store } = await room(t);
   const honest = await addProject(store, "honest");
@@ -159,7 +163,7 @@ test("what waits for an endpoint that was removed ends in parts, and delays no o
   serve(t, store, [quick]);
   const [first = Number.NaN] = await firstAttempts(store, honest, quick, 1);
   assert.ok(first < FIRST_ATTEMPT_MS, `${first} ms`);
-  while ((await left()) > 0) await sleep(100); // woken by what is left, not by the clock
+  while ((await left()) > 0) await sleep(100); // woken by remaining deliveries, not by the clock
 });
 
 const pending = ({ state }: Delivery) => state === "pending";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clientError, ERRORS, echo } from "../../src/domain/error.ts";
 
-test("every error is a client or server status with a text", () => {
+test("every error has a client or server status and a text", () => {
   for (const [code, { status, error }] of Object.entries(ERRORS)) {
     assert.ok(status >= 400 && status <= 599, code);
     const text = (error as (...args: unknown[]) => string)("x", ["y"]);
@@ -11,7 +11,7 @@ test("every error is a client or server status with a text", () => {
   }
 });
 
-test("the contract's texts are as the contract has them", () => {
+test("texts of the contract are unchanged", () => {
   assert.deepEqual(clientError("codeEmpty", []).body, { error: "code must not be empty" });
   assert.deepEqual(clientError("unauthorized", []).body, {
     error: "unauthorized",
@@ -22,7 +22,7 @@ test("the contract's texts are as the contract has them", () => {
   assert.deepEqual(clientError("queueFull", []).body, { error: "queue full, try again later" });
 });
 
-test("an error never repeats more than a little of what the client sent", () => {
+test("an error repeats only a short part of the client's input", () => {
   assert.equal(echo('a\n"b'), '"a\\n\\"b"');
   assert.ok(echo("x".repeat(100_000)).length < 80);
 });

@@ -3,21 +3,21 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { binOf, percentiles } from "../../src/domain/history.ts";
 
-/** What is told of durations that were all the same. */
-const toldOf = (ms: number) => percentiles(new Map([[binOf(ms), 7]]))?.p50 ?? Number.NaN;
+/** The reported value if all durations are equal. */
+const reported = (ms: number) => percentiles(new Map([[binOf(ms), 7]]))?.p50 ?? Number.NaN;
 
-test("a duration is told as the upper bound of its bin: never too low, and at most half too high", () => {
+test("reports a duration as the upper bound of its bin: never too low, and at most 67 % too high", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 1_000_000 }), (ms) => {
-      const told = toldOf(ms);
-      assert.ok(told >= ms && told <= ms * 1.67, `${ms} is told as ${told}`);
+      const value = reported(ms);
+      assert.ok(value >= ms && value <= ms * 1.67, `${ms} is reported as ${value}`);
     }),
   );
-  assert.deepEqual([toldOf(0), toldOf(1), toldOf(-60_000)], [1, 1, 1]);
-  assert.deepEqual([toldOf(1_000_000), toldOf(1_000_001), toldOf(9e9)], [1_000_000, 2_000_000, 2_000_000]);
+  assert.deepEqual([reported(0), reported(1), reported(-60_000)], [1, 1, 1]);
+  assert.deepEqual([reported(1_000_000), reported(1_000_001), reported(9e9)], [1_000_000, 2_000_000, 2_000_000]);
 });
 
-test("percentiles are those of all that was counted, in whatever order the bins come", () => {
+test("percentiles do not depend on the order of bins", () => {
   const amounts = new Map([
     [binOf(5_000), 4],
     [binOf(10), 95],

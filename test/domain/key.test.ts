@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { hashKey, hasKeyForm, newKey } from "../../src/domain/key.ts";
 
-test("a key has the fixed prefix and 32 random URL-safe characters, and no two are alike", () => {
+test("a key has the fixed prefix and 32 random URL-safe characters, and keys are unique", () => {
   const keys = Array.from({ length: 1000 }, () => newKey());
   for (const { key, hash, prefix } of keys) {
     assert.match(key, /^assay_live_[A-Za-z0-9_-]{32}$/);
@@ -15,7 +15,7 @@ test("a key has the fixed prefix and 32 random URL-safe characters, and no two a
   assert.equal(new Set(keys.map(({ key }) => key)).size, 1000);
 });
 
-test("what has not the form of a key is known without the database", () => {
+test("recognises text that is not a key without the database", () => {
   for (const text of ["", "x", "assay_live_", `assay_live_${"a".repeat(31)}`, `assay_live_${"a".repeat(31)}'`]) {
     assert.equal(hasKeyForm(text), false, text);
   }

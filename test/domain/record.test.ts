@@ -55,7 +55,7 @@ test("a pending record has every field and no evidence", () => {
   });
 });
 
-test("a completed record is the contract's, field by field", () => {
+test("a completed record follows the contract, field by field", () => {
   const execute = signalled(9, {
     killReason: "wall",
     wallNs: 2_000_000_000,
@@ -148,7 +148,7 @@ test("judge_actions and unlimited rlimits are absent, not empty", () => {
   assert.deepEqual(evidence.limits.rlimits, { nofile: { soft: 32, hard: 32 } });
 });
 
-test("success has no error message and a program that does not compile has no metrics", () => {
+test("success has no error message, and a program that does not compile has no metrics", () => {
   const accepted = toRecord(ended(conclude({ execute: report() })));
   assert.deepEqual(accepted.result, {
     verdict: "AC",
@@ -167,7 +167,7 @@ test("success has no error message and a program that does not compile has no me
   assert.notEqual(broken.evidence, null);
 });
 
-test("an error carries IE and a message, and nothing that could be read as a result", () => {
+test("an error has IE and a message, and no other results", () => {
   const record = toRecord(ended(internalError("the run was lost")));
   assert.equal(record.status, "error");
   assert.equal(record.result.verdict, "IE");
@@ -177,16 +177,16 @@ test("an error carries IE and a message, and nothing that could be read as a res
   assert.equal(record.evidence, null);
 });
 
-test("output is UTF-8 with U+FFFD for what is not; a byte order mark is kept", () => {
+test("decodes output as UTF-8 with U+FFFD for invalid bytes, and keeps a byte order mark", () => {
   const decoded = (stdout: Buffer, stdoutSeen = stdout.length) =>
     toRecord(ended(conclude({ execute: report({ stdout, stdoutSeen }) }))).output.stdout;
   assert.equal(decoded(Buffer.from([0x61, 0xff, 0x62, 0x00])), "a\ufffdb\0");
   assert.equal(decoded(Buffer.from([0xef, 0xbb, 0xbf, 0x61])), "\ufeffa");
   assert.equal(decoded(Buffer.from([0x61, 0xc3])), "a\ufffd");
-  assert.equal(decoded(Buffer.from([0x61, 0xc3]), 3), "a", "cut by us in the middle of a character");
+  assert.equal(decoded(Buffer.from([0x61, 0xc3]), 3), "a", "truncated in the middle of a character");
 });
 
-test("a ratio over no time at all is null", () => {
+test("the ratio for a wall time of 0 is null", () => {
   const { metrics } = toRecord(ended(conclude({ execute: report({ wallNs: 0 }) })));
   assert.equal(metrics.cpu_wall_ratio, null);
 });

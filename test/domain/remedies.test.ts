@@ -6,10 +6,10 @@ import { test } from "node:test";
 import { MEANINGS, meaningOf } from "../../src/domain/remedies.ts";
 import { environment, startLauncher } from "../launcher/launcher.ts";
 
-/** Checks that only the doctor itself makes. */
+/** Checks that only the doctor makes. */
 const DOCTORS_OWN = ["language", "launcher"];
 
-/** Names that the launcher's source can print, those of checks that fail here never, too. */
+/** All check names in the launcher's source, including those that never fail here. */
 function namesInSource(): string[] {
   const text = readFileSync(new URL("../../launcher/check.c", import.meta.url), "utf8");
   const printed = [...text.matchAll(/\bprint(?:_failure)?\("(\w+)"/g)].map(([, name = ""]) => name);
@@ -17,7 +17,7 @@ function namesInSource(): string[] {
   return [...new Set([...printed, ...namespaces])].sort();
 }
 
-test("every check that the launcher prints has its meaning and its remedy", async () => {
+test("every check of the launcher has a meaning and a remedy", async () => {
   const { instance, uidBase, stop } = await startLauncher();
   await stop();
   const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
@@ -30,17 +30,17 @@ test("every check that the launcher prints has its meaning and its remedy", asyn
   for (const name of names) assert.ok(namesInSource().includes(name), `${name} is not found in check.c`);
 });
 
-test("the rows are the checks that can be printed, no more and no less", () => {
+test("the rows are exactly the checks that can be printed", () => {
   assert.deepEqual(Object.keys(MEANINGS).sort(), [...namesInSource(), ...DOCTORS_OWN].sort());
 });
 
-test("every row says something in plain words", () => {
+test("every row has a meaning and a remedy", () => {
   for (const [name, { means, remedy }] of Object.entries(MEANINGS)) {
     assert.ok(means.length > 10 && remedy.length > 10, name);
   }
 });
 
-test("what a proof of readiness can find is told in the doctor's words, or in words of its own", () => {
+test("findings of readiness have the doctor's meaning or their own", () => {
   assert.equal(meaningOf("seccomp"), MEANINGS.seccomp);
   assert.equal(meaningOf("file_size_evidence"), MEANINGS.bpf);
   assert.equal(meaningOf("pressure_evidence"), MEANINGS.pressure);

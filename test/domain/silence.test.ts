@@ -4,7 +4,7 @@ import { Silence } from "../../src/domain/silence.ts";
 
 const LEASE_MS = 100;
 
-/** A look each time it is called, `afterMs` later than the last one, at what is there then. */
+/** Advances the clock by `afterMs` and returns the names that are silent. */
 function looker(atFirstMs?: (name: string) => number) {
   let nowMs = 0;
   const silence = new Silence(() => nowMs);
@@ -14,7 +14,7 @@ function looker(atFirstMs?: (name: string) => number) {
   };
 }
 
-test("who says nothing new for a lease is silent, and who does is not", () => {
+test("a name without a new heartbeat for a lease is silent", () => {
   const look = looker();
   assert.deepEqual(look(0, { a: "1", b: "1" }), []);
   assert.deepEqual(look(LEASE_MS - 1, { a: "1", b: "2" }), []);
@@ -23,28 +23,28 @@ test("who says nothing new for a lease is silent, and who does is not", () => {
   assert.deepEqual(look(1, { a: "2", b: "2" }), ["b"]);
 });
 
-test("a sign that goes back is a sign like any other", () => {
+test("a heartbeat with a lower value counts", () => {
   const look = looker();
   look(0, { a: "2" });
   look(LEASE_MS - 1, { a: "1" });
   assert.deepEqual(look(LEASE_MS - 1, { a: "1" }), []);
 });
 
-test("who was away begins anew", () => {
+test("a name that was absent starts again", () => {
   const look = looker();
   look(0, { a: "1" });
   look(50, {});
   assert.deepEqual(look(50, { a: "1" }), []);
 });
 
-test("after a time without a look everybody begins anew", () => {
+test("after a pause between looks, all names start again", () => {
   const look = looker();
   look(0, { a: "1" });
   assert.deepEqual(look(LEASE_MS + 1, { a: "1" }), []);
   assert.deepEqual(look(LEASE_MS, { a: "1" }), ["a"]);
 });
 
-test("somebody seen for the first time has been silent for as long as the caller says", () => {
+test("a new name starts with the silence that the caller gives", () => {
   const look = looker((name) => (name === "old" ? Number.POSITIVE_INFINITY : 60));
   assert.deepEqual(look(0, { old: "1", a: "1" }), ["old"]);
   assert.deepEqual(look(39, { old: "1", a: "1" }), ["old"]);

@@ -4,7 +4,7 @@ import { newSubmission, programOf, requestHash, type SubmitRequest } from "../..
 
 const request: SubmitRequest = { language: "python", profile: "judge", code: "print('ü')", stdin: "a\0b" };
 
-test("a new submission is pending, the caller's, and has an id of its own", () => {
+test("a new submission is pending, belongs to the caller and has a unique id", () => {
   const caller = {
     keyId: "k",
     accountId: "a",
@@ -27,7 +27,7 @@ test("programs are UTF-8 bytes", () => {
   assert.deepEqual(stdin, Buffer.from([0x61, 0, 0x62]));
 });
 
-test("the request hash tells every field apart, and where one ends", () => {
+test("the request hash depends on every field and on the boundaries between fields", () => {
   const others: Partial<SubmitRequest>[] = [
     { language: "c" },
     { profile: "agent" },

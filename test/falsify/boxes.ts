@@ -15,28 +15,28 @@ export interface Concluded {
   readonly facts: StepReport;
   readonly judgement: Judgement;
   readonly evidence: Evidence;
-  /** Whether the slot went on: one that could not clean up ends. */
+  /** Whether the slot continues: it ends if it could not clean up. */
   readonly alive: boolean;
 }
 
-/** The launcher's fault, and what is done while the program runs, which should last until that is over. */
+/** The launcher's fault, and an action during the run, which should last until the action is complete. */
 interface Interference {
   readonly fault?: string;
   readonly meanwhile?: (launcher: Launcher) => Promise<void> | void;
 }
 
-/** One step in a box of its own launcher, concluded as every submission is. */
+/** Runs one step in a box of its own launcher and concludes it like a submission. */
 export async function concluded(
   step: Step,
   options: Interference = {},
 ): Promise<Concluded & { readonly launcher: Launcher }> {
   const stepped = await reported(step, options);
   const { judgement, evidence } = conclude({ execute: stepped.facts });
-  assert.ok(evidence, "there is evidence");
+  assert.ok(evidence, "there is no evidence");
   return { ...stepped, judgement, evidence };
 }
 
-/** The same without a conclusion: of a step that failed on our side there is no evidence. */
+/** The same without a conclusion: a step that failed on the platform's side has no evidence. */
 export async function reported(
   step: Step,
   options: Interference = {},
@@ -70,7 +70,7 @@ async function interfere(
   await how(launcher);
 }
 
-/** Its socket can be seen a moment before it listens. */
+/** The socket exists a moment before the launcher listens. */
 async function open(launcher: Launcher): Promise<Slot> {
   for (let tries = 0; ; tries++) {
     try {
@@ -82,7 +82,7 @@ async function open(launcher: Launcher): Promise<Slot> {
   }
 }
 
-/** The same, and the launcher has to end well. */
+/** The same; the launcher must exit with 0. */
 export async function concludedWith(fault: string, script = "true"): Promise<Concluded> {
   const result = await concluded(shell(script), { fault });
   assert.equal(await result.launcher.stop(), 0, result.launcher.stderr());
@@ -97,14 +97,14 @@ export function leavesOf(launcher: Launcher): string[] {
   return groupsOf(launcher).filter((path) => isLeaf(path) && members(path).some((pid) => programs.includes(pid)));
 }
 
-/** The launcher's own group in the tree that has this file: above every box. */
+/** The launcher's own group, above every box, in the hierarchy with this file. */
 export function groupAbove(launcher: Launcher, has: (path: string) => boolean): string {
   const home = groupsOf(launcher).find((path) => path.endsWith(`/assay-${launcher.instance}`) && has(path));
-  assert.ok(home, "the launcher has a group there");
+  assert.ok(home, "the launcher has no such group");
   return home;
 }
 
-/** Ends a launcher whose slot may be sweeping still. */
+/** Ends a launcher whose slot may still be cleaning up. */
 export async function stopWell(launcher: Launcher): Promise<void> {
   await eventually("the end of the slot", () => childrenOf(launcher.pid).length === 0);
   assert.equal(await launcher.stop(), 0, launcher.stderr());

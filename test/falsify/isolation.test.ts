@@ -4,9 +4,8 @@ import { shell } from "../sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
 
 /**
- * For every control: the kernel call that makes it is left out, and the run has to say so.
- * What else goes missing with it is named, because a control that is thought to be alone and
- * is not would hide the loss of another.
+ * For every control, the kernel call that creates it is skipped, and the run must report that. `also` lists controls that
+ * depend on it: an undeclared dependency could hide the loss of another control.
  */
 const CONTROLS: Readonly<Record<string, { missing: string; also?: readonly string[] }>> = {
   pid_namespace: { missing: "is the launcher's own" },
@@ -17,7 +16,7 @@ const CONTROLS: Readonly<Record<string, { missing: string; also?: readonly strin
   cgroup_namespace: { missing: "is the launcher's own" },
   unprivileged_user: { missing: "identity is another" },
   no_capabilities: { missing: "some are left" },
-  // Without it no filter can be installed by a process that is nobody.
+  // Without it, an unprivileged process cannot install a filter.
   no_new_privileges: { missing: "is not set", also: ["seccomp_filter"] },
   seccomp_filter: { missing: "is not set" },
   cgroup_membership: { missing: "is not in every group of its box" },
@@ -36,7 +35,7 @@ before(async () => {
   sound = result;
 });
 
-test("where nothing is wrong, every control is applied and the run is strict", () => {
+test("without a fault, every control is applied and the run is strict", () => {
   const { isolation } = sound.evidence;
   assert.deepEqual([...isolation.controlsApplied].toSorted(), Object.keys(CONTROLS).toSorted());
   assert.deepEqual([isolation.controlsMissing, isolation.mode, sound.judgement.verdict], [[], "strict", "AC"]);
@@ -52,7 +51,8 @@ describe("a control that is not applied is missing from the evidence, and the ru
       const gone = isolation.controlsMissing.map((text) => text.slice(0, text.indexOf(":")));
       assert.deepEqual(gone.toSorted(), [control, ...also].toSorted());
       assert.ok(isolation.controlsMissing.includes(`${control}: ${missing}`), isolation.controlsMissing.join());
-      for (const name of gone) assert.ok(!isolation.controlsApplied.includes(name), `${name} is both`);
+      for (const name of gone)
+        assert.ok(!isolation.controlsApplied.includes(name), `${name} is both applied and missing`);
       assert.deepEqual([judgement.verdict, judgement.cause, isolation.mode], ["IE", "internal_error", "incomplete"]);
       assert.equal(judgement.errorMessage, "a control of the sandbox could not be verified");
       assert.match(isolation.reason, /not every control could be read back/);

@@ -8,10 +8,10 @@ import { LIMITS, shell } from "../sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
 
 const MIB = 1 << 20;
-/** Until the limit above has been set. */
+/** Time to set the limit above the box. */
 const A_MOMENT = `sleep ${0.5 * PATIENCE}`;
 
-/** The files that facts are read from, and the facts of each, in the launcher's words. */
+/** The files with the facts that are read from each, in the launcher's words. */
 const V1 = {
   "memory.limit_in_bytes": ["memory limit"],
   "memory.max_usage_in_bytes": ["memory peak"],
@@ -47,7 +47,7 @@ before(async () => {
   sound = result;
 });
 
-describe("the evidence has what the kernel holds, not what was asked for", () => {
+describe("the evidence has the values that the kernel holds, not the requested ones", () => {
   test("memory limit", async () => {
     const { evidence } = await concludedWith("memory_limit");
     assert.equal(evidence.limits.memoryLimitBytes, LIMITS.memoryBytes / 2);
@@ -67,7 +67,7 @@ describe("the evidence has what the kernel holds, not what was asked for", () =>
     assert.deepEqual(sound.evidence.limits.rlimits.nofile, { soft: openFiles, hard: openFiles });
   });
 
-  test("what was used: memory, CPU time and processes are counted by the group", async () => {
+  test("usage: memory, CPU time and processes are counted by the group", async () => {
     const work = "head -c 6000000 /dev/zero > /tmp/a; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
     const { evidence, launcher } = await concluded(shell(work, { limits: { ...LIMITS, fileBytes: 8 * MIB } }));
     await stopWell(launcher);
@@ -78,15 +78,15 @@ describe("the evidence has what the kernel holds, not what was asked for", () =>
   });
 });
 
-describe("a counter that cannot be read is an error of the evidence, and the run is IE", () => {
-  test("each file that a fact is read from", async (t) => {
-    // Not on every kernel; where it is not, nothing stands on it.
+describe("an unreadable counter is an error of the evidence, and the run is IE", () => {
+  test("each file with facts", async (t) => {
+    // Some kernels lack these files, and no verdict depends on them.
     const absent: Readonly<Record<string, boolean>> = {
       "pids.peak": sound.facts.pidsPeak === null,
       "cpu.pressure": sound.facts.psiFullUsec === null,
     };
     for (const [file, facts] of Object.entries(FILES[sound.facts.backend] ?? {})) {
-      await t.test(file, { skip: absent[file] ? "this kernel does not count it" : false }, async () => {
+      await t.test(file, { skip: absent[file] ? "this kernel lacks the counter" : false }, async () => {
         const { judgement, evidence } = await concludedWith(`unreadable:${file}`);
         const named = evidence.teardown.collectionErrors.map((text) => text.slice(0, text.indexOf(":")));
         assert.deepEqual([...new Set(named)].filter((name) => facts.includes(name)).toSorted(), facts.toSorted());
@@ -96,12 +96,12 @@ describe("a counter that cannot be read is an error of the evidence, and the run
     }
   });
 
-  test("the v1 control file of the OOM killer, which is watched as well, keeps a box from being built", async (t) => {
+  test("without the v1 control file of the OOM killer, no box is built", async (t) => {
     if (sound.facts.backend === "cgroup_v2") return t.skip("cgroup_v2 has none");
     await assert.rejects(concluded(shell("true"), { fault: "unreadable:memory.oom_control" }), /memory\.oom_control/);
   });
 
-  test("the counts of the kernel's signals", async (t) => {
+  test("the signal counts of the kernel", async (t) => {
     if (sound.facts.signalSource === "none") return t.skip("no tracepoint on this machine");
     const { judgement, evidence } = await concludedWith("signal_counts");
     assert.match(evidence.teardown.collectionErrors.join(), /^signal counts: /);
@@ -109,8 +109,8 @@ describe("a counter that cannot be read is an error of the evidence, and the run
   });
 });
 
-describe("a limit above the box is not taken for the program's own", () => {
-  test("memory: killed because a group above was full is IE, not MLE", async () => {
+describe("a limit above the box is not attributed to the program", () => {
+  test("memory: an OOM kill because of a group above is IE, not MLE", async () => {
     const limit = sound.facts.backend === "cgroup_v2" ? "memory.max" : "memory.limit_in_bytes";
     const { facts, judgement, launcher } = await concluded(
       shell(`${A_MOMENT}; head -c 100000000 /dev/zero | tail; sleep 5`, {
@@ -120,7 +120,7 @@ describe("a limit above the box is not taken for the program's own", () => {
         meanwhile: (owner) => {
           const above = groupAbove(owner, (path) => exists(join(path, limit)));
           writeFileSync(join(above, limit), String(40 * MIB));
-          // Or it would swap, where there is some: another test switches it on for a moment.
+          // Prevents swapping: another test switches swap on for a moment.
           const [swap, none] =
             limit === "memory.max" ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(40 * MIB)];
           if (exists(join(above, swap))) writeFileSync(join(above, swap), none);
@@ -128,7 +128,7 @@ describe("a limit above the box is not taken for the program's own", () => {
       },
     );
     await stopWell(launcher);
-    assert.ok(facts.oomKills > 0, "the leaf counts that kill, too");
+    assert.ok(facts.oomKills > 0, "the leaf does not count the kill");
     assert.ok(facts.memoryPeakBytes < facts.memoryLimitBytes);
     assert.deepEqual(
       [judgement.verdict, judgement.errorMessage],
@@ -144,10 +144,10 @@ describe("a limit above the box is not taken for the program's own", () => {
       },
     });
     await stopWell(launcher);
-    // From Linux 6.11 on, v2 counts it where it was refused, and the leaf knows nothing of it.
+    // From Linux 6.11 on, v2 counts the refusal in the group above, and not in the leaf.
     const counted = facts.pidsRefused > 0;
     assert.equal(judgement.verdict, counted ? "IE" : "RE");
-    if (sound.facts.backend !== "cgroup_v2") assert.ok(counted, "the leaf counts it");
+    if (sound.facts.backend !== "cgroup_v2") assert.ok(counted, "the leaf does not count it");
     if (counted) assert.equal(judgement.errorMessage, "the host refused a process, not the program's own limit");
   });
 });

@@ -10,13 +10,13 @@ import { groupsOf, tracesLeft } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
-/** Long enough to be found and interfered with on a busy machine. Without a shell, as a program in the middle of an exec is not found. */
+/** Long enough for the interference on a busy machine. Without a shell, because a program in the middle of an exec is not found. */
 const A_WHILE = shell("", {
   command: { command: ["/bin/sleep", String(6 * PATIENCE)], env: {} },
   limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },
 });
 
-/** The leftovers say something of us, and nothing of the program. */
+/** Leftovers are a fault of the platform and do not affect the verdict. */
 const ACCEPTED = {
   verdict: "AC",
   cause: "normal_exit",
@@ -26,7 +26,7 @@ const ACCEPTED = {
   errorMessage: null,
 };
 
-test("where nothing is left, the clean-up is verified and the slot goes on", async () => {
+test("without leftovers, the clean-up is verified and the slot continues", async () => {
   const { evidence, judgement, alive, launcher } = await concluded(shell("true"));
   assert.deepEqual(evidence.teardown, {
     reapStatus: "clean",
@@ -41,10 +41,10 @@ test("where nothing is left, the clean-up is verified and the slot goes on", asy
   await stopWell(launcher);
 });
 
-const AT_ONCE = { concurrency: true }; // each has a launcher of its own, and most of them wait for deadlines of ours
+const AT_ONCE = { concurrency: true }; // each test has its own launcher, and most of them wait for deadlines
 
-describe("what is left is listed, the clean-up is not verified, and the slot is thrown away", AT_ONCE, () => {
-  test("a process that nothing of ours has started stays in the box's groups", async (t) => {
+describe("leftovers are listed, the clean-up is not verified, and the slot is discarded", AT_ONCE, () => {
+  test("a process from outside in the box's groups", async (t) => {
     const intruder = spawn("sleep", ["600"], { stdio: "ignore" });
     t.after(() => intruder.kill("SIGKILL"));
     const ended = once(intruder, "exit");
@@ -63,7 +63,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     );
     assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
     await stopWell(result.launcher);
-    assert.deepEqual(await ended, [null, "SIGKILL"], "whoever is in a box's group is swept with it");
+    assert.deepEqual(await ended, [null, "SIGKILL"], "the process must be killed with the box's group");
   });
 
   test("a zombie, which no kill can remove", async (t) => {
@@ -71,12 +71,12 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     t.after(() => parent?.kill("SIGKILL"));
     const result = await concluded(A_WHILE, {
       meanwhile: async (launcher) => {
-        // The child enters the groups by itself and ends; its parent becomes a sleep, which waits for nobody.
+        // The child enters the groups and exits. Its parent becomes a sleep, which does not wait for it.
         const enter = leavesOf(launcher).map((leaf) => `echo 0 > '${join(leaf, "cgroup.procs")}'`);
         const script = `(${enter.join(" && ")} && echo in; exit 0) & exec sleep 600 > /dev/null`;
         parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
-        const [said] = (await once(parent.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
-        assert.equal(String(said), "in\n");
+        const [line] = (await once(parent.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+        assert.equal(String(line), "in\n");
       },
     });
     const { teardown } = result.evidence;
@@ -111,7 +111,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
 
   test("a mount", async () => {
     const { judgement, evidence, alive } = await concludedWith("umount");
-    // Every /box that was ever mounted: the slot's first one lies below the step's.
+    // Every /box that was ever mounted: the slot's first one is below the step's.
     assert.deepEqual([...new Set(evidence.teardown.residualMounts)], ["/box"]);
     assert.equal(evidence.teardown.cleanupVerified, false);
     assert.deepEqual([judgement, alive], [ACCEPTED, false]);
@@ -123,7 +123,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual([judgement, alive], [ACCEPTED, false]);
   });
 
-  test("a process of the program's that escaped the kill, because there was no pid namespace", async () => {
+  test("a process of the program that escapes the kill without a pid namespace", async () => {
     const { judgement, evidence, alive } = await concludedWith("pid_namespace", "sleep 600 > /dev/null 2>&1 &");
     const { teardown } = evidence;
     assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
@@ -131,7 +131,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual([judgement.verdict, alive], ["IE", false]);
   });
 
-  test("processes that fork in the place of each that is killed, where no pid namespace ends them", async () => {
+  test("processes that replace each killed one by forking, without a pid namespace", async () => {
     const MANY = { ...LIMITS, processes: 100 };
     const bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
     const { evidence, alive, launcher } = await concluded(
@@ -145,7 +145,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.deepEqual(await tracesLeft(launcher), []);
   });
 
-  test("a program that cannot be killed costs its slot, and does not hang it", async () => {
+  test("a program that cannot be killed loses its slot, which does not hang", async () => {
     const endless = shell("sleep 600", { limits: { ...LIMITS, wallMs: 300 } });
     const { facts, alive, launcher } = await reported(endless, { fault: "init_stays" });
     await stopWell(launcher);
@@ -155,7 +155,7 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     );
   });
 
-  test("nothing that escaped keeps a launcher that is told to stop", async () => {
+  test("escaped processes do not prevent the launcher's stop", async () => {
     let stopped: Promise<number> | undefined;
     const run = concluded(shell("sleep 600 & sleep 600"), {
       fault: "pid_namespace",
@@ -167,22 +167,22 @@ describe("what is left is listed, the clean-up is not verified, and the slot is 
     assert.equal(await stopped, 0);
   });
 
-  test("a mount list that cannot be read", async () => {
+  test("an unreadable mount list", async () => {
     const { evidence } = await concludedWith("unreadable:self/mountinfo");
     assert.match(evidence.teardown.collectionErrors.join(), /^mount list: /);
     assert.equal(evidence.teardown.cleanupVerified, false);
   });
 });
 
-describe("what the supervisor did is there when it did it, and only then", () => {
-  test("a forced kill, and why", async () => {
+describe("actions of the supervisor are reported if and only if they happened", () => {
+  test("a forced kill with its reason", async () => {
     const { evidence, launcher } = await concluded(shell("sleep 600", { limits: { ...LIMITS, wallMs: 300 } }));
     await stopWell(launcher);
     const details = "SIGKILL to every process of the box: wall time limit";
     assert.deepEqual(evidence.teardown.judgeActions, [{ type: "forced_kill", details }]);
   });
 
-  test("survivors, and how many", async () => {
+  test("survivors with their number", async () => {
     const { evidence, launcher } = await concluded(shell("sleep 600 & sleep 600 & sleep 600 &"));
     await stopWell(launcher);
     const details = "SIGKILL to 3 processes still alive when the program had ended";

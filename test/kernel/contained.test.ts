@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { makePlace, type Run, run } from "./places.ts";
 
-/** What each runner starts in the directory of its tools. */
+/** The file in the directory of its tools that each runner starts as kernel. */
 const KERNELS = {
   uml: { file: "linux", host: "user-mode Linux" },
   qemu: { file: "qemu", host: "the emulated machine" },
 } as const;
 
 for (const [runner, { file, host }] of Object.entries(KERNELS)) {
-  /** Boots what a kernel could be: a shell script, which knows DIR as a kernel passes it on to process 1. */
+  /** Boots a shell script as kernel. It gets DIR, as a kernel passes it on to process 1. */
   const boot = (t: TestContext, script: string, how: Run = {}) => {
     const place = makePlace(t);
     const kernel = join(place.tools, file);
@@ -21,13 +21,13 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
   };
 
   describe(`a kernel that test/kernel/${runner} boots`, () => {
-    test("what the command says and how it ends is passed on", async (t) => {
+    test("passes on the output and the status of the command", async (t) => {
       const good = await boot(t, 'echo "all is well"; echo 0 > $dir/status');
       assert.deepEqual(good, { code: 0, console: "all is well\n", words: "", left: [] });
       assert.equal((await boot(t, "echo 1 > $dir/status")).code, 1);
     });
 
-    test("one that ends without a result fails, and its console stands there", async (t) => {
+    test("fails if it ends without a result, with its console output", async (t) => {
       const { code, console, words } = await boot(t, "echo 'Kernel panic'; exit 3");
       assert.deepEqual([code, console], [1, "Kernel panic\n"]);
       assert.match(words, new RegExp(`^${host} ended with 3 and without a result`));
@@ -35,13 +35,13 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
 
     const hangs = 'trap "" TERM; echo "the last words"; sh -c "sleep 600; : $dir" & wait; sleep 600';
 
-    test("one that hangs is killed with all that it has started, and its console stands there", async (t) => {
+    test("is killed with its processes if it hangs, with its console output", async (t) => {
       const hung = await boot(t, hangs, { seconds: 1 });
       assert.deepEqual([hung.code, hung.console, hung.left], [1, "the last words\n", []]);
       assert.match(hung.words, new RegExp(`^${host} did not end within 1 s and was killed`, "m"));
     });
 
-    test("one that does not halt when its command has ended is not waited for, and the result counts", async (t) => {
+    test("is not waited for if it does not halt after its command, and the result counts", async (t) => {
       const late = await boot(t, `echo 0 > $dir/status; ${hangs}`, { seconds: 60 });
       assert.deepEqual([late.code, late.console, late.left], [0, "the last words\n", []]);
       assert.match(
@@ -50,7 +50,7 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
       );
     });
 
-    test("an interrupt ends it, whatever it does", async (t) => {
+    test("is ended by an interrupt, whatever it does", async (t) => {
       const { code, words, left } = await boot(t, hangs, { interrupt: true });
       assert.deepEqual([code, left], [1, []]);
       assert.match(words, new RegExp(`^${host} was interrupted$`, "m"));

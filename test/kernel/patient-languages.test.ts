@@ -10,7 +10,7 @@ import { loadLanguages } from "../../src/languages/load.ts";
 const OURS = resolve(import.meta.dirname, "../../languages");
 const PROGRAM = resolve(import.meta.dirname, "patient-languages.ts");
 
-test("patient languages have longer limits of time, and everything else as it is", (t) => {
+test("patient languages have longer time limits and no other changes", (t) => {
   const place = mkdtempSync(join(tmpdir(), "patient-"));
   t.after(() => rmSync(place, { recursive: true }));
   execFileSync(process.execPath, [PROGRAM, OURS, join(place, "languages"), "3"]);

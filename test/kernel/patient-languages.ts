@@ -2,11 +2,11 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * patient-languages FROM TO FACTOR: a copy of languages/ whose limits of time are longer, for a kernel on which
- * everything takes longer. Whatever reads limits, service and tests alike, finds these, and knows nothing of it.
+ * patient-languages FROM TO FACTOR: copies languages/ with longer time limits, for a slow kernel. The service and the tests
+ * both read these limits.
  */
 const [from = "", to = "", factor = ""] = process.argv.slice(2);
-if (!(Number(factor) >= 1)) throw new Error(`${factor} is no factor`);
+if (!(Number(factor) >= 1)) throw new Error(`${factor} is not a factor`);
 
 cpSync(from, to, { recursive: true });
 for (const file of readdirSync(to).filter((name) => name.endsWith(".json"))) {
@@ -17,7 +17,7 @@ for (const file of readdirSync(to).filter((name) => name.endsWith(".json"))) {
   writeFileSync(path, JSON.stringify(longer));
 }
 
-/** A limit stands alone in a profile, with its reason in a language, and there are reasons of the same name. */
+/** Profiles have a plain number; languages have a value with its reason. Reasons have the same names. */
 function times(limit: unknown): unknown {
   if (typeof limit === "number") return limit * Number(factor);
   if (typeof limit === "object" && limit !== null && "value" in limit) return { ...limit, value: times(limit.value) };

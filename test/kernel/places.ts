@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
 
-/** What a runner is given, each of it empty. */
+/** The directories of a runner, each of them empty. */
 export interface Place {
   readonly all: string;
   readonly tools: string;
@@ -14,7 +14,7 @@ export interface Place {
 
 export interface Run {
   readonly seconds?: number;
-  /** At its first words, which say that it hears signals by now. */
+  /** Interrupts at the first output, when the runner handles signals. */
   readonly interrupt?: boolean;
 }
 
@@ -22,13 +22,13 @@ export function makePlace(t: TestContext): Place {
   const all = mkdtempSync(join(tmpdir(), "kernel-"));
   t.after(() => rmSync(all, { recursive: true }));
   const [tools, dir, app] = [join(all, "tools"), join(all, "run"), join(all, "app")];
-  // Beside DIR, what the tests of a run write to.
+  // The directories beside DIR, into which the tests of a run write.
   for (const directory of [tools, dir, app, join(all, "data"), join(all, "tmp")]) mkdirSync(directory);
   for (const directory of [dir, app]) mkdirSync(join(directory, "languages"));
   return { all, tools, dir, app };
 }
 
-/** What a runner said, how it ended, and which processes it left. */
+/** The output of a runner, its exit code, and the processes that it left. */
 export async function run(
   runner: string,
   { all, tools, dir, app }: Place,
@@ -48,7 +48,7 @@ function processesThatName(path: string): string[] {
     try {
       return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(path);
     } catch {
-      return false; // it ended while we looked
+      return false; // the process ended meanwhile
     }
   });
 }

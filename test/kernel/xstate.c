@@ -1,7 +1,7 @@
 /*
- * Preloaded into user-mode Linux, whose buffer for the processor's extended state is 2,696 bytes. On a processor with a larger
- * state (AMX: 11,008 bytes) the host refuses to set a part of it, and user-mode Linux panics at its first process. Here the
- * part is laid over the whole state of the process.
+  * Preloaded into user-mode Linux, which has a buffer of 2,696 bytes for the processor's extended state. On a processor with a
+  * larger state (AMX: 11,008 bytes) the host refuses to set a part of it, and user-mode Linux panics at its first process. This
+  * wrapper merges the part into the whole state of the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

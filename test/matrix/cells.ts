@@ -1,50 +1,50 @@
 import type { Actor, Cause, Verdict } from "../../src/domain/outcome.ts";
 
 /**
- * The matrix: every verdict, earned in every language by a program in test/programs/, or in languages/examples/ if it is
- * one to begin with. One list; matrix.test.ts runs it, and docs/verdicts.md shows it (npm run generate).
+ * The matrix: every verdict in every language, each by a program in test/programs/ or languages/examples/. matrix.test.ts runs
+ * this list, and docs/verdicts.md shows it (npm run generate).
  */
 export const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"] as const;
 export type LanguageName = (typeof LANGUAGES)[number];
 
 /**
- * How the program itself ended: `exit 7`, `signal 9`, or `neither` where nobody can know.
- * Alternatives (` or `) only where the kernel decides which of two processes runs first.
+ * The end of the program itself: `exit 7`, `signal 9`, or `neither` if it cannot be known. Alternatives (` or `) only if the
+ * kernel decides which of two processes runs first.
  */
 type End = string;
 
-/** What the supervisor is to have done, exactly. */
+/** The exact action of the supervisor. */
 export type Intervention =
   | "none"
   | "wall kill"
   | "cpu kill"
-  /** On cgroup v1 it ends what the OOM killer left; on v2 the kernel leaves nothing. */
+  /** On cgroup v1, the supervisor kills what the OOM killer left; on v2, the kernel leaves nothing. */
   | "oom kill"
   | "descendants"
-  /** A child may still be there when the program ends, or not: the kernel decides which of the two runs first. */
+  /** A child may or may not exist when the program ends: the kernel decides which of the two runs first. */
   | "descendants, perhaps";
 
 export interface Row {
-  /** File name in the directory of a language, without its ending. */
+  /** File name in the directory of a language, without its extension. */
   readonly program: string;
-  /** What is done to it from outside; nothing when absent. */
+  /** A fault that the test causes; none if absent. */
   readonly injected?: "the slot is killed";
   readonly verdict: Verdict;
   readonly cause: Cause;
   readonly actor: Actor;
   readonly intervention: Intervention;
-  /** Where it is another. */
+  /** Languages with another action. */
   readonly interventions?: Readonly<Partial<Record<LanguageName, Intervention>>>;
-  /** What it has to have written: proof that it got as far as it should. Anything when absent. */
+  /** Required output, which proves how far the program got. Any output if absent. */
   readonly stdout?: string;
   readonly ends: Readonly<Partial<Record<LanguageName, End>>>;
-  /** Why languages are missing. */
+  /** The reason for missing languages. */
   readonly gap?: string;
-  /** Programs that only wait may run beside those that need a core. */
+  /** Programs that only wait can run beside programs that need a core. */
   readonly waits?: true;
 }
 
-/** Input of every program: `echo` gives it back, the others leave it. */
+/** Input of every program. `echo` prints it; the others ignore it. */
 export const INPUT = "a line\nand one without its end";
 
 const everywhere = (end: End): Record<LanguageName, End> =>
@@ -101,7 +101,7 @@ export const MATRIX: readonly Row[] = [
     gap: "no managed heap",
   },
   { program: "eats-files-and-memory", ...MLE, stdout: "the memory fits\n", ends: everywhere("signal 9") },
-  // The parent exits with 0 as soon as it hears of its child, if the supervisor has not heard of it before.
+  // The parent exits with 0 when its child is killed, unless the supervisor kills it first.
   { program: "child-eats-memory", ...MLE, ends: everywhere("signal 9 or exit 0") },
   {
     program: "starts-processes-without-end",
@@ -116,13 +116,13 @@ export const MATRIX: readonly Row[] = [
     ends: { ...everywhere("exit 1"), cpp: "signal 6", go: "exit 2", rust: "exit 101" },
   },
   {
-    // Where the runtime ignores SIGXFSZ, the program meets EFBIG instead and gives up.
+    // If the runtime ignores SIGXFSZ, the program gets EFBIG and fails.
     program: "writes-a-big-file",
     ...FSE,
     ends: { ...everywhere("exit 1"), c: "signal 25", cpp: "signal 25", rust: "signal 25" },
   },
   {
-    // The JVM does not raise SIGKILL; a child of it does, and may outlive it for a moment.
+    // The JVM does not raise SIGKILL itself. Its child does, and may outlive it for a moment.
     program: "kills-itself",
     ...SIG,
     interventions: { java: "descendants, perhaps" },
@@ -143,7 +143,7 @@ export const MATRIX: readonly Row[] = [
   },
   { program: "uncaught-exception", ...SIG, ends: { cpp: "signal 6" }, gap: "an exit code elsewhere (above)" },
   {
-    // Go and the JVM catch the fault, say what they know, and abort.
+    // Go and the JVM catch the fault, print a report, and abort.
     program: "dies-of-a-fault",
     ...SIG,
     ends: { ...everywhere("signal 11"), go: "signal 6", java: "signal 6" },
@@ -157,9 +157,7 @@ export interface Cell {
   readonly end: End;
 }
 
-/**
- * What a cell is on a host that cannot see who sent SIGXFSZ: FSE only where the program dies of it (docs/security.md, Fallbacks).
- */
+/** The expected cell on a host without sender reports for SIGXFSZ: FSE only if the program dies of it (docs/security.md, Fallbacks). */
 export function withoutTheTracepoint(cell: Cell): Cell {
   const { row, end } = cell;
   const ignored = row.cause === FSE.cause && !end.startsWith("signal");

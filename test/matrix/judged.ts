@@ -4,15 +4,15 @@ import { PATIENCE } from "../engine/patience.ts";
 import { type CompletedRecord, checked } from "../engine/record.ts";
 import type { Cell, Intervention } from "./cells.ts";
 
-/** A kill takes effect soon, also on a machine that is busy with something else. */
+/** The time until a kill takes effect, also on a busy machine. */
 const LATE_SECS = 2 * PATIENCE;
-/** What a program can still compute when its wall time is over, until the kill takes effect. */
+/** CPU time that a program can still use between its wall time limit and the kill. */
 const LATE_CPU_USEC = 100_000 * PATIENCE;
 
 /**
- * The record of a cell is right in every field that the cell decides.
- * @param limits those of the step that decided.
- * @throws with what is wrong.
+ * Checks every field of the record that the cell determines.
+ * @param limits of the deciding step.
+ * @throws if a field differs.
  */
 export function assertJudged({ row, language, end }: Cell, raw: unknown, limits: Limits): CompletedRecord {
   const record = checked(raw);
@@ -28,12 +28,12 @@ export function assertJudged({ row, language, end }: Cell, raw: unknown, limits:
   assert.equal(cgroup.memory_limit_bytes, limits.memoryBytes);
   assert.equal(cgroup.process_limit, limits.processes);
   assert.equal(cgroup.process_count, 0);
-  assert.ok((rlimits.nproc?.soft ?? 0) > limits.processes, "RLIMIT_NPROC would refuse forks before the group does");
+  assert.ok((rlimits.nproc?.soft ?? 0) > limits.processes, "RLIMIT_NPROC would refuse forks before the group");
   if (metrics.wall_time_secs !== null) {
     assert.equal(metrics.memory_peak_bytes, cgroup.memory_peak_bytes);
     assert.equal(Math.round((metrics.cpu_time_secs ?? 0) * 1e6), cgroup.cpu_usage_usec);
   }
-  if (row.waits) assert.ok((metrics.cpu_wall_ratio ?? 1) < 0.2, "it did not only wait");
+  if (row.waits) assert.ok((metrics.cpu_wall_ratio ?? 1) < 0.2, "the program did not only wait");
   COUNTERS[cause]?.(record, limits);
   return record;
 }
@@ -44,8 +44,8 @@ export function ended({ result }: CompletedRecord): string {
 }
 
 /**
- * A program that computes is ended by its CPU limit, unless the machine gave it less than that
- * within its wall time. Then the record itself must say so; nothing else excuses the other cause.
+ * A computing program ends at its CPU limit, unless the machine gave it less CPU time than that within its wall time. Then the
+ * record must report host interference; nothing else permits the other cause.
  */
 function starved({ result, metrics, evidence }: CompletedRecord, limits: Limits): boolean {
   return (
@@ -69,7 +69,7 @@ const ACTIONS: Readonly<Record<Exclude<Intervention, "none">, readonly [type: st
 
 function assertActions({ evidence }: CompletedRecord, intervention: Intervention): void {
   const actions = evidence.teardown.judge_actions;
-  // On v2 the kernel ends the whole group; on v1 the program may end before the supervisor hears of the kill.
+  // On v2 the kernel kills the whole group. On v1 the program may end before the supervisor notices the kill.
   const byTheKernel = intervention === "oom kill" && evidence.limits.cgroup_backend === "cgroup_v2";
   const mustBeNone = intervention === "none" || byTheKernel;
   const mayBeNone = intervention === "oom kill" || intervention === "descendants, perhaps";
@@ -83,7 +83,7 @@ function assertActions({ evidence }: CompletedRecord, intervention: Intervention
   assert.match(actions[0]?.details ?? "", details);
 }
 
-/** What the kernel's counters, and the message made of them, say for each cause. */
+/** Checks of the kernel's counters and the message for each cause. */
 const COUNTERS: Readonly<Record<string, (record: CompletedRecord, limits: Limits) => void>> = {
   normal_exit: ({ result }) => assert.equal(result.error_message, null),
   nonzero_exit: ({ result }) => assert.equal(result.error_message, `exited with code ${result.exit_code}`),
@@ -112,7 +112,7 @@ const COUNTERS: Readonly<Record<string, (record: CompletedRecord, limits: Limits
   },
   file_size_limit({ result, evidence }, limits) {
     assert.equal(result.error_message, "file size limit exceeded");
-    // The pages of the file are charged to the box, so it was really written.
+    // The file's pages are charged to the box, so the peak proves that the file was written.
     assert.ok(evidence.limits.cgroup.memory_peak_bytes >= limits.fileBytes);
   },
   fatal_signal: ({ result }) =>

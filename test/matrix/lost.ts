@@ -9,8 +9,8 @@ import { PATIENCE } from "../engine/patience.ts";
 const PATIENCE_MS = 60_000 * PATIENCE;
 
 /**
- * A real fault of the platform: the slot process that supervises a run is killed in the middle
- * of it, in each of its attempts. @returns the record of that submission.
+ * A real fault of the platform: kills the slot process during the run, in each of its attempts.
+ * @returns the record of the submission.
  */
 export async function runAndLoseTheSlot(engine: Engine, language: string, code: string): Promise<unknown> {
   const mark = randomUUID();
@@ -18,13 +18,13 @@ export async function runAndLoseTheSlot(engine: Engine, language: string, code: 
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const program = await theProgramWithInput(mark, engine);
     process.kill(slotOf(program, engine.launcher.pid), "SIGKILL");
-    // The box is to go with the slot that watched over it.
+    // The box must end with its slot.
     await until(() => !existsSync(`/proc/${program}`), "the program outlived its slot");
   }
   return record;
 }
 
-/** Nothing is known of the run, so nothing is said of it. */
+/** Checks that the record has no facts of the run. */
 export function assertLost(record: unknown): void {
   const { status, result, output, metrics, evidence } = record as Record<string, unknown>;
   assert.equal(status, "error");
@@ -41,7 +41,7 @@ export function assertLost(record: unknown): void {
   assert.equal(evidence, null);
 }
 
-/** Among the processes of this launcher's boxes, by the standard input that the slot gave it. */
+/** Finds the program among the processes of the launcher's boxes by its standard input. */
 async function theProgramWithInput(mark: string, { launcher }: Engine): Promise<number> {
   let found: number | undefined;
   await until(() => {
@@ -58,23 +58,23 @@ function isProgram(pid: number, mark: string, uidBase: number): boolean {
   try {
     const { uid } = statSync(`/proc/${pid}`);
     if (uid < uidBase || uid >= uidBase + 64) return false;
-    // Other descriptors might block who reads them; and until its exec it is still the launcher's code.
+    // Reading other descriptors might block. Until its exec, the process still runs the launcher's code.
     if (!readlinkSync(`/proc/${pid}/fd/0`).startsWith("/memfd:stdin")) return false;
     if (readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("assay-")) return false;
     return readFileSync(`/proc/${pid}/fd/0`, "utf8") === mark;
   } catch {
-    return false; // it ended while we looked
+    return false; // the process ended meanwhile
   }
 }
 
-/** The launcher's own child among the ancestors of a process. */
+/** The ancestor of a process that is a child of the launcher. */
 function slotOf(pid: number, launcher: number): number {
   for (let child = pid; child > 1; ) {
     const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${child}/status`, "utf8"))?.[1]);
     if (parent === launcher) return child;
     child = parent;
   }
-  throw new Error(`process ${pid} is not of launcher ${launcher}`);
+  throw new Error(`process ${pid} does not belong to launcher ${launcher}`);
 }
 
 async function until(condition: () => boolean, otherwise: string): Promise<void> {

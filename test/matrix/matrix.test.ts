@@ -9,15 +9,15 @@ import { assertJudged, ended } from "./judged.ts";
 import { assertLost, runAndLoseTheSlot } from "./lost.ts";
 import { table } from "./table.ts";
 
-/** No more programs that compute at once than a small machine has cores. */
+/** Computing programs run at once on at most as many cores as a small machine has. */
 const COMPUTING = Math.min(2, availableParallelism());
-/** All languages, unless `assay test` has time for some alone on another kernel; then it says so at its end. */
+/** All languages, or those that `assay test` selects on another kernel, which it reports at its end. */
 const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
-/** Those that only wait run beside them, where their compilers don't take for long the one core that a program has to itself. */
+/** Waiting programs run beside computing ones, unless their compilers would take the only core for long. */
 const BESIDE = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;
 
-/** Of how many pages that a program fills one after the other each mapping consists, about. */
+/** Approximate number of adjacent pages in each mapping of a program that fills memory page by page. */
 const NEIGHBOURS = 1.5;
 
 const engine = useEngine({ workers: COMPUTING + WAITING });
@@ -37,7 +37,7 @@ describe("every verdict, in every language", { concurrency: BESIDE }, () => {
   describe("programs that wait", { concurrency: WAITING }, () => {
     for (const cell of waiting) earn(cell);
   });
-  // Here, not at the end of the file: what is written after the last test is not passed on.
+  // Here and not at the end of the file, because output after the last test is lost.
   after(() => console.log(`\n${table(shown)}\n`));
 });
 
@@ -57,19 +57,19 @@ function earn(cell: Cell): void {
     }
     tracepoint ??= hasTracepoint(engine());
     const expected = (await tracepoint) ? cell : withoutTheTracepoint(cell);
-    if (expected !== cell) t.diagnostic("without the tracepoint the documented fallback: RE nonzero_exit");
+    if (expected !== cell) t.diagnostic("without the tracepoint, the documented fallback applies: RE nonzero_exit");
     const record = assertJudged(expected, await engine().run(language, code, { stdin: INPUT }), limitsOf(cell));
     const { cause } = record.result;
     note(cell, cause === row.cause ? ended(record) : `${ended(record)} (${cause})`);
   });
 }
 
-/** As the launcher says of itself. */
+/** Whether the launcher reports the tracepoint. */
 async function hasTracepoint({ ask }: Engine): Promise<boolean> {
   const { json } = await ask("GET", "/api/health/ready");
   const { checks } = json as { checks: readonly { name: string; detail: string }[] };
   const evidence = checks.find(({ name }) => name === "file_size_evidence");
-  if (!evidence) throw new Error(`nothing is said of the tracepoint: ${JSON.stringify(json)}`);
+  if (!evidence) throw new Error(`readiness does not report the tracepoint: ${JSON.stringify(json)}`);
   return !evidence.detail.startsWith("fallback");
 }
 

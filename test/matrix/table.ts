@@ -2,7 +2,7 @@ import { type Cell, LANGUAGES, MATRIX, type Row } from "./cells.ts";
 
 /**
  * The matrix as a Markdown table, one line for each row.
- * @param cell what stands in a cell: what is expected, or what was seen.
+ * @param cell returns the text of a cell: the expected or the actual end.
  */
 export function table(cell: (row: Row, language: Cell["language"]) => string): string {
   const head = ["program", "verdict", "cause", ...LANGUAGES.map((language) => `\`${language}\``)];

@@ -9,7 +9,7 @@ import { startLauncher } from "../launcher/launcher.ts";
 import { postgresServer } from "../store/temporary.ts";
 import { scrape, total } from "./scrape.ts";
 
-test("a service and a worker each tell their own part, and both the same of the database", {
+test("service and worker each expose their own metrics, and both the same about the database", {
   timeout: 60_000,
 }, async (t) => {
   const server = await postgresServer();

@@ -34,7 +34,7 @@ async function gauges(look: Look): Promise<Map<string, number>> {
   return samplesOf(await prometheus.text());
 }
 
-test("without its database the rest is still told, and the database is said to be down", {
+test("without its database, reports it as down and everything else as usual", {
   timeout: 60_000,
 }, async () => {
   const server = await PostgresServer.start();
@@ -52,10 +52,10 @@ test("without its database the rest is still told, and the database is said to b
   await server.stop();
 });
 
-test("a database that hangs is asked once and waited for 3 s, however often one scrapes", async () => {
-  let asked = 0;
+test("queries a hanging database once and waits for 3 s, however often it is scraped", async () => {
+  let queries = 0;
   const hanging = () => {
-    asked++;
+    queries++;
     return new Promise<never>(() => {});
   };
   const look = lookWith({ store: { ping: hanging, backlog: hanging } });
@@ -63,10 +63,10 @@ test("a database that hangs is asked once and waited for 3 s, however often one 
   for (const page of await Promise.all([look.status(), look.status()])) assert.equal(page.database, null);
   assert.equal((await look.status()).database, null);
   assert.ok(performance.now() - started < 9_000, `took ${performance.now() - started} ms`);
-  assert.equal(asked, 1);
+  assert.equal(queries, 1);
 });
 
-test("what was not proven is not ready, says why, and keeps the time at which it was", async () => {
+test("an engine without a proof is not ready, with the reason and the time of its last proof", async () => {
   let readiness = READY;
   const look = lookWith({ engine: { ...ENGINE, readiness: async () => readiness } });
   const { engine } = await look.status();
@@ -80,7 +80,7 @@ test("what was not proven is not ready, says why, and keeps the time at which it
   assert.ok(Date.now() - (engine.readyAtMs ?? 0) < 5_000);
 });
 
-test("the end of the certificate is that of the file; one that cannot be read has none", async (t) => {
+test("reports the certificate's expiry from the file, and none for an unreadable file", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-look-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const [key, path] = [join(directory, "key.pem"), join(directory, "cert.pem")];
@@ -94,7 +94,7 @@ test("the end of the certificate is that of the file; one that cannot be read ha
   assert.equal(broken.has("assay_certificate_expiry_timestamp_seconds"), false);
 });
 
-test("a data directory that is gone takes nothing else along", async () => {
+test("a missing data directory affects no other metric", async () => {
   const samples = await gauges(lookWith({ dataDir: "/nowhere/at/all" }));
   assert.equal(samples.has("assay_data_free_bytes"), false);
   assert.equal(samples.get("assay_ready"), 1);

@@ -1,10 +1,10 @@
 import type { Meter } from "../../src/domain/meter.ts";
 
-/** A meter that keeps what it is told, in words: the name, then the values of the labels. */
+/** A meter that records its calls as text: the name, then the values of the labels. */
 export interface Noting {
   readonly meter: Meter;
   readonly said: readonly string[];
-  /** How often it was told that. */
+  /** How often this text was recorded. */
   readonly times: (what: string) => number;
 }
 

@@ -6,24 +6,24 @@ import { promtool, samplesOf, total, valuesOf } from "./scrape.ts";
 
 const ALL: readonly Metric[] = Object.values(METRICS);
 
-test("names follow Prometheus's rules: units in full, _total for counters alone", () => {
+test("names follow Prometheus's rules: full units, and _total only for counters", () => {
   for (const { kind, name } of ALL) {
     assert.match(name, /^assay(_[a-z]+)+$/);
     assert.equal(name.endsWith("_total"), kind === "counter", name);
     assert.equal(/_(seconds|bytes)$/.test(name) || !/second|byte|_ms\b/.test(name), true, name);
     if (kind === "histogram") assert.match(name, /_seconds$/);
   }
-  assert.equal(new Set(ALL.map(({ name }) => name)).size, ALL.length, "no name is used twice");
+  assert.equal(new Set(ALL.map(({ name }) => name)).size, ALL.length, "a name is used twice");
 });
 
-test("what is exposed passes Prometheus's own check", async () => {
+test("the exposition passes promtool", async () => {
   const prometheus = new Prometheus(["c", "python"]);
   prometheus.time("requests", { route: "/api/submit", method: "POST", status: "2xx" }, 0.01);
   const { status, words } = promtool(["check", "metrics"], await prometheus.text());
   assert.deepEqual([status, words], [0, ""]);
 });
 
-test("buckets rise", () => {
+test("buckets are in ascending order", () => {
   for (const { buckets = [] } of ALL)
     assert.deepEqual(
       buckets,
@@ -31,7 +31,7 @@ test("buckets rise", () => {
     );
 });
 
-test("counters begin at 0, for every language and every value that a label can have", async () => {
+test("counters start at 0 for every language and every label value", async () => {
   const samples = samplesOf(await new Prometheus(["c", "python"]).text());
   for (const verdict of METRICS.ended.labels.verdict)
     for (const language of ["c", "python"])
@@ -40,7 +40,7 @@ test("counters begin at 0, for every language and every value that a label can h
   assert.equal(samples.get("assay_records_purged_total"), 0);
 });
 
-test("a gauge that nobody has set, or that is forgotten, is absent and not 0", async () => {
+test("a gauge that is not set or was removed is absent, not 0", async () => {
   const prometheus = new Prometheus(["c"]);
   const named = async () =>
     [...samplesOf(await prometheus.text()).keys()].filter((name) => /^assay_submissions_(pending|running)/.test(name));
@@ -53,7 +53,7 @@ test("a gauge that nobody has set, or that is forgotten, is absent and not 0", a
   assert.deepEqual(await named(), []);
 });
 
-test("the values of a label are bounded whatever is said", async () => {
+test("label values are bounded, whatever the input is", async () => {
   const prometheus = new Prometheus(["c", "python"]);
   for (let n = 0; n < 1_000; n++) {
     prometheus.time("requests", { route: `/made-up/${n}`, method: "GET", status: "2xx" }, 0.001);
@@ -63,11 +63,11 @@ test("the values of a label are bounded whatever is said", async () => {
   const samples = samplesOf(await prometheus.text());
   assert.equal(valuesOf(samples, "route").size, 65);
   assert.equal(valuesOf(samples, "language").size, 65);
-  assert.equal(total(samples, "assay_http_request_duration_seconds_count"), 1_000, "none is lost");
+  assert.equal(total(samples, "assay_http_request_duration_seconds_count"), 1_000, "every request is counted");
   assert.equal(samples.get('assay_submissions_accepted_total{language="python",profile="judge"}'), 1);
 });
 
-test("a clock that was set back does not break the measuring", async () => {
+test("a clock that was set back does not break measurements", async () => {
   const prometheus = new Prometheus(["c"]);
   prometheus.time("waited", { language: "c", profile: "judge" }, -3);
   const samples = samplesOf(await prometheus.text());

@@ -13,12 +13,12 @@ export function samplesOf(text: string): Map<string, number> {
   return new Map(samples);
 }
 
-/** What a service tells Prometheus now. */
+/** The current metrics of a service. */
 export async function scrape(path: string): Promise<Map<string, number>> {
   return samplesOf(await askOperator({ path }, "/metrics"));
 }
 
-/** The sum over all series of that name that have these labels. */
+/** The sum over all series with this name and these labels. */
 export function total(samples: ReadonlyMap<string, number>, name: string, labels: Record<string, string> = {}): number {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   return [...samples]
@@ -26,14 +26,14 @@ export function total(samples: ReadonlyMap<string, number>, name: string, labels
     .reduce((sum, [, value]) => sum + value, 0);
 }
 
-/** Values that a label has, in all series whose name begins so. */
+/** The values of a label in all series whose name begins with `begin`. */
 export function valuesOf(samples: ReadonlyMap<string, number>, label: string, begin = "assay_"): Set<string> {
   const pattern = new RegExp(`[{,]${label}="([^"]*)"`);
   const values = [...samples.keys()].filter((series) => series.startsWith(begin)).map((one) => pattern.exec(one)?.[1]);
   return new Set(values.filter((value) => value !== undefined));
 }
 
-/** `assay test` unpacks it; a test without it fails: it must not pass by not running. */
+/** Runs promtool, which `assay test` unpacks. @throws if it is missing, so that a test cannot pass without running. */
 export function promtool(args: readonly string[], input = ""): { status: number | null; words: string } {
   const program = process.env.ASSAY_TEST_PROMTOOL;
   if (!program) throw new Error('ASSAY_TEST_PROMTOOL is not set: run the tests with "sudo ./assay test"');

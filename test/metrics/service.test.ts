@@ -14,7 +14,7 @@ import { promtool, scrape, total, valuesOf } from "./scrape.ts";
 
 const LIMIT = { timeout: 60_000 };
 
-/** What each program adds to what was counted, with the verdict that it earns. */
+/** Programs with their verdicts, which the counters must show. */
 const PROGRAMS: readonly [language: string, code: string, verdict: string][] = [
   ["python", "print(6 * 7)", "AC"],
   ["python", "print(6 * 7)", "AC"],
@@ -38,11 +38,11 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
     });
     const socket = () => join(engine().data, "db", "operator.sock");
     const samples = () => scrape(socket());
-    /** By how much a sum has grown since. */
+    /** The growth of a sum since `before`. */
     const grown = async (before: Map<string, number>, name: string, labels: Record<string, string> = {}) =>
       total(await samples(), name, labels) - total(before, name, labels);
 
-    test("after known programs the counters are exactly right", LIMIT, async () => {
+    test("counts known programs exactly", LIMIT, async () => {
       const before = await samples();
       for (const [language, code, verdict] of PROGRAMS) {
         const record = (await engine().run(language, code)) as { result: { verdict: string } };
@@ -96,7 +96,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       assert.ok(proofAge >= -1 && proofAge < 10, `${proofAge}`);
     });
 
-    test("what runs and what waits is seen while it does", LIMIT, async () => {
+    test("reports running and pending submissions", LIMIT, async () => {
       const slow = "import time; time.sleep(2.5)";
       const ids = await Promise.all(
         [1, 2, 3].map(() => engine().ask("POST", "/api/submit", { language: "python", code: slow })),
@@ -105,7 +105,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         ids.map(({ status }) => status),
         [202, 202, 202],
       );
-      // They are read one after the other, so a scrape may fall between two steps of a claim.
+      // Gauges are read one after the other, so a scrape may fall between two steps of a claim.
       const seen = [
         'assay_slots{state="busy"}',
         'assay_submissions_running{language="python"}',
@@ -127,7 +127,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       assert.equal(recent?.verdicts.AC, 3 + PROGRAMS.filter(([, , verdict]) => verdict === "AC").length);
     });
 
-    test("labels have the values that they may have, whatever clients send", LIMIT, async () => {
+    test("labels have only allowed values, whatever clients send", LIMIT, async () => {
       const { port } = engine().service;
       const before = await samples();
       const hostile = [
@@ -163,7 +163,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       assert.ok((await grown(before, "assay_http_request_duration_seconds_count", { method: "other" })) >= 4);
     });
 
-    test("it is what Prometheus reads", LIMIT, async () => {
+    test("the exposition is valid for Prometheus", LIMIT, async () => {
       const text = await askOperator({ path: socket() }, "/metrics");
       assert.deepEqual(promtool(["check", "metrics"], text), { status: 0, words: "" });
       assert.match(text, /^process_cpu_seconds_total \d/m);
@@ -172,7 +172,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       for (const { name } of Object.values(METRICS)) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"));
     });
 
-    test("clients reach none of it", LIMIT, async () => {
+    test("clients cannot read metrics", LIMIT, async () => {
       for (const path of ["/metrics", "/status", "/live", "/ready", "/api/metrics", "//metrics", "/metrics/"])
         for (const key of [engine().key, ""]) {
           const { status, body } = await get(engine().service.port, path, key);
@@ -181,7 +181,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         }
     });
 
-    test("assay status tells it to a person, and to a program", LIMIT, async () => {
+    test("assay status prints text and JSON", LIMIT, async () => {
       const asked = ["status", "--operator-listen", `unix:${socket()}`];
       const { code, stdout } = await assay(...asked);
       assert.equal(code, 0);
@@ -196,7 +196,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
   });
 }
 
-/** One request as it is written, whatever it is; its answer does not matter. */
+/** Sends one request unchanged; the response does not matter. */
 function knock(port: number, method: string, path: string, key: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = { host: "127.0.0.1", port, method, path, agent: false, rejectUnauthorized: false };

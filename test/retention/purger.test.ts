@@ -19,7 +19,7 @@ async function until(what: string, condition: () => boolean | Promise<boolean>):
 }
 
 onEachEngine((temporaryStore) => {
-  test("old records are removed in many steps, by two services at once; young ones stay", async (t) => {
+  test("two services remove old records in steps and keep new ones", async (t) => {
     const { store, clock, another } = await temporaryStore(t);
     const project = await addProject(store);
     const exists = async (id: string) => (await store.submissions.get(id, project.key.accountId)) !== undefined;
@@ -32,18 +32,18 @@ onEachEngine((temporaryStore) => {
     const purgers = [store, await another()].map((one) =>
       Purger.start({ store: one, retentionMs: 30 * DAY_MS, log, meter }),
     );
-    await until("they go", async () => !(await Promise.all(old.map(exists))).includes(true));
+    await until("the removal", async () => !(await Promise.all(old.map(exists))).includes(true));
     await Promise.all(purgers.map((purger) => purger.stop()));
     assert.ok(await exists(young));
     assert.equal(times("purged"), old.length);
   });
 });
 
-test("a database that does not answer is asked again later", async () => {
-  let asked = 0;
+test("retries when the database is unavailable", async () => {
+  let calls = 0;
   const purge = async () => {
-    asked++;
-    if (asked === 1) throw new StoreUnavailable("away");
+    calls++;
+    if (calls === 1) throw new StoreUnavailable("away");
     return 0;
   };
   const purger = Purger.start({
@@ -52,29 +52,29 @@ test("a database that does not answer is asked again later", async () => {
     log,
     everyMs: 5,
   });
-  await until("it asks again", () => asked > 2);
+  await until("the retry", () => calls > 2);
   await purger.stop();
 });
 
-test("a server that is far away does not keep steps small: nobody waits for them there", async () => {
+test("a remote server does not keep steps small, because no client waits for them there", async () => {
   for (const [manyProcesses, most] of [
     [true, 256],
     [false, 4],
   ] as const) {
-    const asked: number[] = [];
+    const sizes: number[] = [];
     const purge = async (_: number, max: number) => {
-      asked.push(max);
-      await sleep(40); // whatever is asked for
-      return asked.length < 10 ? max : 0;
+      sizes.push(max);
+      await sleep(40); // independent of the size
+      return sizes.length < 10 ? max : 0;
     };
     const purger = Purger.start({ store: { retention: { purge } as never, manyProcesses }, retentionMs: 1, log });
-    await until("it is through", () => asked.length === 10);
+    await until("the last step", () => sizes.length === 10);
     await purger.stop();
-    assert.equal(Math.max(...asked), most);
+    assert.equal(Math.max(...sizes), most);
   }
 });
 
-test("it stops after the step that is under way, however much is left", async () => {
+test("stops after the current step, however much is left", async () => {
   let steps = 0;
   const purge = async (_: number, max: number) => {
     steps++;
@@ -82,14 +82,14 @@ test("it stops after the step that is under way, however much is left", async ()
     return max;
   };
   const purger = Purger.start({ store: { retention: { purge } as never, manyProcesses: false }, retentionMs: 1, log });
-  await until("it has begun", () => steps > 0);
+  await until("the first step", () => steps > 0);
   await purger.stop();
-  const then = steps;
+  const stepsThen = steps;
   await sleep(100);
-  assert.equal(steps, then);
+  assert.equal(steps, stepsThen);
 });
 
-test("steps grow while they are quick, shrink when they are slow, and stay within their bounds", () => {
+test("steps grow while they are fast, shrink when they are slow, and stay within their bounds", () => {
   assert.deepEqual([nextStep(16, 1, 25), nextStep(16, 20, 25), nextStep(16, 26, 25)], [32, 16, 8]);
   assert.deepEqual([nextStep(256, 1, 25), nextStep(4, 1_000, 25)], [256, 4]);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Captured } from "../../src/sandbox/captured.ts";
 
-test("what is captured is what was pushed, in order, whatever the sizes of the pieces", () => {
+test("captures pieces of any size in order", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 6000 }), { maxLength: 20 }), (pieces) => {
       const captured = new Captured();
@@ -13,7 +13,7 @@ test("what is captured is what was pushed, in order, whatever the sizes of the p
   );
 });
 
-test("a piece may be overwritten after it was pushed", () => {
+test("copies a piece, so that the caller can overwrite it", () => {
   const captured = new Captured();
   const piece = Buffer.from("kept");
   captured.push(piece);

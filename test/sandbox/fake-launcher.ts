@@ -5,19 +5,19 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Frame, FrameReader } from "../../src/sandbox/wire.ts";
 
-/** One connection as the launcher sees it. */
+/** One connection from the launcher's side. */
 export interface Peer {
   readonly say: (...frames: Buffer[]) => void;
   readonly hangUp: () => void;
-  /** Says it and hangs up. */
+  /** Sends the frame and closes the connection. */
   readonly sayLast: (frame: Buffer) => void;
-  /** The next frame that the client sends. */
+  /** The next frame from the client. */
   readonly heard: () => Promise<Frame>;
   /** Resolves when the client has closed the connection. */
   readonly closed: Promise<void>;
 }
 
-/** A socket on which a test plays the launcher, byte by byte. `peer` is the next connection. */
+/** A socket on which a test acts as the launcher, byte by byte. `peer` is the next connection. */
 export async function fakeLauncher(t: TestContext): Promise<{ socket: string; peer: () => Promise<Peer> }> {
   const directory = mkdtempSync(join(tmpdir(), "assay-fake-"));
   const socket = join(directory, "socket");
@@ -42,11 +42,11 @@ function toPeer(connection: Socket): Peer {
   connection.on("data", (chunk: Buffer) => {
     for (const frame of reader.push(chunk)) frames.put(frame);
   });
-  connection.on("error", () => {}); // the client may be gone before all is said
+  connection.on("error", () => {}); // the client may close early
   return {
-    say: (...said) => connection.write(Buffer.concat(said)),
+    say: (...bytes) => connection.write(Buffer.concat(bytes)),
     hangUp: () => connection.destroy(),
-    sayLast: (said) => connection.end(said),
+    sayLast: (bytes) => connection.end(bytes),
     heard: frames.take,
     closed: new Promise((resolve) => connection.once("close", () => resolve())),
   };

@@ -11,7 +11,7 @@ export function rows(name: FrameName): [KeyName, Row][] {
 
 type Values = Partial<Record<KeyName, number | bigint | string | readonly string[] | undefined>>;
 
-/** A frame with these values; what must be there is 0 or "x" when not given. */
+/** A frame with these values; required keys without a value are 0 or "x". */
 export function keyed(name: FrameName, values: Values = {}, left?: KeyName): Buffer {
   const writer = new FrameWriter(name);
   for (const [key, { type, count }] of rows(name)) {
@@ -24,7 +24,7 @@ export function keyed(name: FrameName, values: Values = {}, left?: KeyName): Buf
   return writer.end();
 }
 
-/** A frame with `raw` as its body, or else with what its keys demand except one that is left out. */
+/** A frame with `raw` as its body, or with its required keys except `left`. */
 export function frame(name: FrameName, raw: Buffer = Buffer.alloc(0), left?: KeyName): Buffer {
   if (raw.length === 0) return keyed(name, {}, left);
   const header = Buffer.from([0, 0, 0, 0, FRAMES[name]]);
@@ -52,7 +52,7 @@ export function torn(values: Values = {}): Buffer {
   return keyed("TORN", { REAPED: 1, ...values });
 }
 
-/** What `assert.throws` and `assert.rejects` want to see of a broken protocol. */
+/** The expected error of a protocol violation, for `assert.throws` and `assert.rejects`. */
 export function refused(message: string): { name: string; message: string } {
   return { name: ProtocolError.name, message };
 }

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 
-/** A slot of the real launcher; the place of one that has just ended is free a moment later. */
+/** A slot of the real launcher. The place of a slot that has just ended is free a moment later. */
 async function open(): Promise<Slot> {
   for (;;) {
     try {
@@ -28,7 +28,7 @@ async function open(): Promise<Slot> {
   }
 }
 
-/** Whether a program sleeps in a box; one that is just coming or going has no command line. */
+/** Whether a program sleeps in a box. Processes that are starting or exiting have no command line. */
 function sleeps(): boolean {
   return programsOf(launcher).some(({ pid }) => {
     try {
@@ -39,14 +39,14 @@ function sleeps(): boolean {
   });
 }
 
-test("the launcher of this checkout is understood", LIMIT, async () => {
+test("decodes the hello of the real launcher", LIMIT, async () => {
   const slot = await open();
   assert.match(slot.hello.build, /^[0-9a-f]{16}$/);
   assert.match(slot.hello.kernel, /^\d+\.\d+/);
   slot.close();
 });
 
-test("a step comes back with its output, its end and every limit that it was given", LIMIT, async () => {
+test("a step returns its output, its end and the limits in force", LIMIT, async () => {
   const slot = await open();
   const report = await slot.run(shell("cat; echo err >&2; exit 3", { stdin: Buffer.from("in\n") }));
   assert.deepEqual(
@@ -63,7 +63,7 @@ test("a step comes back with its output, its end and every limit that it was giv
   slot.close();
 });
 
-test("a program that the kernel refuses to execute is told from every other failure", LIMIT, async () => {
+test("an exec that the kernel refuses is distinguished from other failures", LIMIT, async () => {
   const slot = await open();
   const command = { command: ["./main"], env: {} };
   const files = [{ name: "main", data: Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0]) }];
@@ -72,7 +72,7 @@ test("a program that the kernel refuses to execute is told from every other fail
   slot.close();
 });
 
-test("what one step leaves in /box is there for the one that keeps it, and only for that one", LIMIT, async () => {
+test("files in /box are kept only for a step that keeps the work directory", LIMIT, async () => {
   const slot = await open();
   const files = [{ name: "given", data: Buffer.from("1") }];
   await slot.run(shell("echo 2 > made", { files, more: true }));
@@ -83,7 +83,7 @@ test("what one step leaves in /box is there for the one that keeps it, and only 
   slot.close();
 });
 
-test("output beyond the limit is counted and not kept", LIMIT, async () => {
+test("counts output beyond the limit without keeping it", LIMIT, async () => {
   const slot = await open();
   const report = await slot.run(shell("head -c 1000000 /dev/zero"));
   const { stdoutSeen, stdoutKept, exitCode } = report;
@@ -91,7 +91,7 @@ test("output beyond the limit is counted and not kept", LIMIT, async () => {
   slot.close();
 });
 
-test("a second step is refused while one runs, which goes on", LIMIT, async () => {
+test("refuses a second step while one runs, which continues", LIMIT, async () => {
   const slot = await open();
   const first = slot.run(shell("sleep 0.2; echo done"));
   await assert.rejects(slot.run(shell("true")), GONE);
@@ -99,14 +99,14 @@ test("a second step is refused while one runs, which goes on", LIMIT, async () =
   slot.close();
 });
 
-test("a step that the launcher refuses names what it refused, and the slot is gone", LIMIT, async () => {
+test("a refused step names the reason, and the slot is gone", LIMIT, async () => {
   const slot = await open();
   const escaping = shell("true", { files: [{ name: "../etc", data: Buffer.from("x") }] });
   await assert.rejects(slot.run(escaping), { name: "SandboxError", message: /refused the request: FILE_NAME/ });
   assert.equal(slot.alive, false);
 });
 
-test("closing a slot kills what it runs", LIMIT, async () => {
+test("closing a slot kills its program", LIMIT, async () => {
   const slot = await open();
   const report = slot.run(shell("sleep 600"));
   report.catch(() => {});
@@ -116,7 +116,7 @@ test("closing a slot kills what it runs", LIMIT, async () => {
   await eventually("its end", () => programsOf(launcher).length === 0 && childrenOf(launcher.pid).length === 0);
 });
 
-test("a slot that is killed is told once, leaves nothing, and its place is given out again", LIMIT, async () => {
+test("a killed slot is reported once, leaves nothing, and its place is reused", LIMIT, async () => {
   const slot = await open();
   let losses = 0;
   slot.onLost(() => losses++);
@@ -134,7 +134,7 @@ test("a slot that is killed is told once, leaves nothing, and its place is given
   }
 });
 
-test("more connections than there are slots are turned away with that reason, and harm nobody", LIMIT, async () => {
+test("connections beyond the number of slots are refused with the reason and do not affect others", LIMIT, async () => {
   const slots = [await open(), await open()];
   await assert.rejects(Slot.open(launcher.socket), { name: "SandboxError", message: /slots all are taken/ });
   for (const slot of slots) {
@@ -143,7 +143,7 @@ test("more connections than there are slots are turned away with that reason, an
   }
 });
 
-test("a launcher that is killed takes its slots along, and the next one on the socket is as good", LIMIT, async () => {
+test("slots end with a killed launcher, and the next launcher on the socket works", LIMIT, async () => {
   const slot = await open();
   const report = slot.run(shell("sleep 600"));
   report.catch(() => {});

@@ -30,7 +30,7 @@ test("a slot's hello is decoded", () => {
   });
 });
 
-test("every fact of a run stands in its place, and what the hello said stands in every report", () => {
+test("decodes every fact of a run, and repeats the facts of the hello in every report", () => {
   const facts = {
     exitCode: ["EXIT_CODE", 7],
     wallNs: ["WALL_NS", 11],
@@ -78,7 +78,7 @@ test("every fact of a run stands in its place, and what the hello said stands in
   );
 });
 
-test("what the kernel does not have is null, never 0", () => {
+test("missing counters of the kernel are null, never 0", () => {
   const { signal, pidsPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown } = decode();
   assert.deepEqual(
     [signal, pidsPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown.populated],
@@ -87,19 +87,19 @@ test("what the kernel does not have is null, never 0", () => {
   assert.equal(decode({ PIDS_PEAK: 0 }).pidsPeak, 0);
 });
 
-test("a signal is not an exit, and exit code 0 is not none", () => {
+test("distinguishes signals from exits, and exit code 0 from no exit code", () => {
   const { exitCode, signal } = decode({ EXIT_CODE: undefined, SIGNAL: 9 });
   assert.deepEqual([exitCode, signal], [null, 9]);
   assert.deepEqual([decode().exitCode, decode().signal], [0, null]);
 });
 
-test("a set-up that failed names its step, its object and the errno", () => {
+test("a failed set-up has its step, object and errno", () => {
   assert.equal("failure" in decode(), false);
   const { failure } = decode({ FAIL_STEP: "mount", FAIL_OBJECT: "/box", FAIL_ERRNO: 12 });
   assert.deepEqual(failure, { step: "mount", object: "/box", errno: 12 });
 });
 
-test("an unlimited rlimit is absent, each of them alone", () => {
+test("omits each unlimited rlimit", () => {
   const all = { RLIMIT_CPU_SOFT: 1, RLIMIT_CPU_HARD: 2, RLIMIT_AS_SOFT: 3, RLIMIT_AS_HARD: 4 };
   const more = { RLIMIT_NOFILE_SOFT: 5, RLIMIT_NOFILE_HARD: 6, RLIMIT_NPROC_SOFT: 7, RLIMIT_NPROC_HARD: 8 };
   const expected = {
@@ -121,7 +121,7 @@ test("an unlimited rlimit is absent, each of them alone", () => {
   }
 });
 
-test("the teardown is told as it was found", () => {
+test("decodes the teardown", () => {
   assert.deepEqual(decode({}, { REAPED: 1, POPULATED: 0 }).teardown, {
     reaped: true,
     populated: false,
@@ -151,7 +151,7 @@ test("the teardown is told as it was found", () => {
   });
 });
 
-test("a word that is in no list is refused, not passed on", () => {
+test("rejects unknown values of enumerations", () => {
   assert.throws(() => decode({ KILL_REASON: "boredom" }), refused('KILL_REASON is "boredom"'));
   assert.throws(() => decode({ KILL_REASON: "" }), refused('KILL_REASON is ""'));
   for (const key of ["BACKEND", "SIGNAL_SOURCE", "SECCOMP_POLICY", "PIDFD_MODE"] as const) {
@@ -159,7 +159,7 @@ test("a word that is in no list is refused, not passed on", () => {
   }
 });
 
-test("every reason for a kill and every backend is known by its word", () => {
+test("decodes every reason for a kill and every backend", () => {
   for (const reason of ["none", "wall", "cpu", "oom", "client"]) {
     assert.equal(decode({ KILL_REASON: reason }).killReason, reason);
   }

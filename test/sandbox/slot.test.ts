@@ -5,14 +5,14 @@ import { fakeLauncher, type Peer } from "./fake-launcher.ts";
 import { ended, frame, hello, keyed, refused, torn } from "./frames.ts";
 import { LIMITS, shell } from "./steps.ts";
 
-/** Whoever waits for an answer that never comes would wait for half a minute. */
+/** Without it, a wait for a missing answer would last half a minute. */
 const LIMIT = { timeout: 10_000 };
 
 const lost = (message: string | RegExp) => ({ name: "SandboxError", message });
 const failed = keyed("FAILED", { STEP_NAME: "mount", STEP_OBJECT: "/box", STEP_ERRNO: 12 });
 const refusal = keyed("REFUSED", { REASON: "too large", OBJECT: "WALL_MS" });
 
-/** A slot that has said hello, and its other end. */
+/** An open slot and its other end. */
 async function opened(t: TestContext, ...more: Buffer[]): Promise<{ slot: Slot; peer: Peer; losses: () => number }> {
   const launcher = await fakeLauncher(t);
   const opening = Slot.open(launcher.socket);
@@ -25,16 +25,16 @@ async function opened(t: TestContext, ...more: Buffer[]): Promise<{ slot: Slot; 
   return { slot, peer, losses: () => losses };
 }
 
-/** A slot on which a step runs. */
+/** A slot during a step. */
 async function running(t: TestContext) {
   const all = await opened(t);
   const report = all.slot.run(shell("true"));
-  report.catch(() => {}); // each test looks at it when it has set the scene
+  report.catch(() => {}); // each test handles it later
   await all.peer.heard();
   return { ...all, report };
 }
 
-test("a slot is open once it has said hello", LIMIT, async (t) => {
+test("a slot is open after its hello", LIMIT, async (t) => {
   const { slot } = await opened(t);
   assert.equal(slot.hello.slot, 3);
   assert.equal(slot.alive, true);
@@ -42,13 +42,13 @@ test("a slot is open once it has said hello", LIMIT, async (t) => {
 
 for (const [name, said, error] of [
   ["speaks another protocol", hello({ PROTOCOL: 2 }), refused("the launcher speaks protocol 2, not 1")],
-  ["has a backend that nobody knows", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
+  ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
   ["refuses", refusal, lost("the launcher refused the request: WALL_MS too large")],
-  ["says something else first", torn(), refused("unexpected TORN")],
+  ["sends another frame first", torn(), refused("unexpected TORN")],
   ["does not speak frames", Buffer.from("SSH-2.0-OpenSSH_9.9\r\n"), refused("unknown frame 50")],
 ] as const) {
-  test(`a launcher that ${name} is no slot, and is hung up on`, LIMIT, async (t) => {
+  test(`rejects a launcher that ${name} and closes the connection`, LIMIT, async (t) => {
     const launcher = await fakeLauncher(t);
     const opening = Slot.open(launcher.socket);
     const peer = await launcher.peer();
@@ -58,7 +58,7 @@ for (const [name, said, error] of [
   });
 }
 
-test("a launcher that is not there, or hangs up, is no slot", LIMIT, async (t) => {
+test("rejects a missing launcher, and one that closes the connection", LIMIT, async (t) => {
   const launcher = await fakeLauncher(t);
   await assert.rejects(Slot.open(`${launcher.socket}-not`), lost(/^the launcher cannot be reached: .*ENOENT/));
   const opening = Slot.open(launcher.socket);
@@ -66,7 +66,7 @@ test("a launcher that is not there, or hangs up, is no slot", LIMIT, async (t) =
   await assert.rejects(opening, lost("the slot closed its connection"));
 });
 
-test("a launcher that says nothing for 30 s is no slot", LIMIT, async (t) => {
+test("rejects a launcher that is silent for 30 s", LIMIT, async (t) => {
   const launcher = await fakeLauncher(t);
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const opening = Slot.open(launcher.socket);
@@ -78,7 +78,7 @@ test("a launcher that says nothing for 30 s is no slot", LIMIT, async (t) => {
   await peer.closed;
 });
 
-test("a run is its frames put together: output in order, by stream, then the report", LIMIT, async (t) => {
+test("a run consists of output in order, by stream, and the report", LIMIT, async (t) => {
   const { slot, peer, report } = await running(t);
   peer.say(frame("STDOUT", Buffer.from("a")), frame("STDERR", Buffer.from("x")), frame("STDOUT", Buffer.from("b")));
   peer.say(ended({ EXIT_CODE: 4 }), torn());
@@ -91,15 +91,19 @@ test("a run is its frames put together: output in order, by stream, then the rep
 });
 
 for (const [name, happens, error] of [
-  ["hangs up", (peer: Peer) => peer.hangUp(), lost("the slot closed its connection")],
+  ["closes the connection", (peer: Peer) => peer.hangUp(), lost("the slot closed its connection")],
   ["fails", (peer: Peer) => peer.say(failed), lost("no box: mount /box (errno 12)")],
   ["refuses", (peer: Peer) => peer.say(refusal), lost("the launcher refused the request: WALL_MS too large")],
-  ["says hello again", (peer: Peer) => peer.say(hello()), refused("unexpected HELLO")],
-  ["leaves out how it ended", (peer: Peer) => peer.say(torn()), refused("TORN before ENDED")],
-  ["garbles its report", (peer: Peer) => peer.say(ended({ KILL_REASON: "?" }), torn()), refused('KILL_REASON is "?"')],
-  ["sends the end alone", (peer: Peer) => peer.sayLast(ended()), lost("the slot closed its connection")],
+  ["sends a second hello", (peer: Peer) => peer.say(hello()), refused("unexpected HELLO")],
+  ["omits the end", (peer: Peer) => peer.say(torn()), refused("TORN before ENDED")],
+  [
+    "sends an invalid report",
+    (peer: Peer) => peer.say(ended({ KILL_REASON: "?" }), torn()),
+    refused('KILL_REASON is "?"'),
+  ],
+  ["sends only the end", (peer: Peer) => peer.sayLast(ended()), lost("the slot closed its connection")],
 ] as const) {
-  test(`a slot that ${name} during a run is lost, told once, and never runs again`, LIMIT, async (t) => {
+  test(`a slot that ${name} during a run is lost, reported once, and not reused`, LIMIT, async (t) => {
     const { slot, peer, report, losses } = await running(t);
     happens(peer);
     await assert.rejects(report, error);
@@ -124,14 +128,14 @@ test("a slot that is silent for 45 s beyond the wall limit is lost", LIMIT, asyn
   assert.equal(losses(), 1);
 });
 
-test("a slot that is open may be idle for as long as it likes", LIMIT, async (t) => {
+test("an open slot can be idle for any time", LIMIT, async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { slot } = await opened(t);
   t.mock.timers.tick(1_000_000);
   assert.equal(slot.alive, true);
 });
 
-test("a run that ended is not waited for any more", LIMIT, async (t) => {
+test("the deadline ends with the run", LIMIT, async (t) => {
   const { slot, peer } = await opened(t);
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const report = slot.run(shell("true"));
@@ -142,14 +146,14 @@ test("a run that ended is not waited for any more", LIMIT, async (t) => {
   assert.equal(slot.alive, true);
 });
 
-test("a second step is refused while one runs, which goes on", LIMIT, async (t) => {
+test("refuses a second step while one runs, which continues", LIMIT, async (t) => {
   const { slot, peer, report } = await running(t);
   await assert.rejects(slot.run(shell("false")), lost("the slot is running another step"));
   peer.say(ended({ EXIT_CODE: 6 }), torn());
   assert.equal((await report).exitCode, 6);
 });
 
-test("a step that cannot be written leaves the slot as it was", LIMIT, async (t) => {
+test("a step that cannot be encoded does not affect the slot", LIMIT, async (t) => {
   const { slot, peer } = await opened(t);
   await assert.rejects(slot.run(shell("true", { limits: { ...LIMITS, wallMs: 0.5 } })), RangeError);
   await assert.rejects(slot.run(shell("true", { limits: { ...LIMITS, cpuMs: -1 } })), RangeError);
@@ -164,7 +168,7 @@ for (const [name, said, error] of [
   ["a report", torn(), refused("TORN while nothing runs")],
   ["a failure", failed, lost("no box: mount /box (errno 12)")],
 ] as const) {
-  test(`a slot that sends ${name} while nothing runs is lost`, LIMIT, async (t) => {
+  test(`a slot that sends ${name} without a run is lost`, LIMIT, async (t) => {
     const { slot, peer, losses } = await opened(t);
     peer.say(said);
     await peer.closed;
@@ -174,17 +178,17 @@ for (const [name, said, error] of [
   });
 }
 
-test("a slot that is lost before anybody listens is told all the same", LIMIT, async (t) => {
+test("reports a slot that was lost before the listener was added", LIMIT, async (t) => {
   const { slot, losses } = await opened(t, failed);
   assert.equal(slot.alive, false);
   await Promise.resolve();
   assert.equal(losses(), 1);
 });
 
-test("closing ends what runs, hangs up, and is told once", LIMIT, async (t) => {
+test("closing ends the run, closes the connection, and is reported once", LIMIT, async (t) => {
   const { slot, peer, report, losses } = await running(t);
   slot.close();
-  assert.equal(slot.alive, false, "it cannot be taken for another run");
+  assert.equal(slot.alive, false, "the slot must not be available for another run");
   await assert.rejects(report, lost("the slot closed its connection"));
   await peer.closed;
   slot.close();

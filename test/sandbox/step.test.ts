@@ -14,7 +14,7 @@ function sent(step: Step): Entries {
   return new Entries(frame as Frame);
 }
 
-/** Where each limit goes. A limit that is missing here is a type error. */
+/** The key of each limit. A missing limit is a type error. */
 const KEY_OF: Readonly<Record<keyof Limits, KeyName>> = {
   wallMs: "WALL_MS",
   cpuMs: "CPU_MS",
@@ -33,20 +33,20 @@ const KEY_OF: Readonly<Record<keyof Limits, KeyName>> = {
 };
 
 for (const [limit, key] of Object.entries(KEY_OF) as [keyof Limits, KeyName][]) {
-  test(`${limit} arrives as ${key}, and changes with it`, () => {
+  test(`encodes ${limit} as ${key}`, () => {
     assert.equal(sent(shell("")).int(key), LIMITS[limit]);
     const other = (LIMITS[limit] ?? 0) + 1;
     assert.equal(sent(shell("", { limits: { ...LIMITS, [limit]: other } })).int(key), other);
   });
 }
 
-test("no limit on address space or CPUs is unlimited, not 0", () => {
+test("encodes no limit of address space or CPUs as unlimited, not 0", () => {
   const entries = sent(shell("", { limits: { ...LIMITS, addressSpaceBytes: null, cpus: null } }));
   assert.equal(entries.big("ADDRESS_SPACE_BYTES"), UNLIMITED);
   assert.equal(entries.big("CPUS"), UNLIMITED);
 });
 
-test("the rlimits that stand behind a group's limits are above them", () => {
+test("the rlimits behind the group's limits are above them", () => {
   for (const [wallMs, processes] of [
     [1, 1],
     [1_000, 10],
@@ -54,14 +54,14 @@ test("the rlimits that stand behind a group's limits are above them", () => {
     [4_000, 4_096],
   ] as const) {
     const entries = sent(shell("", { limits: { ...LIMITS, wallMs, processes } }));
-    // All that a process can be charged for, on every CPU, until its wall time is over.
+    // The CPU time that a process can use on all CPUs within its wall time.
     assert.ok(entries.int("CPU_RLIMIT_SECS") * 1_000 >= wallMs * cpus().length + 1_000, `${wallMs}`);
     assert.ok(entries.int("CPU_RLIMIT_SECS") * 1_000 <= (wallMs + 1_000) * cpus().length + 1_000, `${wallMs}`);
     assert.ok(entries.int("PROCESSES_RLIMIT") > processes, `${processes}`);
   }
 });
 
-test("/tmp holds as many files as its size allows, and no more than the work directory", () => {
+test("/tmp has inodes in proportion to its size, and at most as many as the work directory", () => {
   const inodes = (tmpBytes: number, workInodes: number) =>
     sent(shell("", { limits: { ...LIMITS, tmpBytes, workInodes } })).int("TMP_INODES");
   assert.equal(inodes(4 << 20, 4_096), 256);
@@ -69,7 +69,7 @@ test("/tmp holds as many files as its size allows, and no more than the work dir
   assert.equal(inodes(1 << 30, 4_096), 4_096);
 });
 
-test("command, environment, files and input arrive as they are, in order", () => {
+test("encodes command, environment, files and input unchanged and in order", () => {
   const step = sent(
     shell("", {
       command: { command: ["./main", " ", "a b", "é"], env: { B: "2", A: "x=y", EMPTY: "" } },
@@ -87,7 +87,7 @@ test("command, environment, files and input arrive as they are, in order", () =>
   assert.equal(step.text("STDIN"), "in\n");
 });
 
-test("keeping the work directory and leaving it to another step are two things", () => {
+test("keeping the work directory and leaving it to another step are independent", () => {
   const flags = (work: Step["work"], more: boolean) => {
     const entries = sent(shell("", { work, more }));
     return [entries.int("KEEP_WORK"), entries.int("MORE")];

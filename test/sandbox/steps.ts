@@ -4,7 +4,7 @@ import { PATIENCE } from "../engine/patience.ts";
 
 const MIB = 1_048_576;
 
-/** Every limit has another value, so that no two can be mixed up. */
+/** Every limit has a different value, so that a mix-up shows. */
 export const LIMITS: Limits = {
   wallMs: 5_001 * PATIENCE,
   cpuMs: 2_002 * PATIENCE,

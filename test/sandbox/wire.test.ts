@@ -5,7 +5,7 @@ import { FRAMES, type FrameName, KEYS, type KeyName } from "../../src/sandbox/pr
 import { Entries, type Frame, FrameReader, FrameWriter, ProtocolError } from "../../src/sandbox/wire.ts";
 import { frame, refused, rows, torn } from "./frames.ts";
 
-/** One frame as an arbitrary: its name, and values for every key that it must have and some that it may have. */
+/** An arbitrary frame: its name, and values for all required and some optional keys. */
 const anyFrame = fc.constantFrom(...(Object.keys(FRAMES) as FrameName[])).chain((name) => {
   const keys = rows(name).map(([key, { type, count }]) => {
     const value: fc.Arbitrary<bigint | Buffer> =
@@ -27,7 +27,7 @@ function written({ name, entries }: { name: FrameName; entries: readonly (readon
   return writer.end();
 }
 
-/** `bytes` in pieces, cut at the given places; empty pieces are allowed. */
+/** Splits `bytes` at the given places; pieces can be empty. */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
@@ -38,7 +38,7 @@ function read(chunks: readonly Buffer[]): Frame[] {
   return chunks.flatMap((chunk) => [...reader.push(chunk)]);
 }
 
-test("whatever is written is read again, however the stream is cut", () => {
+test("reads everything that was written, however the stream is split", () => {
   const cuts = fc.array(fc.nat(), { maxLength: 30 });
   fc.assert(
     fc.property(fc.array(anyFrame, { maxLength: 4 }), cuts, (frames, places) => {
@@ -60,12 +60,12 @@ test("whatever is written is read again, however the stream is cut", () => {
   );
 });
 
-test("one byte at a time is as good as all at once", () => {
+test("reads single bytes like one chunk", () => {
   const bytes = Buffer.concat([torn(), frame("STDOUT", Buffer.from("é")), torn()]);
   assert.deepEqual(read([...bytes].map((byte) => Buffer.from([byte]))), read([bytes]));
 });
 
-test("no garbage does anything but ProtocolError", () => {
+test("invalid bytes cause only ProtocolError", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(...Object.keys(FRAMES)), (bytes, name) => {
       for (const work of [
@@ -83,7 +83,7 @@ test("no garbage does anything but ProtocolError", () => {
   );
 });
 
-test("a frame that is not whole yet is waited for", () => {
+test("waits for the rest of an incomplete frame", () => {
   const bytes = torn();
   const reader = new FrameReader();
   assert.deepEqual([...reader.push(bytes.subarray(0, bytes.length - 1))], []);
@@ -93,13 +93,13 @@ test("a frame that is not whole yet is waited for", () => {
   );
 });
 
-test("an unknown frame is refused by its header alone", () => {
+test("rejects an unknown frame by its header", () => {
   for (const number of [0, Math.max(...Object.values(FRAMES)) + 1, 255]) {
     assert.throws(() => read([Buffer.from([0, 0, 0, 0, number])]), refused(`unknown frame ${number}`));
   }
 });
 
-test("a frame of 16 MiB is taken, and one byte more is refused by its header alone", () => {
+test("accepts a frame of 16 MiB and rejects one more byte by the header", () => {
   const header = Buffer.from([0, 0, 0, 0, FRAMES.STDOUT]);
   header.writeUInt32LE(1 << 24);
   assert.deepEqual(read([header]), []);
@@ -110,14 +110,14 @@ test("a frame of 16 MiB is taken, and one byte more is refused by its header alo
 const withBody = (name: FrameName, ...parts: Buffer[]) => ({ name, body: Buffer.concat(parts) });
 const body = (bytes: Buffer) => bytes.subarray(5);
 
-/** One entry as bytes, with any key number and any length in its head. */
+/** One entry as bytes, with any key number and any length in its header. */
 function entry(key: number, value: Buffer, length = value.length): Buffer {
   const head = Buffer.from([key, 0, 0, 0, 0]);
   head.writeUInt32LE(length, 1);
   return Buffer.concat([head, value]);
 }
 
-test("an entry that is torn is refused", () => {
+test("rejects a torn entry", () => {
   assert.throws(() => new Entries(withBody("TORN", body(torn()), Buffer.alloc(4))), refused("torn entry in TORN"));
   const long = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 4);
   assert.throws(
@@ -131,21 +131,21 @@ test("an entry that is torn is refused", () => {
   );
 });
 
-test("a key that nobody knows, or of another frame, is refused", () => {
+test("rejects an unknown key and a key of another frame", () => {
   const unknown = entry(250, Buffer.alloc(8));
   assert.throws(() => new Entries(withBody("TORN", body(torn()), unknown)), refused("key 250 in TORN"));
   const foreign = entry(KEYS.WALL_NS.number, Buffer.alloc(8));
   assert.throws(() => new Entries(withBody("TORN", body(torn()), foreign)), refused("key 66 in TORN"));
 });
 
-test("a number of another size is refused", () => {
+test("rejects a number with the wrong size", () => {
   for (const size of [0, 4, 7, 9]) {
     const short = entry(KEYS.POPULATED.number, Buffer.alloc(size));
     assert.throws(() => new Entries(withBody("TORN", body(torn()), short)), refused("POPULATED is not 8 bytes"));
   }
 });
 
-test("each key that may come once is refused when it comes twice, and the others are kept in order", () => {
+test("rejects a second value of a single key, and keeps repeated keys in order", () => {
   for (const name of Object.keys(FRAMES) as FrameName[]) {
     for (const [key, { number, type, count }] of rows(name)) {
       const once = body(frame(name));
@@ -157,7 +157,7 @@ test("each key that may come once is refused when it comes twice, and the others
   }
 });
 
-test("each key that must come is missed, and the others are not", () => {
+test("requires each required key and no other", () => {
   for (const name of Object.keys(FRAMES) as FrameName[]) {
     for (const [left, { count }] of rows(name)) {
       const decode = () => new Entries({ name, body: body(frame(name, Buffer.alloc(0), left)) });
@@ -167,7 +167,7 @@ test("each key that must come is missed, and the others are not", () => {
   }
 });
 
-test("no two frames and no two keys have the same number, and every number fits a byte", () => {
+test("numbers of frames and of keys are unique and fit a byte", () => {
   const frames = Object.values(FRAMES);
   const keys = Object.values(KEYS).map(({ number }) => number);
   for (const numbers of [frames, keys] as readonly (readonly number[])[]) {

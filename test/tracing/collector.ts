@@ -9,7 +9,7 @@ export interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId: string;
-  /** As OTLP numbers them: 1 internal, 2 server, 3 client. */
+  /** In OTLP's numbering: 1 internal, 2 server, 3 client. */
   readonly kind: number;
   readonly startMs: number;
   readonly endMs: number;
@@ -18,11 +18,11 @@ export interface Span {
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
 }
 
-/** A collector of OpenTelemetry as its protocol has it: OTLP in JSON over HTTP. */
+/** An OpenTelemetry collector for OTLP in JSON over HTTP. */
 export interface Collector {
   readonly endpoint: string;
   readonly spans: readonly Span[];
-  /** All that it was sent, as it came. */
+  /** All received bodies. */
   readonly text: () => string;
   readonly close: () => void;
 }
@@ -49,7 +49,7 @@ export async function collector(): Promise<Collector> {
   return { endpoint: `http://127.0.0.1:${port}`, spans, text: () => bodies.join("\n"), close };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what comes is looked at by the tests
+// biome-ignore lint/suspicious/noExplicitAny: the tests check the received data
 function spansOf({ resourceSpans }: any): Span[] {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   return resourceSpans.flatMap(({ resource, scopeSpans }: any) =>

@@ -36,7 +36,7 @@ async function followed(t: TestContext) {
   return { ...(await tracing(t, there.endpoint)), there };
 }
 
-test("a submission is one trace: it waits, it runs, its webhook is sent", LIMIT, async (t) => {
+test("a submission is one trace with its wait, its run and its webhook", LIMIT, async (t) => {
   const { tracer, there } = await followed(t);
   const one = submission();
   const [startMs, endMs] = [START + 40, START + 140];
@@ -65,7 +65,7 @@ test("a submission is one trace: it waits, it runs, its webhook is sent", LIMIT,
   assert.ok(!there.text().includes("secret"));
 });
 
-test("a request is a span of the client's trace, and points at the submission's", LIMIT, async (t) => {
+test("a request is a span of the client's trace with a link to the submission's", LIMIT, async (t) => {
   const { tracer, there } = await followed(t);
   const id = randomUUID();
   const [trace, span] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
@@ -75,21 +75,21 @@ test("a request is a span of the client's trace, and points at the submission's"
   tracer.answered({ ...request, status: 503, submissionId: undefined, traceparent: undefined, ...times });
   tracer.answered({ ...request, traceparent: `00-${trace}-${span}-00`, ...times });
   await tracer.close();
-  assert.equal(there.spans.length, 2, "who does not want to be traced is not");
+  assert.equal(there.spans.length, 2, "an unsampled client must not be traced");
   const [first, second] = there.spans;
   assert.deepEqual([first?.traceId, first?.parentSpanId, first?.failed, first?.kind], [trace, span, false, 2]);
   const { traceId, spanId } = traceOf(id);
   assert.deepEqual(first?.links, [{ traceId, spanId }]);
   assert.deepEqual([first?.name, first?.attributes["http.response.status_code"]], ["POST /api/submit", 202]);
-  assert.equal(first?.endMs, START, "a clock that stepped back makes no span that ends before it begins");
+  assert.equal(first?.endMs, START, "a span must not end before it begins when the clock steps back");
   assert.notEqual(second?.traceId, trace);
   assert.deepEqual([second?.failed, second?.links], [true, []]);
 });
 
-test("a collector that is not there is said, and holds up nothing", LIMIT, async (t) => {
+test("an unavailable collector is logged and does not block", LIMIT, async (t) => {
   const { tracer, logs } = await tracing(t, "http://127.0.0.1:9");
   tracer.ended(submission(), OUTCOME, START + 150);
-  // It is tried again for some seconds first.
+  // The exporter retries for some seconds first.
   while (!logs.some((line) => line.includes("ECONNREFUSED") && line.includes('"about":"tracing"'))) await sleep(50);
   tracer.ended(submission(), OUTCOME, START + 150);
   const began = performance.now();
@@ -98,7 +98,7 @@ test("a collector that is not there is said, and holds up nothing", LIMIT, async
   while (!logs.some((line) => line.includes("the last spans were lost"))) await sleep(50);
 });
 
-test("a collector that never answers holds up the end of the service for two seconds at most", LIMIT, async (t) => {
+test("a collector that never answers delays the service's end by at most two seconds", LIMIT, async (t) => {
   const silent = createServer(() => {}).listen(0, "127.0.0.1");
   await new Promise((resolve) => silent.once("listening", resolve));
   t.after(() => silent.close());

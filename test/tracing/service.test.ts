@@ -18,7 +18,7 @@ const engine = useEngine({
   },
 });
 
-test("a whole service tells a collector the way of a submission, and nothing that its client wrote", {
+test("a service sends a submission's spans to a collector, without data of its client", {
   timeout: 60_000,
 }, async () => {
   const code = 'print("what a client wrote")';
@@ -29,7 +29,7 @@ test("a whole service tells a collector the way of a submission, and nothing tha
   const { id, timestamps } = json as { id: string; timestamps: { created_at: string } };
   const { traceId, spanId } = traceOf(id);
   const named = (name: string) => there.spans.find((one) => one.name === name);
-  // They are sent every five seconds.
+  // Spans are exported every five seconds.
   while (!["submission", "queued", "run", "POST /api/submit"].every(named)) await sleep(50);
   const whole = named("submission");
   assert.deepEqual([whole?.traceId, whole?.spanId, whole?.parentSpanId], [traceId, spanId, ""]);

@@ -5,7 +5,7 @@ import { divergence } from "../../src/verdict/metrics.ts";
 import { integrity } from "../../src/verdict/output.ts";
 import { report, signalled } from "./reports.ts";
 
-test("metrics describe the execute step alone", () => {
+test("metrics are those of the execute step only", () => {
   const { metrics } = conclude({
     compile: report({ cpuUsec: 9e6 }),
     execute: report({ cpuUsec: 50, wallNs: 100_000 }),
@@ -14,7 +14,7 @@ test("metrics describe the execute step alone", () => {
   assert.equal(conclude({ compile: report({ exitCode: 1 }) }).metrics, null);
 });
 
-test("the memory of a step is what its group was charged for, and the work that was kept for it", () => {
+test("the memory of a step is the charge of its group plus the kept work directory", () => {
   const { metrics, evidence } = conclude({
     compile: report({ keptBytes: 1 }),
     execute: report({ memoryPeakBytes: 500_000, keptBytes: 28_000_000 }),
@@ -22,7 +22,7 @@ test("the memory of a step is what its group was charged for, and the work that 
   assert.deepEqual([metrics?.memoryPeakBytes, evidence?.limits.memoryPeakBytes], [28_500_000, 28_500_000]);
 });
 
-test("diagnostics of a compiler are all on stderr, also those it printed on stdout", () => {
+test("compiler output on stdout and stderr goes to stderr", () => {
   const compile = report({ exitCode: 2, stdout: Buffer.from("main.ts(1,1): error\n"), stderr: Buffer.from("note\n") });
   const { output, status } = conclude({ compile });
   assert.equal(status, "completed");
@@ -30,7 +30,7 @@ test("diagnostics of a compiler are all on stderr, also those it printed on stdo
   assert.equal(output?.stderr.toString(), "main.ts(1,1): error\nnote\n");
 });
 
-test("an internal error is an error with evidence but without output or metrics", () => {
+test("an internal error has evidence, but no output and no metrics", () => {
   const outcome = conclude({ execute: report({ controlsMissing: ["x: y"], stdout: Buffer.from("secret") }) });
   assert.equal(outcome.status, "error");
   assert.equal(outcome.output, null);
@@ -38,7 +38,7 @@ test("an internal error is an error with evidence but without output or metrics"
   assert.deepEqual(outcome.evidence?.isolation.controlsMissing, ["x: y"]);
 });
 
-test("a product that cannot be executed is the program's failure; a runtime of ours that cannot be is our own", () => {
+test("a compiled file that cannot be executed is RE; a language runtime that cannot be executed is IE", () => {
   const refused = (object: string) =>
     report({ failure: { step: "exec", object, errno: 2 }, exitCode: null, signal: null });
   const { status, judgement, metrics, evidence } = conclude({ compile: report(), execute: refused("./main") });
@@ -50,7 +50,7 @@ test("a product that cannot be executed is the program's failure; a runtime of o
   assert.equal(conclude({ execute: refused("./main") }).judgement.verdict, "IE");
 });
 
-test("integrity names the first thing that makes the output incomplete", () => {
+test("integrity is the first reason for incomplete output", () => {
   const some = Buffer.from("x");
   assert.equal(integrity(report({ stdout: some })), "complete");
   assert.equal(integrity(report({ stdout: some, stdoutSeen: 2, writeError: true })), "truncated_by_judge_limit");
@@ -58,7 +58,7 @@ test("integrity names the first thing that makes the output incomplete", () => {
   assert.equal(integrity(signalled(9, { writeError: true, killReason: "wall", outputAgeUsec: 0 })), "write_error");
 });
 
-test("output that was still coming when we or the OOM killer struck is crash_mid_write", () => {
+test("output that was still arriving at a kill by the judge or the OOM killer is crash_mid_write", () => {
   const age = (outputAgeUsec: number | null) => ({ outputAgeUsec });
   assert.equal(integrity(signalled(9, { killReason: "wall", ...age(20_000) })), "crash_mid_write");
   assert.equal(integrity(signalled(9, { killReason: "wall", ...age(20_001) })), "complete");
@@ -68,7 +68,7 @@ test("output that was still coming when we or the OOM killer struck is crash_mid
   assert.equal(integrity(signalled(9, age(1))), "complete");
 });
 
-test("divergence compares CPU and wall time, after asking whether the host interfered", () => {
+test("divergence compares CPU and wall time, unless the host interfered", () => {
   const ran = (cpuUsec: number, wallUsec: number, psiFullUsec: number | null = 0) =>
     divergence(report({ cpuUsec, wallNs: wallUsec * 1000, psiFullUsec }));
   assert.equal(ran(80_000, 100_000), "cpu_bound");

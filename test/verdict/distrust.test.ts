@@ -4,7 +4,7 @@ import type { StepReport } from "../../src/domain/report.ts";
 import { judgeStep } from "../../src/verdict/judge.ts";
 import { report, signalled, teardown } from "./reports.ts";
 
-/** Killed for memory by its own limit: MLE, if the report can be believed. */
+/** Killed at its own memory limit: MLE if the report is valid. */
 const killed = (changes: Partial<StepReport> = {}) => report({ exitCode: 1, oomKills: 1, ...changes });
 const bySignal = (changes: Partial<StepReport>) => signalled(9, { oomKills: 1, ...changes });
 
@@ -19,7 +19,7 @@ const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
   ["exit code and signal", killed({ signal: 9 }), /exactly one/],
   ["neither exit code nor signal", killed({ exitCode: null }), /exactly one/],
   ["a negative time", killed({ wallNs: -1 }), /range/],
-  ["a time that is no number", killed({ cpuUsec: Number.NaN }), /range/],
+  ["a time that is not a number", killed({ cpuUsec: Number.NaN }), /range/],
   ["an exit code of 256", killed({ exitCode: 256 }), /range/],
   ["signal 0", killed({ exitCode: null, signal: 0 }), /range/],
   ["signal 65", killed({ exitCode: null, signal: 65 }), /range/],
@@ -35,13 +35,13 @@ const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
     /no OOM kill was counted/,
   ],
   ["killed for memory below its own limit", bySignal({ memoryLimitHits: 0 }), /host ran out of memory/],
-  ["killed for memory, and its group was never out of it", bySignal({ oomEvents: 0 }), /host ran out of memory/],
+  ["killed for memory without an OOM event of its group", bySignal({ oomEvents: 0 }), /host ran out of memory/],
   ["refused a process below its own limit", killed({ pidsRefused: 1, pidsPeak: 9 }), /host refused a process/],
   ["kernel signals without a source", killed({ signalSource: "none", fsizeSignals: 1 }), /without a source/],
   ["stopped by the service", bySignal({ killReason: "client" }), /stopped by the service/],
 ];
 
-test("a report that cannot be believed is an internal error that says why, whatever else it says", async (t) => {
+test("an invalid report is an internal error with a reason, whatever its other fields are", async (t) => {
   assert.equal(judgeStep(killed()).verdict, "MLE");
   for (const [name, facts, reason] of UNBELIEVABLE) {
     await t.test(name, () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { evidence } from "../../src/verdict/evidence.ts";
 import { report, signalled, teardown } from "./reports.ts";
 
-test("evidence is what was read back, of the step that decided", () => {
+test("evidence has the values read back for the deciding step", () => {
   const compile = report({ memoryPeakBytes: 111, cpuUsec: 222 });
   const execute = report({ memoryPeakBytes: 333, cpuUsec: 444, oomEvents: 5, oomKills: 6, pidsCurrent: 7 });
   const proof = evidence({ compile, execute });
@@ -21,7 +21,7 @@ test("evidence is what was read back, of the step that decided", () => {
   assert.equal(evidence({ compile })?.limits.memoryPeakBytes, 111);
 });
 
-test("strict means that no control of any step is missing", () => {
+test("the mode is strict if no control of any step is missing", () => {
   const strict = evidence({ compile: report(), execute: report() })?.isolation;
   assert.equal(strict?.mode, "strict");
   assert.equal(strict?.procPolicy, "hardened");
@@ -32,7 +32,7 @@ test("strict means that no control of any step is missing", () => {
   assert.deepEqual([strict?.sysPolicy, bare?.procPolicy, bare?.sysPolicy], ["builtin-deny", "none", "disabled"]);
 });
 
-test("cleanup is verified only when every step left nothing at all", async (t) => {
+test("clean-up is verified only if no step left anything", async (t) => {
   const clean = evidence({ compile: report(), execute: report() })?.teardown;
   assert.equal(clean?.cleanupVerified, true);
   assert.equal(clean?.reapStatus, "clean");
@@ -60,14 +60,14 @@ test("cleanup is verified only when every step left nothing at all", async (t) =
   );
 });
 
-test("a group that stayed is listed by its name, without the host's path", () => {
+test("a group that was not removed is listed by name, without the path of the host", () => {
   const left = teardown({ groupsLeft: ["/sys/fs/cgroup/assay-serve/slot-1"] });
   assert.deepEqual(evidence({ execute: report({ teardown: left }) })?.teardown.collectionErrors, [
     "cgroup not removed: slot-1",
   ]);
 });
 
-test("judge actions tell what the supervisor did, and to which step", () => {
+test("judge actions name the supervisor's actions and the step", () => {
   assert.deepEqual(evidence({ execute: report() })?.teardown.judgeActions, []);
   const killed = evidence({ execute: signalled(9, { killReason: "wall", survivors: 2 }) })?.teardown.judgeActions;
   assert.deepEqual(
@@ -80,7 +80,7 @@ test("judge actions tell what the supervisor did, and to which step", () => {
   assert.match(compile?.[0]?.details ?? "", /^compile step: .*CPU/);
 });
 
-test("no evidence is claimed where no box was set up", () => {
+test("there is no evidence without a box", () => {
   assert.equal(evidence({}), null);
   assert.equal(evidence({ execute: report({ failure: { step: "fork", object: "", errno: 11 } }) }), null);
 });

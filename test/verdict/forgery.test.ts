@@ -4,7 +4,7 @@ import type { StepReport } from "../../src/domain/report.ts";
 import { judge, judgeStep } from "../../src/verdict/judge.ts";
 import { report } from "./reports.ts";
 
-/** How a program may end and what it may write: everything in a report that it decides itself. */
+/** All values in a report that the program controls: its end and its output. */
 const programControlled: fc.Arbitrary<Partial<StepReport>> = fc
   .record({
     end: fc.oneof(
@@ -15,9 +15,9 @@ const programControlled: fc.Arbitrary<Partial<StepReport>> = fc
     stderr: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
     discarded: fc.nat(5_000_000),
     wallNs: fc.nat(3_000_000_000),
-    // Below the budget: time beyond it was really spent, and TLE is the truth.
+    // Below the limit: a program that exceeds it has really used the time, and TLE is correct.
     cpuUsec: fc.nat(2_999_999),
-    // Ticks charged to a process that slept across them: only time that the group counted is time.
+    // A tick can be charged to a process that slept through it. Only time counted by the group decides.
     cpuRlimitSignals: fc.nat(2),
     memoryPeakBytes: fc.nat(268_435_456),
     memoryLimitHits: fc.nat(1000),
@@ -36,7 +36,7 @@ const programControlled: fc.Arbitrary<Partial<StepReport>> = fc
     stderrSeen: facts.stderr.length,
   }));
 
-test("nothing that a program controls brings about MLE, PLE, FSE, TLE or IE", () => {
+test("no value that a program controls causes MLE, PLE, FSE, TLE or IE", () => {
   fc.assert(
     fc.property(programControlled, (facts) => {
       const { verdict, exitCode, signal } = judgeStep(report(facts));
@@ -47,7 +47,7 @@ test("nothing that a program controls brings about MLE, PLE, FSE, TLE or IE", ()
   );
 });
 
-test("without BPF only one forgery remains: the end by SIGXFSZ", () => {
+test("without BPF, only the end by SIGXFSZ can be forged", () => {
   fc.assert(
     fc.property(programControlled, (facts) => {
       const { verdict } = judgeStep(report({ ...facts, cpuRlimitSignals: 0, signalSource: "none" }));
@@ -57,7 +57,7 @@ test("without BPF only one forgery remains: the end by SIGXFSZ", () => {
   );
 });
 
-test("what a program does cannot hide an OOM kill, a refused fork it failed on, or our timer", () => {
+test("a program cannot hide an OOM kill, a refused fork that made it fail, or a timeout", () => {
   fc.assert(
     fc.property(programControlled, fc.integer({ min: 1, max: 99 }), (facts, count) => {
       const { memoryLimitBytes, pidsLimit } = report();

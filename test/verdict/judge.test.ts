@@ -8,7 +8,7 @@ import { report, signalled } from "./reports.ts";
 
 const short = ({ verdict, cause, actor }: Judgement) => `${verdict} ${cause} ${actor}`;
 
-/** One report per row of the table, in its order: the evidence of that row and nothing above it. */
+/** One report for each row of the table, in order, with evidence for that row and for none above it. */
 const ROWS: readonly [string, StepReport, string][] = [
   ["oom kill", signalled(9, { oomKills: 1, oomEvents: 1 }), "MLE oom_kill kernel"],
   ["refused fork", report({ exitCode: 1, pidsRefused: 3 }), "PLE pids_limit kernel"],
@@ -19,7 +19,7 @@ const ROWS: readonly [string, StepReport, string][] = [
   ["CPU time beyond the budget, spent in exit", report({ cpuUsec: 12e6 }), "TLE cpu_timeout judge"],
   ["kernel SIGXCPU", signalled(24, { cpuRlimitSignals: 1, cpuUsec: 3e6 }), "TLE cpu_timeout kernel"],
   [
-    "died of SIGXCPU having spent it, no BPF",
+    "died of SIGXCPU with the time spent, no BPF",
     signalled(24, { signalSource: "none", cpuUsec: 4e6 }),
     "TLE cpu_timeout kernel",
   ],
@@ -28,7 +28,7 @@ const ROWS: readonly [string, StepReport, string][] = [
   ["clean exit", report(), "AC normal_exit runtime"],
 ];
 
-test("every row of the table decides for its own evidence", async (t) => {
+test("every row of the table decides on its own evidence", async (t) => {
   assert.equal(ROWS.length, TABLE.length);
   for (const [index, [name, facts, expected]] of ROWS.entries()) {
     await t.test(name, () => {
@@ -41,7 +41,7 @@ test("every row of the table decides for its own evidence", async (t) => {
   }
 });
 
-test("an OOM kill below the memory limit is believed if the bound of kernel memory had lowered the limit", () => {
+test("accepts an OOM kill below the memory limit if the kernel memory bound had lowered the limit", () => {
   const lowered = {
     oomKills: 1,
     oomEvents: 1,
@@ -55,7 +55,7 @@ test("an OOM kill below the memory limit is believed if the bound of kernel memo
   assert.equal(judgeStep(signalled(9, { ...lowered, kernelBytes: 50_331_648 })).verdict, "IE");
 });
 
-test("of two rows that hold, the upper one decides", () => {
+test("the first matching row decides", () => {
   const everything: Partial<StepReport> = { oomKills: 1, pidsRefused: 1, fsizeSignals: 1, cpuRlimitSignals: 1 };
   const chain: [Partial<StepReport>, string][] = [
     [everything, "MLE oom_kill kernel"],
@@ -68,7 +68,7 @@ test("of two rows that hold, the upper one decides", () => {
   }
 });
 
-test("a limit that the program coped with is accepted when it exits 0", () => {
+test("a program that handles a refusal and exits 0 is AC", () => {
   assert.equal(short(judgeStep(report({ pidsRefused: 5 }))), "AC normal_exit runtime");
   assert.equal(short(judgeStep(report({ fsizeSignals: 2 }))), "AC normal_exit runtime");
   assert.equal(
@@ -77,32 +77,32 @@ test("a limit that the program coped with is accepted when it exits 0", () => {
   );
 });
 
-test("time that was spent cannot be coped with", () => {
+test("an exceeded time limit is TLE even with exit code 0", () => {
   assert.equal(short(judgeStep(report({ cpuRlimitSignals: 1, cpuUsec: 3e6 }))), "TLE cpu_timeout kernel");
   assert.equal(short(judgeStep(report({ killReason: "wall" }))), "TLE wall_timeout judge");
 });
 
-test("memory killed in a child counts, whatever the parent says", () => {
+test("an OOM kill of a child is MLE, whatever the parent's exit code is", () => {
   assert.equal(short(judgeStep(report({ oomKills: 1 }))), "MLE oom_kill kernel");
 });
 
-test("signals that a program sends to itself are its own", async (t) => {
+test("a signal that a program sends to itself is SIG", async (t) => {
   for (const signal of [9, 24, 25, 31]) {
     await t.test(`signal ${signal}`, () => {
       assert.equal(short(judgeStep(signalled(signal))), "SIG fatal_signal runtime");
-      // Without BPF, SIGXFSZ by itself is all that tells of the file-size limit.
+      // Without BPF, only SIGXFSZ itself indicates the file-size limit.
       const uncounted = short(judgeStep(signalled(signal, { signalSource: "none" })));
       assert.equal(uncounted, signal === 25 ? "FSE file_size_limit kernel" : "SIG fatal_signal runtime");
     });
   }
 });
 
-test("SIGKILL at the hard CPU limit is the kernel's only when the time was spent", () => {
+test("SIGKILL at the hard CPU limit is attributed to the kernel only if the time was spent", () => {
   assert.equal(short(judgeStep(signalled(9, { cpuUsec: 5e6 }))), "TLE cpu_timeout kernel");
   assert.equal(short(judgeStep(signalled(9, { cpuUsec: 4.9e6 }))), "SIG fatal_signal runtime");
 });
 
-test("exit code and signal are kept apart, and the message names what happened", () => {
+test("exit code and signal are separate, and the message names the cause", () => {
   const killed = judgeStep(signalled(11));
   assert.deepEqual([killed.exitCode, killed.signal], [null, 11]);
   assert.equal(killed.errorMessage, "killed by signal 11 (SIGSEGV)");
@@ -115,7 +115,7 @@ test("exit code and signal are kept apart, and the message names what happened",
   assert.match(judgeStep(report({ exitCode: 1, pidsRefused: 1 })).errorMessage ?? "", /limit of 10/);
 });
 
-test("a compile step that fails decides alone", async (t) => {
+test("a failed compile step decides alone", async (t) => {
   const cases: [string, StepReport, string][] = [
     ["diagnostics", report({ exitCode: 1 }), "RE compile_error runtime"],
     ["a compiler that crashed", signalled(11), "RE compile_error runtime"],
@@ -131,13 +131,13 @@ test("a compile step that fails decides alone", async (t) => {
   }
 });
 
-test("a compile step that succeeds leaves the decision to the execute step", () => {
+test("after a successful compile step, the execute step decides", () => {
   const judgement = judge({ compile: report(), execute: report({ exitCode: 3 }) });
   assert.equal(short(judgement), "RE nonzero_exit runtime");
   assert.equal(judge({ compile: report({ exitCode: 1 }) }).exitCode, 1);
 });
 
-test("steps that are missing or make no sense together are the platform's failure", () => {
+test("missing or contradictory steps are an internal error", () => {
   assert.equal(judge({}).verdict, "IE");
   assert.equal(judge({ compile: report() }).verdict, "IE");
   assert.equal(judge({ compile: report({ exitCode: 1 }), execute: report() }).verdict, "IE");

@@ -1,6 +1,6 @@
 import type { StepReport, TeardownReport } from "../../src/domain/report.ts";
 
-/** The report of a program that printed nothing and exited 0, with everything in order. */
+/** The valid report of a program that printed nothing and exited with 0. */
 export function report(changes: Partial<StepReport> = {}): StepReport {
   const stdout = changes.stdout ?? Buffer.alloc(0);
   const stderr = changes.stderr ?? Buffer.alloc(0);
@@ -77,7 +77,7 @@ export function teardown(changes: Partial<TeardownReport> = {}): TeardownReport 
   };
 }
 
-/** Ended by a signal instead of an exit. */
+/** The report of a program that a signal ended. */
 export function signalled(signal: number, changes: Partial<StepReport> = {}): StepReport {
   return report({ exitCode: null, signal, ...changes });
 }

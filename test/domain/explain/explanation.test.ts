@@ -11,7 +11,7 @@ import { LIMITS } from "../../sandbox/steps.ts";
 import { report } from "../../verdict/reports.ts";
 import { ENDS, ended, recordOf } from "./records.ts";
 
-/** All of its words. */
+/** The complete text of the explanation. */
 function wordsOf(record: SubmissionRecord): string {
   const explanation = explain(record);
   assert.ok(explanation);
@@ -24,7 +24,7 @@ function wordsOf(record: SubmissionRecord): string {
 
 const theEnd = ({ result: { verdict, cause, actor } }: SubmissionRecord) => `${verdict} ${cause} ${actor}`;
 
-test("every row of the verdict table has its own words, with the numbers that prove it", () => {
+test("every row of the verdict table has its own text with the numbers that prove it", () => {
   const ends = Object.entries(ENDS).map(([name, execute]) => {
     const record = recordOf({ execute });
     assert.ok(name.startsWith(theEnd(record)), `${name} ended as ${theEnd(record)}`);
@@ -55,13 +55,13 @@ test("every row of the verdict table has its own words, with the numbers that pr
   assert.equal(different.size, new Set(TABLE.map(({ cause }) => cause)).size);
 });
 
-test("the kill of a child is MLE whatever exit code its parent has, and that is said", () => {
+test("explains that the kill of a child is MLE whatever its parent's exit code is", () => {
   const record = recordOf({ execute: report({ exitCode: 1, oomKills: 2 }) });
   assert.equal(theEnd(record), "MLE oom_kill kernel");
   assert.match(wordsOf(record), /counted 2 kills.*Not RE: There is an exit code, 1: that of a process that was left/s);
 });
 
-test("limits that a compiler meets are told of the compiler, and that the program did not run", () => {
+test("explains limits of the compile step as the compiler's, and that the program did not run", () => {
   const told = new Set<string>();
   for (const [name, compile] of Object.entries(ENDS)) {
     const record = recordOf({ compile });
@@ -82,7 +82,7 @@ test("limits that a compiler meets are told of the compiler, and that the progra
   assert.deepEqual([...told].sort(), [...LIMIT_CAUSES].sort());
 });
 
-test("a failure of the platform is told as one, with its reason", () => {
+test("explains a failure of the platform with its reason", () => {
   const record = toRecord(ended(internalError("the sandbox was lost before the run ended")));
   assert.match(
     wordsOf(record),
@@ -90,7 +90,7 @@ test("a failure of the platform is told as one, with its reason", () => {
   );
 });
 
-test("limits that were in force are named where they were noted; a busy host and leftovers, where there were any", () => {
+test("names recorded limits, a busy host and leftovers", () => {
   const steps = { execute: ENDS["TLE wall_timeout judge"] ?? assert.fail() };
   const plan = { execute: { limits: LIMITS } } as Plan;
   assert.match(
@@ -102,7 +102,7 @@ test("limits that were in force are named where they were noted; a busy host and
   assert.match(wordsOf(recordOf({ execute: report({ survivors: 1 }) })), /left behind were killed/);
 });
 
-test("what has not ended has no explanation", () => {
+test("a submission that has not ended has no explanation", () => {
   const request = { language: "c", profile: "judge", code: "x", stdin: "" } as const;
   const caller = {
     keyId: "k",

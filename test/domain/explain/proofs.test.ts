@@ -6,7 +6,7 @@ import { jsonSchemas } from "../../../src/http/schemas.ts";
 import { report, teardown } from "../../verdict/reports.ts";
 import { recordOf } from "./records.ts";
 
-/** Where a rlimit and a list end, a field does. */
+/** Rlimits and lists are leaves. */
 function fieldsOf(value: unknown, path: string): string[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || "soft" in value) return [path];
   return Object.entries(value).flatMap(([name, inner]) => fieldsOf(inner, path ? `${path}.${name}` : name));
@@ -15,7 +15,7 @@ function fieldsOf(value: unknown, path: string): string[] {
 const full = recordOf({ execute: report({ survivors: 2, teardown: teardown({ residualMounts: ["/box", "/tmp"] }) }) })
   .evidence as EvidenceRecord;
 
-test("every field that evidence can have is explained, and none that it has not", () => {
+test("explains exactly the fields of the evidence", () => {
   const explained = proofs(full);
   assert.deepEqual(
     explained.map(({ field }) => field),
@@ -30,19 +30,19 @@ test("every field that evidence can have is explained, and none that it has not"
   assert.equal(new Set(explained.map(({ meaning }) => meaning)).size, explained.length);
 });
 
-test("values are told as people read them", () => {
-  const told = Object.fromEntries(proofs(full).map(({ field, value }) => [field, value]));
+test("formats values for readers", () => {
+  const shown = Object.fromEntries(proofs(full).map(({ field, value }) => [field, value]));
   assert.deepEqual(
     [
-      told["isolation.controls_missing"],
-      told["limits.rlimits.cpu_secs"],
-      told["limits.cgroup.memory_limit_bytes"],
-      told["limits.cgroup.memory_peak_bytes"],
-      told["limits.cgroup.cpu_usage_usec"],
-      told["limits.cgroup.oom_kill_events"],
-      told["teardown.cleanup_verified"],
-      told["teardown.residual_mounts"],
-      told["teardown.judge_actions"],
+      shown["isolation.controls_missing"],
+      shown["limits.rlimits.cpu_secs"],
+      shown["limits.cgroup.memory_limit_bytes"],
+      shown["limits.cgroup.memory_peak_bytes"],
+      shown["limits.cgroup.cpu_usage_usec"],
+      shown["limits.cgroup.oom_kill_events"],
+      shown["teardown.cleanup_verified"],
+      shown["teardown.residual_mounts"],
+      shown["teardown.judge_actions"],
     ],
     [
       "none",
@@ -58,7 +58,7 @@ test("values are told as people read them", () => {
   );
 });
 
-test("what is absent from a record is not explained, and without evidence there is nothing to explain", () => {
+test("does not explain absent fields, nor anything without evidence", () => {
   const plain = recordOf({ execute: report({ rlimits: {} }) });
   const fields = proofs(plain.evidence).map(({ field }) => field);
   assert.deepEqual(

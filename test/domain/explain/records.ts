@@ -7,7 +7,7 @@ import { report, signalled } from "../../verdict/reports.ts";
 
 export const START_MS = Date.UTC(2031, 0, 2);
 
-/** A submission that ended like this, two seconds after it was accepted, half a second after it was begun. */
+/** A submission with this outcome that started 1.5 s and ended 2 s after it was accepted. */
 export function ended(outcome: Outcome): Submission {
   return {
     id: "00000000-0000-4000-8000-000000000000",
@@ -31,7 +31,7 @@ export function recordOf(steps: StepReports): SubmissionRecord {
 
 const SPENT = { cpu_secs: { soft: 4, hard: 5 } };
 
-/** A step for each row of the verdict table, in its order, named by how it ended. */
+/** A step for each row of the verdict table, in order, named by its result. */
 export const ENDS: Readonly<Record<string, StepReport>> = {
   "MLE oom_kill kernel": signalled(9, { oomKills: 1, memoryPeakBytes: 268_435_456 }),
   "PLE pids_limit kernel": report({ exitCode: 1, pidsRefused: 3 }),

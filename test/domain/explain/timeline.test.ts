@@ -10,7 +10,7 @@ import { ended, START_MS } from "./records.ts";
 
 const PLAN = { execute: { limits: LIMITS } } as Plan;
 
-test("spans follow one another from the moment in which it was accepted", () => {
+test("spans follow one another from acceptance", () => {
   const steps = {
     compile: report({ spentMs: { run: 200, teardown: 4.04 } }),
     execute: report({ spentMs: { run: 30.26, teardown: 5 } }),
@@ -23,7 +23,7 @@ test("spans follow one another from the moment in which it was accepted", () => 
   ]);
 });
 
-test("steps that there were not are absent: of a program that does not compile, of an old record, of what still waits", () => {
+test("omits missing steps: of a program that does not compile, an old record, a pending submission", () => {
   const compile = report({ exitCode: 1 });
   const names = (...args: Parameters<typeof timeline>) => timeline(...args).map(({ name }) => name);
   assert.deepEqual(names(ended({ ...conclude({ compile }), course: course({ compile }, PLAN) }), 0), [

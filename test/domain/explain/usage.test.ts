@@ -11,7 +11,7 @@ const PLAN = { execute: { limits: LIMITS } } as Plan;
 
 const metOf = (rows: readonly Usage[]) => rows.filter(({ met }) => met).map(({ name }) => name);
 
-test("what was used stands beside the limit that was in force", () => {
+test("lists usage with the limit in force", () => {
   const steps = {
     execute: report({ stdout: Buffer.from("four"), stdoutSeen: 9_999, pidsPeak: 3, wallNs: 1_500_000_000 }),
   };
@@ -25,7 +25,7 @@ test("what was used stands beside the limit that was in force", () => {
   ]);
 });
 
-test("the limit that ended it is the one that is met", () => {
+test("marks the limit that ended the run", () => {
   const met = Object.fromEntries(
     Object.entries(ENDS).map(([name, execute]) => [
       name,
@@ -48,7 +48,7 @@ test("the limit that ended it is the one that is met", () => {
   });
 });
 
-test("of an old record only the evidence is known, and of a program that was never run nothing", () => {
+test("an old record has only usage from evidence, and a program that did not run has none", () => {
   assert.deepEqual(
     usage(recordOf({ execute: report() })).map(({ name }) => name),
     ["memory", "processes"],
