@@ -70,6 +70,8 @@ lock_set_up() {
   # A second's patience: the steps of a set-up that was just interrupted hold the lock until they are really gone.
   if ! flock -w 1 9; then
     read -r holder <"$data/lock" || holder=unknown
+    # The file can have text that the service wrote before only root could open it.
+    case $holder in '' | *[!0-9]*) holder=unknown ;; esac
     say "another set-up of $data is running (process $holder); waiting for it to end"
     await flock 9 || fail "could not take the lock $data/lock"
   fi

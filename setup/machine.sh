@@ -76,10 +76,18 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# as_service COMMAND...: without any privilege, and with no way to gain one. In a session of its own, without a controlling
-# terminal, before it is the service's user: what runs as that user, or is traced by it, could else type on root's.
+# as_service COMMAND...: replaces the shell by COMMAND, as the service's user, without privileges and without a way to gain any.
+# Every process of that user can take descriptors from this one (pidfd_getfd) and can type on a terminal in whose session this one
+# is. So root leaves the session and closes all descriptors above 2 before it changes the user. bash does that, because dash
+# cannot close descriptors above 9. bash -p ignores BASH_ENV.
 as_service() {
-  exec setsid setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
+  unset LC_ALL # bash warns about a locale that the machine does not have
+  # shellcheck disable=SC2016 # bash expands it
+  exec setsid bash -pc 'for fd in /proc/$$/fd/*; do
+    fd=${fd##*/}
+    if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
+  done
+  exec "$@"' bash setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
     --inh-caps=-all --ambient-caps=-all --pdeathsig TERM -- "$@"
 }
 
