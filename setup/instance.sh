@@ -142,7 +142,7 @@ stop_launcher() {
 close_instance() {
   [ -n "$instance" ] || return 0
   remove_groups "$instance"
-  rm -rf -- "${instance_dir:?}"
+  remove_instance_dir "$instance_dir"
   exec 7>&- 8>&-
   instance=
 }
@@ -155,9 +155,25 @@ sweep_instances() {
     (exec 7>>"$dir/lock" && flock -n 7) || continue
     remove_groups "${dir##*/}"
     unmount_below "$dir"
-    rm -rf --one-file-system -- "$dir"
+    remove_instance_dir "$dir"
   done
   sweep_uid_locks
+}
+
+# remove_instance_dir DIR: processes of the service's user can outlive their instance, and create files in DIR/service while rm runs, which
+# then fails or does not end. Those that have no directory below it open cannot once it is root's. Otherwise the time is bounded, and the
+# next sweep tries again. The owner changes first, because without CAP_FOWNER (in a container) root can change the mode of its own
+# files only.
+remove_instance_dir() {
+  if [ -d "$1/service" ]; then
+    chown 0:0 -- "$1/service"
+    chmod 0700 -- "$1/service"
+    timeout 5 rm -rf --one-file-system -- "$1/service" 2>/dev/null || {
+      say "cannot remove $1: processes of the user $service_user may create files in it; the next command tries again"
+      return 0
+    }
+  fi
+  rm -rf --one-file-system -- "${1:?}"
 }
 
 # remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.

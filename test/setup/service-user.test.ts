@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 
 // Attacks of a compromised service on root's commands. The user `daemon` exists on every Debian and stands for the service's user.
+const DAEMON = 1;
 const setup = resolve(import.meta.dirname, "../../setup");
 
 function directory(t: TestContext): string {
@@ -53,3 +65,49 @@ test("a command that waits for the set-up lock prints only a process number from
   const { stderr } = shell("lock_set_up", { data });
   assert.match(stderr, /another set-up of .* is running \(process unknown\)/);
 });
+
+/** A data directory with an instance whose processes are gone, and the directory of its service. */
+function deadInstance(t: TestContext): { data: string; instance: string; service: string } {
+  const data = directory(t);
+  const instance = join(data, "run/dead");
+  const service = join(instance, "service");
+  mkdirSync(service, { recursive: true });
+  writeFileSync(join(instance, "lock"), "");
+  chownSync(service, DAEMON, DAEMON);
+  return { data, instance, service };
+}
+
+/** A directory for PATH with a program in place of rm. */
+function insteadOfRm(data: string, lines: string): string {
+  const bin = join(data, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "rm"), `#!/bin/sh\n${lines}\nexec /bin/rm "$@"\n`, { mode: 0o755 });
+  return `${bin}:/usr/sbin:/usr/bin:/sbin:/bin`;
+}
+
+for (const [name, lines] of [
+  ["the end of an instance", 'instance=dead instance_dir=$data/run/dead; exec 7>>"$instance_dir/lock"; close_instance'],
+  ["the sweep of a dead instance", "sweep_instances"],
+] as const) {
+  test(`${name}: a process in the service's directory cannot create files while rm runs`, (t) => {
+    const { data, instance, service } = deadInstance(t);
+    const create = "setpriv --reuid daemon --clear-groups sh -c 'echo >file' 2>/dev/null";
+    const PATH = insteadOfRm(data, `(cd ${service} && ${create} && echo created)`);
+    const { status, stdout } = shell(lines, { data, PATH });
+    assert.deepEqual([status, stdout, existsSync(instance)], [0, "", false]);
+  });
+
+  for (const [what, rm] of [
+    ["fails", "exit 1"],
+    ["does not end", "exec sleep 120"],
+  ] as const)
+    test(`${name} succeeds if rm ${what}, and the next sweep removes the directory`, (t) => {
+      const { data, service } = deadInstance(t);
+      const PATH = insteadOfRm(data, `[ ! -d ${service} ] || ${rm}`);
+      const { status, stderr } = shell(lines, { data, PATH });
+      assert.equal(status, 0, stderr);
+      assert.match(stderr, /^assay: cannot remove \S+: processes of the user daemon may create files in it; .*\n$/);
+      assert.equal(shell("sweep_instances", { data }).status, 0);
+      assert.deepEqual(readdirSync(join(data, "run")), []);
+    });
+}
