@@ -3,6 +3,9 @@
 import { request } from "node:http";
 
 const PAUSE_MS = 50;
+const ANSWER_MS = 30_000;
+/** Of an answer that is not 200; the rest is not kept. */
+const REASON_CHARS = 4000;
 
 const [address = "", path = "/ready", seconds = "120"] = process.argv.slice(2);
 const where = address.startsWith("unix:")
@@ -12,17 +15,21 @@ const where = address.startsWith("unix:")
       port: new URL(`http://${address}`).port,
     };
 
-/** The status and the body, or why there is none. */
-function ask(): Promise<{ status: number; words: string }> {
+/** The status and the start of the body, or with status 0 the reason why there is none. */
+function ask(): Promise<{ status: number; reason: string }> {
   return new Promise((resolve) => {
-    // Without an agent, because one would keep the connection, and with it this process, for five idle seconds.
-    const asked = request({ ...where, agent: false, path, timeout: 30_000 }, (answer) => {
-      let words = "";
-      answer.setEncoding("utf8").on("data", (text: string) => (words += text));
-      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, words }));
+    const failed = ({ message }: Error) => resolve({ status: 0, reason: message });
+    // Without an agent, because one would keep the connection, and with it this process, for five idle seconds. The signal bounds the
+    // whole answer; `timeout` bounds only silence.
+    const asked = request({ ...where, agent: false, path, signal: AbortSignal.timeout(ANSWER_MS) }, (answer) => {
+      let reason = "";
+      answer.setEncoding("utf8").on("data", (text: string) => {
+        reason = (reason + text).slice(0, REASON_CHARS);
+      });
+      answer.on("error", failed);
+      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, reason }));
     });
-    asked.on("timeout", () => asked.destroy(new Error("no answer within 30 s")));
-    asked.on("error", (error) => resolve({ status: 0, words: error.message }));
+    asked.on("error", failed);
     asked.end();
   });
 }
@@ -34,6 +41,6 @@ while (last.status !== 200 && performance.now() < giveUpAt) {
   last = await ask();
 }
 if (last.status !== 200) {
-  process.stderr.write(`the service is not ready after ${seconds} s: ${last.status} ${last.words.slice(0, 4000)}\n`);
+  process.stderr.write(`the service is not ready after ${seconds} s: ${last.status} ${last.reason}\n`);
   process.exitCode = 1;
 }

@@ -31,7 +31,11 @@ say "starting $service"
 systemctl stop "$@"
 systemctl start "$service" || fail "$service did not start; its words: journalctl -u $service${2:+ -u $2}"
 case $role in
-serve) welcome ;;
+serve)
+  open_relay
+  welcome
+  close_relay
+  ;;
 worker) say "working: ready in $(since "$prepare_start")" ;;
 esac
 say "settings: $settings_file; words: journalctl -u $service${2:+ -u $2}"

@@ -12,7 +12,10 @@ done
 [ -n "${app-}" ] || fail "nothing runs in $data: there is neither 'assay serve' nor 'assay worker'"
 
 node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
-exec 3<&0
+exec 3</dev/null
+# With --watch, a form feed begins a new page.
+open_relay 's/\f/\x1b[H\x1b[J/g'
 run_node as_service status "$@"
 finish_node
+close_relay
 exit "$node_status"

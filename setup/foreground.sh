@@ -51,6 +51,7 @@ start_service() {
   printf '%s\n' "$operator" >"$instance_dir/operator" # for 'assay status'
   # One line for each request is for log files, not for whoever looks at a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
+  open_relay
   run_service "$@"
 }
 
@@ -85,6 +86,7 @@ stop() {
     # What runs has the time that was set; after it come the last webhook attempt (10 s) and the last answers (2 s).
     end "$service_pid" $(((drain_ms + 999) / 1000 + 15)) || final_status=1
   fi
+  close_relay
   stop_launcher || final_status=1
   close_instance
   exit "$final_status"
@@ -100,7 +102,7 @@ died() {
   # That number may be somebody else's from now on.
   case $1 in launcher) launcher_pid= ;; service) service_pid= ;; esac
   if [ $death_status -gt 128 ]; then how="by signal $((death_status - 128))"; else how="with status $death_status"; fi
-  [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; its words stand above"
+  [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; see its output"
   clock
   if [ $((now - $3)) -ge 500 ]; then deaths=0; fi
   deaths=$((deaths + 1))

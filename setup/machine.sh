@@ -81,6 +81,10 @@ make_user() {
 # is. So root leaves the session and closes all descriptors above 2 before it changes the user. bash does that, because dash
 # cannot close descriptors above 9. bash -p ignores BASH_ENV.
 as_service() {
+  # Without open_relay, the shell ends here.
+  [ ! -t 0 ] || exec </dev/null
+  [ ! -t 1 ] || exec >&4
+  [ ! -t 2 ] || exec 2>&4
   unset LC_ALL # bash warns about a locale that the machine does not have
   # shellcheck disable=SC2016 # bash expands it
   exec setsid bash -pc 'for fd in /proc/$$/fd/*; do
@@ -100,6 +104,6 @@ give_to_service() {
     [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
       chown -R "$service_user:$service_user" "$data/$private"
   done
-  (as_service test -x "$data/db") ||
+  (as_service test -x "$data/db") </dev/null >/dev/null 2>&1 ||
     fail "the user $service_user can't reach $data: every directory above it needs execute permission for others"
 }

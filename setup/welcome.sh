@@ -14,6 +14,12 @@ choose_url() {
   esac
 }
 
+# ask_node COMMAND...: the answer as plain text, because a compromised service can change it.
+ask_node() {
+  answer=$(run_node as_service "$@" --data "$data" && wait "$node_pid") || return
+  printf '%s\n' "$answer" | plain
+}
+
 welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
@@ -31,11 +37,11 @@ welcome() {
 # As long as nobody can sign in to the dashboard. The one of the start before is worth nothing any more.
 show_first_link() {
   if software_is_elsewhere; then
-    people=$(run_node as_service members list --json --data "$data" && wait "$node_pid") || fail "cannot read the members"
+    people=$(ask_node members list --json) || fail "cannot read the members"
     [ "$people" != "[]" ] || say "nobody can sign in to the dashboard yet; in here: assay members link --origin $url"
     return
   fi
-  link=$(run_node as_service members link --if-empty --origin "$url" --data "$data" && wait "$node_pid") ||
+  link=$(ask_node members link --if-empty --origin "$url") ||
     fail "cannot make the link of the first administrator"
   [ -z "$link" ] || cat <<TEXT
 The dashboard's first administrator is who opens this link; it works once, for three days ('assay members link' makes another):
@@ -46,7 +52,7 @@ TEXT
 }
 
 show_first_key() {
-  key=$(run_node as_service keys create --name first --account first --data "$data" && wait "$node_pid") || fail "cannot make the first key"
+  key=$(ask_node keys create --name first --account first) || fail "cannot make the first key"
   cat <<TEXT
 
 The first key, shown this once: $key
@@ -65,6 +71,6 @@ TEXT
 
 # A database that other machines use, too, has had its first key.
 no_key_yet() {
-  keys=$(run_node as_service keys list --json --data "$data" && wait "$node_pid") || fail "cannot read the keys"
+  keys=$(ask_node keys list --json) || fail "cannot read the keys"
   [ "$keys" = "[]" ]
 }

@@ -3,31 +3,40 @@ import type { Address } from "../domain/transport.ts";
 
 /** Longer than the longest that an answer may take: a proof and a database that hangs. */
 const PATIENCE_MS = 15_000;
+const LARGEST_BYTES = 1 << 20;
 
 /** The operator's listener is not there, or says nothing that makes sense. */
 export class NobodyAnswers extends Error {
   override readonly name = "NobodyAnswers";
 }
 
-/** GET from an operator's listener. @throws NobodyAnswers, in words for an operator, unless it is 200. */
+/**
+ * GET from an operator's listener. A compromised service can answer as it likes, so the time and the size of the whole answer are bounded.
+ * @throws NobodyAnswers, in words for an operator, unless it is 200
+ */
 export function askOperator(address: Address, path: string): Promise<string> {
   const where = "path" in address ? { socketPath: address.path } : address;
   const name = "path" in address ? `unix:${address.path}` : `${address.host}:${address.port}`;
+  const signal = AbortSignal.timeout(PATIENCE_MS);
   return new Promise((resolve, reject) => {
     const fail = (why: string) => reject(new NobodyAnswers(`no service answers at ${name}: ${why}`));
-    const asked = request({ ...where, path, agent: false, timeout: PATIENCE_MS }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (more: string) => {
-        text += more;
+    const failed = ({ message }: Error) =>
+      fail(signal.aborted ? `no complete answer within ${PATIENCE_MS / 1000} s` : message);
+    const asked = request({ ...where, path, agent: false, signal }, (answer) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      answer.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > LARGEST_BYTES) answer.destroy(new Error("the answer is longer than 1 MiB"));
+        else chunks.push(chunk);
       });
-      answer.on("error", ({ message }) => fail(message));
+      answer.on("error", failed);
       answer.on("end", () => {
-        if (answer.statusCode === 200) resolve(text);
+        if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString());
         else fail(`it said ${answer.statusCode} to ${path}`);
       });
     });
-    asked.on("timeout", () => asked.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));
-    asked.on("error", ({ message }) => fail(message));
+    asked.on("error", failed);
     asked.end();
   });
 }

@@ -17,15 +17,15 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ["certificate", certificate(page, nowMs)],
     ["languages", page.engine.languages.join(" ") || "NONE is proven"],
   ];
-  const told = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${text}\n`).join("");
-  return `Assay ${page.version}: ${readiness(page, nowMs)}\n${told}`;
+  const told = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${escaped(text)}\n`).join("");
+  return `${escaped(`Assay ${page.version}: ${readiness(page, nowMs)}`)}\n${told}`;
 }
 
 function readiness({ engine }: StatusPage, nowMs: number): string {
   if (engine.ready) return "ready, every control is proven";
   const since = engine.readyAtMs === null ? "never was" : `was ${span(nowMs - engine.readyAtMs)} ago`;
   const why = engine.failures.map(({ name, detail, fault }) => `${name}: ${fault ?? detail}`).join("; ");
-  return `NOT READY, ${since}: ${escaped(why)}`;
+  return `NOT READY, ${since}: ${why}`;
 }
 
 function workers({ engine, slots }: StatusPage): string {
@@ -51,7 +51,7 @@ function accounts({ shares }: StatusPage): [string, string][] {
   if (!shares || shares.accounts.length === 0) return [];
   const lines = shares.accounts.map(
     ({ name, pending, running, requests }) =>
-      `${escaped(name)}: ${pending} pending, ${running} running, ${requests} requests in the last minute`,
+      `${name}: ${pending} pending, ${running} running, ${requests} requests in the last minute`,
   );
   const more = shares.amount - shares.accounts.length;
   if (more > 0) lines.push(`and ${more} more`);
@@ -87,7 +87,7 @@ function certificate({ certificateEndsAtMs: ends }: StatusPage, nowMs: number): 
 /** The most first. */
 function counts(amounts: Readonly<Record<string, number>>): string {
   const sorted = Object.entries(amounts).sort(([, a], [, b]) => b - a);
-  return sorted.map(([name, amount]) => `${escaped(name)} ${amount}`).join(", ");
+  return sorted.map(([name, amount]) => `${name} ${amount}`).join(", ");
 }
 
 function span(ms: number): string {

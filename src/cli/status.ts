@@ -8,8 +8,8 @@ import { append } from "./option-values.ts";
 import { statusText } from "./status-text.ts";
 
 const WATCH_MS = 2_000;
-/** To the upper left corner, and nothing behind it. */
-const CLEAR = "\u001b[H\u001b[J";
+/** Begins each page of --watch. On a terminal, setup/relay.sh clears the screen at this character. */
+const FORM_FEED = "\f";
 
 interface Options {
   readonly json?: boolean;
@@ -37,7 +37,7 @@ export function statusCommand(): Command {
         process.stdout.write(await look(addresses, options.json));
         return;
       }
-      const begin = process.stdout.isTTY && !options.json ? CLEAR : "";
+      const begin = options.json ? "" : FORM_FEED;
       for (;;) {
         // One that is started again is seen again.
         const seen = await look(addresses, options.json).catch((error: unknown) => {

@@ -128,6 +128,33 @@ test("where nobody answers, it is one sentence and exit code 1", async (t) => {
   assert.match(nowhere.stderr, /^assay: nobody to ask: .*\n$/);
 });
 
+test("gives up on an answer that does not end, after 15 s or 1 MiB", { timeout: 60_000 }, async (t) => {
+  const path = join(tmpdir(), `assay-endless-${process.pid}.sock`);
+  let [piece, everyMs] = [" ", 1_000];
+  const server = createServer((_, answer) => {
+    answer.writeHead(200);
+    const timer = setInterval(() => answer.write(piece), everyMs);
+    answer.on("close", () => clearInterval(timer));
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.after(() => server.close());
+  const beganMs = performance.now();
+  const slow = await assay("status", "--operator-listen", `unix:${path}`);
+  assert.match(slow.stderr, /^assay: no service answers at .*: no complete answer within 15 s\n$/);
+  assert.ok(performance.now() - beganMs < 25_000);
+  [piece, everyMs] = ["x".repeat(1 << 19), 10];
+  const long = await assay("status", "--operator-listen", `unix:${path}`);
+  assert.match(long.stderr, /^assay: no service answers at .*: the answer is longer than 1 MiB\n$/);
+  assert.deepEqual([slow.code, long.code], [1, 1]);
+});
+
+test("escapes control characters in every part of a status page", () => {
+  const page = { ...WELL, version: "1\u001b[2J", engine: { ...WELL.engine, languages: ["c\u009b2J"] } };
+  assert.doesNotMatch(statusText(page, NOW).replaceAll("\n", ""), /\p{C}/u);
+  const wrongType = { ...WELL, slots: { wanted: "\u001b[2J", alive: 1, busy: 1 } } as unknown as StatusPage;
+  assert.doesNotMatch(statusText(wrongType, NOW).replaceAll("\n", ""), /\p{C}/u);
+});
+
 test("several are told one after the other; as JSON, a line for each", async (t) => {
   const page = JSON.stringify(WELL);
   const two = ["--operator-listen", await operator(t, page), "--operator-listen", await operator(t, page)];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -263,6 +263,31 @@ test("a terminal that is closed ends serve, and what it started", async () => {
   assert.deepEqual(fake.list("run"), []);
   while (existsSync(`/proc/${shell}`) && Date.now() < until) await sleep(50);
   assert.equal(existsSync(`/proc/${shell}`), false);
+});
+
+test("on a terminal, Ctrl-C drains the service, a killed service is started again, and neither has the terminal", async () => {
+  using fake = new FakeCheckout();
+  const terminal = new Command("script", ["-qec", `exec ${fake.checkout}/assay serve`, "/dev/null"], {
+    ASSAY_DATA: fake.data,
+    TERM: "dumb",
+  });
+  await terminal.says(/welcome#fake/);
+  const [shell = 0] = childrenOf(terminal.child.pid ?? 0);
+  const service = () => childrenOf(shell).find((child) => /main\.ts\0serve\0/.test(commandLine(child)));
+  const descriptors = (pid: number) => [0, 1, 2].map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  const first = service() ?? assert.fail("no child is the service");
+  assert.doesNotMatch(descriptors(first).join(), /pts|tty/);
+  process.kill(first, "SIGKILL");
+  await terminal.says(/the service ended by itself by signal 9; starting it again/);
+  await terminal.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+  assert.doesNotMatch(descriptors(service() ?? 0).join(), /pts|tty/);
+  terminal.child.stdin.write("\u0003");
+  await terminal.says(/drained/);
+  const { code, stdout } = await terminal.end();
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /The first key, shown this once: assay_live_fake\r\n/);
+  assert.match(stdout, /stopping[\s\S]*drained\r\n$/);
+  assert.deepEqual(fake.list("run"), []);
 });
 
 test("what is set for draining is waited for, and no longer than some seconds more", async () => {

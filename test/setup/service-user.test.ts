@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -29,7 +30,7 @@ function directory(t: TestContext): string {
 }
 
 const script = (lines: string) =>
-  `${["say", "step", "data-dir", "machine", "instance"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
+  `${["say", "step", "data-dir", "machine", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
 service_user=daemon uid_locks=/nowhere
 ${lines}`;
 
@@ -111,3 +112,74 @@ for (const [name, lines] of [
       assert.deepEqual(readdirSync(join(data, "run")), []);
     });
 }
+
+/** Runs lines of shell with a terminal. @returns what the terminal shows */
+function onTerminal(data: string, lines: string): { status: number | null; shown: string } {
+  mkdirSync(join(data, "run"), { recursive: true });
+  writeFileSync(join(data, "lines"), script(`data=${data}\n${lines}`));
+  const file = join(data, "typescript");
+  const { status } = spawnSync("script", ["-qec", `sh -eu ${data}/lines`, file], { stdio: "ignore", timeout: 30_000 });
+  return { status, shown: readFileSync(file, "utf8").replace(/^Script started.*\n/, "") };
+}
+
+test("a process of the service's user has no terminal, and its output reaches root's as plain text", (t) => {
+  const data = directory(t);
+  const { status, shown } = onTerminal(
+    data,
+    `open_relay
+(as_service sh -c '
+  for fd in 0 1 2; do readlink /proc/$$/fd/$fd; done
+  printf "a\\033[2Jb\\302\\233c\\303\\251d\\fe\\n"
+  echo error >&2
+  printf "no line end"
+  exit 7') || status=$?
+close_relay
+echo " status $status"`,
+  );
+  assert.equal(status, 0, shown);
+  assert.match(shown, /^\/dev\/null\s+(\S+\/run\/\.relay-\d+) \(deleted\)\s+\1 \(deleted\)\s/);
+  assert.match(shown, /a\?\[2Jb\?céd\?e\r\nerror\r\nno line end status 7\r\n/);
+  assert.deepEqual(readdirSync(join(data, "run")), []);
+});
+
+test("a form feed clears the terminal only for a caller that asks for it", (t) => {
+  const { shown } = onTerminal(
+    directory(t),
+    `open_relay 's/\\f/\\x1b[H\\x1b[J/g'
+(as_service printf '\\fpage\\033[2J\\n')
+close_relay`,
+  );
+  assert.equal(shown.split("\r\n")[0], "\u001b[H\u001b[Jpage?[2J");
+});
+
+test("a line without end takes bounded memory and does not block the process that writes it", (t) => {
+  const { status, shown } = onTerminal(
+    directory(t),
+    `open_relay
+(as_service head -c 300000000 /dev/zero)
+close_relay
+echo ended`,
+  );
+  assert.equal(status, 0);
+  assert.match(shown, /ended\r\n/);
+  assert.ok(shown.length < 10_000);
+});
+
+test("a process of the service's user that keeps the pipe open does not keep the command from ending", (t) => {
+  const beganMs = performance.now();
+  const { status, shown } = onTerminal(
+    directory(t),
+    `open_relay
+(as_service sh -c 'setsid sleep 15 & echo done')
+close_relay`,
+  );
+  assert.equal(status, 0);
+  assert.match(shown, /^done\r\n/);
+  assert.ok(performance.now() - beganMs < 12_000);
+});
+
+test("without the relay, nothing is run as the service's user on a terminal", (t) => {
+  const { status, shown } = onTerminal(directory(t), "exec 4>&-\n(as_service echo started)");
+  assert.notEqual(status, 0);
+  assert.doesNotMatch(shown, /started/);
+});
