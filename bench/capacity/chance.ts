@@ -1,4 +1,4 @@
-/** Small, quick and the same everywhere: mulberry32. */
+/** A small, fast and reproducible random number generator: mulberry32. */
 export function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** Accounts by rank, the first the most popular: rank r has a share of 1/r. */
+/** Chooses accounts by rank, the most popular first: rank r has a share proportional to 1/r. */
 export function zipf(accounts: number, chance: () => number): () => number {
   const sums = new Float64Array(accounts);
   let sum = 0;
@@ -26,7 +26,7 @@ export function zipf(accounts: number, chance: () => number): () => number {
   };
 }
 
-/** What happens, by its time: a binary heap. */
+/** A priority queue of events by time: a binary heap. */
 export class Agenda<T> {
   readonly #items: { readonly at: number; readonly what: T }[] = [];
 

@@ -1,25 +1,25 @@
 import type { Costs, Scenario } from "./simulate.ts";
 
-/** Cores may be used so far on average: beyond it, waits grow faster than what is gained. */
+/** The highest average utilisation of cores: beyond it, waits grow faster than the gain. */
 export const USE = 0.7;
-/** Of a database. */
+/** Cores of one database. */
 export const DATABASE_CORES = 8;
 
 const COMMON = { accounts: 10_000, maxPending: 1_000, concurrency: 10, databaseCores: DATABASE_CORES };
 
-/** What a rate needs: shards by what one database can do, cores by what programs take. */
+/** Sizes a rate: shards by the capacity of a database, cores by the CPU time of programs. */
 export function sized(perSecond: number, costs: Costs): Pick<Scenario, "shards" | "cores"> {
   const shards = Math.max(1, Math.ceil((perSecond * costs.databaseMs) / (1_000 * DATABASE_CORES * USE)));
   const cores = Math.max(2, Math.ceil((perSecond * costs.workerMs) / (1_000 * shards * USE)));
   return { shards, cores };
 }
 
-/** Each rate as it should be, and then what can go wrong. */
+/** Each rate in normal operation, then failures. */
 export function scenarios(costs: Costs): Scenario[] {
   const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
   const { shards, cores } = sized(1_000, costs);
   const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil((shards * cores) / 4) };
-  // The most popular of 10,000 makes a tenth of all: of 100,000 a second, that is more than one shard can have.
+  // The most popular of 10,000 accounts makes a tenth of all submissions, which at 100,000/s exceeds the capacity of one shard.
   const flat = { accounts: 1_000_000, concurrency: 100 };
   const hot = { ...many, concurrency: 100, hotShare: 0.5 };
   return [

@@ -6,7 +6,7 @@ export interface Submission {
 
 /** One database and its workers. */
 export class Shard {
-  /** When each core of the database is free. */
+  /** The time at which each core of the database is free. */
   readonly databaseFree: number[];
   readonly waiting = new Map<number, Submission[]>();
   readonly running = new Map<number, number>();
@@ -22,7 +22,7 @@ export class Shard {
     this.databaseFree = Array.from({ length: databaseCores }, () => 0);
   }
 
-  /** The core of the database that is free first takes it. @returns when it is done. */
+  /** Runs on the core of the database that is free first. @returns the time of completion. */
   database(at: number, ms: number): number {
     let first = 0;
     for (const [core, free] of this.databaseFree.entries()) if (free < (this.databaseFree[first] ?? 0)) first = core;
@@ -32,18 +32,18 @@ export class Shard {
     return done;
   }
 
-  /** The next as src/store/claim.ts chooses it: of the account with the fewest running, the oldest. */
+  /** Chooses like src/store/claim.ts: the oldest submission of the account with the fewest running. */
   next(concurrency: number): Submission | undefined {
     let [chosen, fewest] = [-1, concurrency];
     for (const account of this.waiting.keys()) {
       const running = this.running.get(account) ?? 0;
       if (running < fewest) [chosen, fewest] = [account, running];
-      if (fewest === 0) break; // the map is in the order in which accounts came to wait
+      if (fewest === 0) break; // the map has accounts in the order in which they started to wait
     }
     const queue = this.waiting.get(chosen);
     const submission = queue?.shift();
     if (!queue || !submission) return undefined;
-    // Served: behind the others again.
+    // The account goes to the end of the order.
     this.waiting.delete(chosen);
     if (queue.length > 0) this.waiting.set(chosen, queue);
     return submission;

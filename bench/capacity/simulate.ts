@@ -2,14 +2,15 @@ import { Agenda, random, zipf } from "./chance.ts";
 import { Shard, type Submission } from "./shard.ts";
 
 /**
- * A simulation of many services, workers and databases, from what one machine has measured. Accounts have popularity by
- * Zipf's law and are sharded by a hash of their id. Each shard is one database with a bounded queue and workers of its own, and
- * of one account no more run at once than its limit. Requests arrive as a Poisson process. Every submission passes two
- * stations: its shard's database, which serves in order of arrival, then a core of its shard's workers. All chance comes from the seed.
+ * A simulation of many services, workers and databases with the measured costs of one machine. The popularity of accounts follows
+ * Zipf's law, and accounts are sharded by a hash of their id. Each shard is one database with a bounded queue and its own workers,
+ * and runs at most the limit of submissions of an account at once. Requests arrive as a Poisson process. Every submission passes two
+ * stations: its shard's database, which serves in order of arrival, then a core of its shard's workers. The seed determines all
+ * random numbers.
  */
 
 export interface Costs {
-  /** CPU milliseconds of a core of the database for one submission, accepted, run and read back. */
+  /** CPU milliseconds of a database core for one submission, which is accepted, run and read back. */
   readonly databaseMs: number;
   /** CPU milliseconds of a worker's core for one submission: box, launcher and the worker's share of the service. */
   readonly workerMs: number;
@@ -25,17 +26,17 @@ export interface Scenario {
   readonly cores: number;
   /** Cores of each shard's database. */
   readonly databaseCores: number;
-  /** Pending submissions of one shard. */
+  /** Limit of pending submissions of one shard. */
   readonly maxPending: number;
-  /** Submissions of one account that run at once. */
+  /** Limit of running submissions of one account. */
   readonly concurrency: number;
-  /** Requests of one account in a second; beyond it they are 429 and cost nothing here. */
+  /** Limit of requests of one account in a second. Further ones get 429 and cost nothing here. */
   readonly quotaPerSecond?: number;
-  /** The share of all arrivals that one account makes, instead of its place in the order. */
+  /** The share of all arrivals of one account, instead of the share by its rank. */
   readonly hotShare?: number;
-  /** After a third of the time a shard's database is gone for this long, with whoever asks it. */
+  /** After a third of the time, a shard's database is unavailable for this long. */
   readonly lostShardSeconds?: number;
-  /** After a third of the time this share of a shard's cores is gone for good; what ran on them is run again when its lease ends. */
+  /** After a third of the time, this share of a shard's cores is lost for good. Their runs are repeated after a lease. */
   readonly lostCores?: number;
 }
 
@@ -49,9 +50,9 @@ export interface Result {
   readonly busiestDatabaseUse: number;
   readonly p50WaitMs: number;
   readonly p99WaitMs: number;
-  /** Of those whose account is not the hot one. */
+  /** Of submissions of all other accounts than the hot one. */
   readonly othersP99WaitMs: number;
-  /** Answered 503, of all. */
+  /** The share of requests that get 503. */
   readonly refusedShare: number;
   readonly othersRefusedShare: number;
 }
@@ -70,10 +71,10 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
   const popular = zipf(scenario.accounts, chance);
   const { hotShare = 0, concurrency, maxPending } = scenario;
   const account = () => (hotShare > 0 && chance() < hotShare ? 0 : popular());
-  // Measured once for all: a run takes a little more or less, and one in a hundred much more.
+  // Fixed once for each submission: a run takes a little more or less, and one in a hundred takes much more.
   const workMs = () => costs.workerMs * (0.9 + 0.2 * chance()) * (chance() < 0.01 ? 5 : 1);
   const shards = Array.from({ length: scenario.shards }, () => new Shard(scenario.cores, scenario.databaseCores));
-  // A hash of the account: which one has which shard is settled for good, however popular it becomes.
+  // The shard of an account is a hash of the account and never changes.
   const shardOf = (of: number) => shards[(Math.imul(of + 1, 2_654_435_761) >>> 7) % shards.length] as Shard;
   const agenda = new Agenda<Event>();
   const endMs = scenario.seconds * 1_000;
@@ -133,7 +134,7 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       work(what.shard, now);
     } else if (what.kind === "ended") {
       leave(what.shard, what.submission);
-      // Cores that are gone do not end what they ran.
+      // Lost cores do not complete their runs.
       if (what.shard.busy > what.shard.cores) agenda.put(now + LEASE_MS, { ...what, kind: "expired" });
       what.shard.busy--;
       work(what.shard, now);
@@ -141,7 +142,7 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       enter(what.shard, what.submission);
       work(what.shard, now);
     } else {
-      const shard = shardOf(0); // where the most popular account is: the worst of all
+      const shard = shardOf(0); // the shard of the most popular account, which is the worst case
       if (scenario.lostShardSeconds) shard.awayUntil = now + scenario.lostShardSeconds * 1_000;
       if (scenario.lostCores) shard.cores = Math.max(1, Math.round(shard.cores * (1 - scenario.lostCores)));
     }

@@ -3,13 +3,13 @@ import type { Whole } from "../load/whole.ts";
 import { DATABASE_CORES, scenarios, sized } from "./scenarios.ts";
 import { type Costs, simulate } from "./simulate.ts";
 
-/** What a submission is to cost: with PostgreSQL where it was measured, with the most records, each asked for with `wait=true`. */
+/** The costs of a submission, from the load with PostgreSQL if measured, the most records, and `wait=true`. */
 export function costsOf(whole: Whole): Costs {
   const { cpuMs } = typical(whole);
   return { databaseMs: cpuMs.database ?? cpuMs.service, workerMs: cpuMs.boxes + cpuMs.launcher + cpuMs.service };
 }
 
-/** The load whose costs count. */
+/** The load whose costs are used. */
 export function typical({ loaded }: Whole): Loaded {
   const fit = loaded.filter(({ sandbox, mix, loop }) => sandbox === "real" && mix === "wait" && "clients" in loop);
   const onServer = fit.filter(({ engine }) => engine === "postgres");
@@ -21,7 +21,7 @@ export function typical({ loaded }: Whole): Loaded {
 const DAY_SECONDS = 86_400;
 const GIGA = 1e9;
 
-/** Machines for each rate: a head and its lines. */
+/** The machines for each rate: a header and its rows. */
 export function sizes(whole: Whole): string[][] {
   const costs = costsOf(whole);
   const { walBytes, engine } = typical(whole);

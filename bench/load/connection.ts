@@ -13,8 +13,8 @@ interface Asking {
 const HEADERS_END = Buffer.from("\r\n\r\n");
 
 /**
- * One kept HTTPS connection with one request at a time. Only as much of HTTP as our service speaks: Node's own client
- * takes three times the CPU time, and on a machine that it shares with the service that is time that the service lacks.
+ * One persistent HTTPS connection with one request at a time. It implements only the part of HTTP that the service uses: Node's own
+ * client takes three times the CPU time, which the service would lack on the same machine.
  */
 export class Connection {
   readonly #port: number;
@@ -36,7 +36,7 @@ export class Connection {
     return connection;
   }
 
-  /** Connects anew, for whatever reason the connection there was is not good any more. */
+  /** Reconnects after any failure of the connection. */
   again(): Promise<void> {
     this.end();
     return new Promise((resolve, reject) => {

@@ -4,15 +4,15 @@ import type { Engine } from "../../src/store/engine.ts";
 import { openEngine } from "../../src/store/open.ts";
 import { nameOf, parentOf } from "./processes.ts";
 
-/** A database of the bench's own, made for it and removed by `drop`. */
+/** A database that is created for the benchmark and removed by `drop`. */
 export interface BenchDatabase {
   readonly kind: Database["kind"];
   readonly database: Database;
-  /** The server's version; null where the engine is part of the service. */
+  /** The server's version; null if the engine is part of the service. */
   readonly version: string | null;
-  /** The server's first process; null where there is none on this machine. */
+  /** The server's first process; null if it is not on this machine. */
   readonly server: number | null;
-  /** What the server counted so far; null where it counts nothing. */
+  /** The server's counters; null if it has none. */
   readonly counted: () => Promise<Counted | null>;
   readonly bytes: () => Promise<number>;
   readonly drop: () => Promise<void>;
@@ -24,7 +24,7 @@ export interface Counted {
   readonly transactions: number;
 }
 
-/** On a server it is a new database beside the one that is named: what is in that one is nobody's business. */
+/** Creates a new database on the server, because the contents of the given one must not be touched. */
 export async function makeDatabase(url: string | undefined, directory: string): Promise<BenchDatabase> {
   if (url === undefined) return embedded(`${directory}/db/assay.sqlite`);
   const name = `assay_bench_${process.pid}_${made++}`;
@@ -37,7 +37,7 @@ export async function makeDatabase(url: string | undefined, directory: string): 
     const { rows } = await sql<{ version: string; pid: number }>`
       select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
     const [{ version, pid }] = rows as [{ version: string; pid: number }];
-    // While that process lives, which is as long as the connection; elsewhere the number may be any process of ours.
+    // Checked during the connection, while that backend lives. On another machine, the pid may belong to any local process.
     return { version, server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null };
   });
   return {
@@ -77,11 +77,11 @@ function embedded(path: string): BenchDatabase {
           select page_count * page_size as bytes from pragma_page_count(), pragma_page_size()`.execute(db);
         return rows[0]?.bytes ?? 0;
       }),
-    drop: async () => {}, // it goes with the directory
+    drop: async () => {}, // it is removed with the directory
   };
 }
 
-/** Does some work below the store, on a connection of its own. */
+/** Runs work below the store, on its own connection. */
 export async function within<T>(database: Database, work: (engine: Engine) => Promise<T>): Promise<T> {
   const engine = await openEngine(database);
   try {

@@ -5,28 +5,28 @@ import type { Mix } from "./mixes.ts";
 
 export interface Plan {
   readonly ports: readonly number[];
-  /** The certificate that the service shows. */
+  /** The authority of the service's certificate. */
   readonly ca: string;
   readonly keys: readonly string[];
   readonly code: string;
   readonly mix: Mix;
-  /** Clients that have one request open each; or arrivals per second, whoever is still served. */
+  /** Clients with one open request each, or arrivals per second that do not depend on responses. */
   readonly loop: { readonly clients: number } | { readonly perSecond: number; readonly connections: number };
   readonly warmSeconds: number;
   readonly seconds: number;
 }
 
 export interface Measured {
-  /** Within the window: accepted, and, unless nobody waited for them, run and read back. */
+  /** Within the window: accepted submissions, and with the mixes that wait for them, run and read back. */
   readonly done: number;
-  /** 503: the queue was full. */
+  /** 503 because the queue was full. */
   readonly full: number;
-  /** Whatever else was answered or happened, with how often. */
+  /** Other responses and errors with their number. */
   readonly wrong: Readonly<Record<string, number>>;
-  /** Milliseconds of what ended within the window; of an open loop from when each was due. */
+  /** Times in milliseconds of what ended within the window; in an open loop from the scheduled time. */
   readonly submitMs: readonly number[];
   readonly endToEndMs: readonly number[];
-  /** How far behind its timetable an open loop was at worst: above a few milliseconds, the generator itself was too slow. */
+  /** The largest delay of an open loop behind its schedule. Above a few milliseconds, the generator itself was too slow. */
   readonly lateMs: number;
   readonly cpuMs: number;
   readonly seconds: number;
@@ -70,7 +70,7 @@ class Load {
     await window;
     this.#counts = false;
     const used = process.cpuUsage(cpu);
-    // At once: what is still under way is not waited for, or its CPU time would be counted without it.
+    // At once, without waiting for requests under way, because their CPU time would be counted without them.
     over({
       ...{ done: this.#done, full: this.#full, wrong: this.#wrong, submitMs: this.#submitMs },
       ...{ endToEndMs: this.#endToEndMs, lateMs: this.#late, cpuMs: (used.user + used.system) / 1000, seconds },
@@ -89,7 +89,7 @@ class Load {
     while (performance.now() < end) await this.#one(connection, performance.now());
   }
 
-  /** Arrivals at a fixed pace. One that finds no connection free waits for one, and its wait counts. */
+  /** Arrivals at a fixed rate. An arrival without a free connection waits for one, and its wait counts. */
   async #open(free: Connection[], perSecond: number, start: number, end: number): Promise<void> {
     const waiting: number[] = [];
     const under = new Set<Promise<void>>();
@@ -125,7 +125,7 @@ class Load {
       const submittedAt = performance.now();
       if (accepted.status === 503 && accepted.text.includes("queue")) {
         if (this.#counts) this.#full++;
-        await sleep(POLL_MS); // a client that did not wait at all would only measure refusals
+        await sleep(POLL_MS); // without a pause, the client would only measure refusals
         return;
       }
       const text = mix === "poll" ? await this.#poll(connection, accepted) : accepted.text;
@@ -136,8 +136,8 @@ class Load {
       if (mix !== "wait") this.#submitMs.push(submittedAt - dueAt);
       if (mix !== "submit") this.#endToEndMs.push(performance.now() - dueAt);
     } catch (error) {
-      const words = (error as Error).message;
-      this.#wrong[words] = (this.#wrong[words] ?? 0) + 1;
+      const message = (error as Error).message;
+      this.#wrong[message] = (this.#wrong[message] ?? 0) + 1;
       await connection.again();
     }
   }
@@ -154,7 +154,7 @@ class Load {
   }
 }
 
-// A process of its own: its CPU time is not the service's.
+// The generator is its own process, so that its CPU time is not counted as the service's.
 const send = process.send?.bind(process);
 if (send) {
   process.once("disconnect", () => process.exit());

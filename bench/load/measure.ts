@@ -4,7 +4,7 @@ import type { Measured, Plan } from "./generator.ts";
 import { type CpuMs, cpuOf, peakBytes, sharedFairlyBytes, tree, writtenBytes } from "./processes.ts";
 import { load, type Sandbox, type Serving } from "./serving.ts";
 
-/** What is the same for every load that goes against these processes. */
+/** The processes and records of a load. */
 export interface Target {
   readonly there: BenchDatabase;
   readonly sandbox: Sandbox;
@@ -18,7 +18,7 @@ interface Spread {
   readonly p99: number;
 }
 
-/** One load and all that was measured of it. Of what is null there was nothing to measure. */
+/** The results of one load; null if there was nothing to measure. */
 export interface Loaded {
   readonly engine: string;
   readonly sandbox: string;
@@ -29,18 +29,18 @@ export interface Loaded {
   readonly loop: Plan["loop"];
   readonly seconds: number;
   readonly perSecond: number;
-  /** Refused because the queue was full, per second. */
+  /** Requests refused because the queue was full, per second. */
   readonly fullPerSecond: number;
   readonly wrong: Measured["wrong"];
   readonly submitMs: Spread | null;
   readonly endToEndMs: Spread | null;
   readonly lateMs: number;
-  /** CPU milliseconds of each submission, by who used them. */
+  /** CPU milliseconds for each submission, by process. */
   readonly cpuMs: {
     readonly service: number;
-    /** The launcher and its slots themselves. */
+    /** The launcher and its slots, without boxes. */
     readonly launcher: number;
-    /** The boxes: building them, the program, and their end. */
+    /** The boxes: set-up, program and teardown. */
     readonly boxes: number;
     readonly database: number | null;
     readonly generator: number;
@@ -48,7 +48,7 @@ export interface Loaded {
   readonly walBytes: number | null;
   readonly walFlushes: number | null;
   readonly transactions: number | null;
-  /** Bytes that the service had written to storage for each submission: its log, and an embedded database. */
+  /** Bytes that the service wrote to storage for each submission: its log, and an embedded database. */
   readonly serviceWrittenBytes: number;
   readonly servicePeakBytes: number;
   readonly launcherSharedFairlyBytes: number;

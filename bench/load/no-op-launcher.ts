@@ -8,17 +8,16 @@ import { FRAMES, type FrameName, KEYS, type KeyName, PROTOCOL_VERSION } from "..
 import { Entries, type Frame, FrameReader, FrameWriter } from "../../src/sandbox/wire.ts";
 
 /**
- * A process of its own that speaks the launcher's protocol and runs nothing: what is left is the service's own cost.
- * It cannot serve by accident. It starts only as the child of a bench that holds its channel, and ends with it; it
- * listens only in a directory that is closed to all but the user of that bench's service; it knows the hello of each language,
- * answers what that would print, and refuses every other program; and each record that comes of it says so: its policy of system calls
- * is `disabled`, and no control was applied.
+ * A process that speaks the launcher's protocol and runs nothing, so that only the service's own cost remains. It cannot serve by
+ * accident: it starts only as the child of a benchmark, and ends with it; it listens only in a directory that is closed to all users
+ * but that of the benchmark's service; it accepts only the smoke test of each language, returns its expected output, and refuses
+ * every other program. Each resulting record shows it: the system call policy is `disabled`, and no control is applied.
  */
 const WARNING = "a no-op of the benchmark: nothing was run";
 
 type Values = Partial<Record<KeyName, number | string>>;
 
-/** A frame with these values; what must be there and is not given is 0 or the warning. */
+/** A frame with these values. Required keys without a value are 0 or the warning. */
 function keyed(frame: FrameName, values: Values): Buffer {
   const writer = new FrameWriter(frame);
   for (const [name, key] of Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]) {
@@ -42,7 +41,7 @@ function hello(slot: number): Buffer {
   });
 }
 
-/** All that a slot says about a step that printed this. */
+/** All frames of a slot for a step with this output. */
 function answer(printed: string): Buffer {
   const body = Buffer.from(printed);
   const head = Buffer.alloc(5);
@@ -59,10 +58,10 @@ const languages = ourLanguages().list();
 const COMPILED = answer("");
 const PRINTED = new Map(languages.map((language) => [language, answer(language.hello.stdout)]));
 
-/** One connection. A step that is byte for byte the one before has the same answer. */
+/** Serves one connection. A step with the same bytes as the step before gets the same answer. */
 function serve(connection: Socket, slot: number): void {
   const reader = new FrameReader();
-  let last: { readonly body: Buffer; readonly said: Buffer } | null = null;
+  let last: { readonly body: Buffer; readonly frames: Buffer } | null = null;
   let compiled: Language | undefined;
   const decide = (frame: Frame): Buffer | null => {
     const step = new Entries(frame);
@@ -73,18 +72,18 @@ function serve(connection: Socket, slot: number): void {
     compiled = language;
     return language.compile ? COMPILED : (PRINTED.get(language) ?? null);
   };
-  connection.on("error", () => {}); // the service may be gone before all is said
+  connection.on("error", () => {}); // the service may close early
   connection.on("data", (chunk: Buffer) => {
     for (const frame of reader.push(chunk)) {
-      const known = last?.body.equals(frame.body) ? last.said : null;
-      const said = known ?? decide(frame);
-      if (!said) {
+      const known = last?.body.equals(frame.body) ? last.frames : null;
+      const frames = known ?? decide(frame);
+      if (!frames) {
         connection.end(keyed("REFUSED", { REASON: WARNING, OBJECT: "FILE_DATA" }));
         return;
       }
-      // What keeps its work depends on the step before.
-      if (!known) last = said === COMPILED || compiled?.compile ? null : { body: Buffer.from(frame.body), said };
-      connection.write(said);
+      // A step that keeps the work directory depends on the step before.
+      if (!known) last = frames === COMPILED || compiled?.compile ? null : { body: Buffer.from(frame.body), frames };
+      connection.write(frames);
     }
   });
   connection.write(hello(slot));

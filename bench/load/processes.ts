@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The unit of the times in /proc/PID/stat: 100 a second on every Linux that has not been built otherwise. */
+/** The unit of times in /proc/PID/stat: Linux has 100 a second unless it is built with another value. */
 const TICK_MS = 10;
 
 interface Times {
@@ -13,18 +13,18 @@ interface Times {
 
 function times(pid: number): Times | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  // The name stands in brackets and may hold anything.
+  // The name is in parentheses and may contain anything.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (!fields) return undefined;
   const ticks = (field: number) => Number(fields[field - 3]) * TICK_MS;
   return { parent: Number(fields[1]), ownMs: ticks(14) + ticks(15), endedMs: ticks(16) + ticks(17) };
 }
 
-/** CPU time, which other load on the machine disturbs least: unlike wall time it is what was used, not how long it took. */
+/** CPU time, which other load on the machine affects least, unlike wall time. */
 export interface CpuMs {
-  /** Of these processes and those below them that live. */
+  /** Of these processes and their living descendants. */
   readonly ownMs: number;
-  /** Of those below that have ended. */
+  /** Of descendants that have ended. */
   readonly endedMs: number;
 }
 
@@ -34,7 +34,7 @@ export function cpuOf(roots: readonly number[]): CpuMs {
   return { ownMs: sum("ownMs"), endedMs: sum("endedMs") };
 }
 
-/** These processes and all below them. */
+/** These processes and all descendants. */
 export function tree(roots: readonly number[]): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -50,17 +50,17 @@ export function parentOf(pid: number): number | undefined {
   return times(pid)?.parent;
 }
 
-/** The most memory that it ever had, in bytes. */
+/** The peak memory of a process in bytes. */
 export function peakBytes(pid: number): number {
   return kibibytes(`/proc/${pid}/status`, /^VmHWM:\s+(\d+) kB/m);
 }
 
-/** What is its own, and its share of what it has in common with others, in bytes. */
+/** Private memory of a process and its share of shared memory, in bytes. */
 export function sharedFairlyBytes(pid: number): number {
   return kibibytes(`/proc/${pid}/smaps_rollup`, /^Pss:\s+(\d+) kB/m);
 }
 
-/** Bytes that it had written to storage. */
+/** Bytes that a process wrote to storage. */
 export function writtenBytes(pid: number): number {
   return Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? "")?.[1] ?? 0);
 }
@@ -77,6 +77,6 @@ function read(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    return undefined; // it has ended
+    return undefined; // the process has ended
   }
 }

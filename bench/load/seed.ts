@@ -3,14 +3,15 @@ import type { Schema } from "../../src/store/schema.ts";
 import { type BenchDatabase, within } from "./database.ts";
 
 const DAY_MS = 86_400_000;
-/** Spread over this time, so that nothing of it is purged meanwhile: records are kept for 30 days. */
+/** Records are spread over this time, so that none is purged during the benchmark: they are kept for 30 days. */
 const SPREAD_MS = 25 * DAY_MS;
-/** Rows of one transaction: bounds the journal. */
+/** Rows in one transaction, which bounds the journal. */
 const AT_ONCE = 100_000;
 
 /**
- * Fills a database with copies of the records that a service has just made in it, each with an id and times of its own: so the rows
- * are as real ones are, whatever the schema becomes. @returns the records that are there now.
+ * Fills a database with copies of records that a service has just created in it, each with its own id and times. So the rows are
+ * realistic with any schema.
+ * @returns the resulting number of records.
  */
 export async function seed(there: Pick<BenchDatabase, "kind" | "database">, wanted: number): Promise<number> {
   return await within(there.database, async ({ db }) => {
@@ -27,7 +28,7 @@ export async function seed(there: Pick<BenchDatabase, "kind" | "database">, want
         amount: Math.min(AT_ONCE, wanted - have),
       });
     }
-    // What the server does by itself within minutes, and should not do in the middle of a measurement.
+    // The server does this by itself within minutes, which would disturb a measurement.
     if (there.kind === "postgres") await sql`vacuum analyze`.execute(db);
     const { count } = await db
       .selectFrom("submissions")
@@ -67,7 +68,7 @@ async function copy(
         created_at - ${past}, started_at - ${past}, completed_at - ${past}, verdict
       from turns cross join submissions where seq <= ${newest} and completed_at is not null
       order by turns.turn desc, seq limit ${amount}`.execute(trx);
-    // Each new row has the program and the outcome of one template; all are of the same kind.
+    // Each new row gets the program and the outcome of one template. All templates are of the same kind.
     const template = sql`(select min(submission_seq) from outcomes)`;
     await sql`insert into programs (submission_seq, code, stdin)
       select seq, code, stdin from submissions, programs

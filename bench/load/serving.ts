@@ -11,25 +11,25 @@ import { parentOf } from "./processes.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const START_MS = 120_000;
-/** More than any mix sends: what is measured is the service, not its limits. */
+/** Higher than any mix requires, so that the service is measured and not its limits. */
 const LIMITS = { requestsPerMinute: 1_000_000, concurrency: 1_000 };
 
-/** Who the services are. */
+/** The user of the services. */
 export interface User {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** A data directory as set-up makes one, for a service of this user; removed by `remove`. */
+/** A data directory, as created by set-up, for a service of this user. `remove` removes it. */
 export interface Place {
   readonly directory: string;
   readonly ca: string;
-  /** Gives the database's files to the service's user, after root has worked in them. */
+  /** Gives the database files to the service's user after root has changed them. */
   readonly own: () => void;
   readonly remove: () => void;
 }
 
-/** @param within the directory of the launcher's socket, which is this command's own: another command's set-up empties the one for temporary files. */
+/** @param within the directory of the launcher's socket, which belongs to this command: another command's set-up empties the temporary one. */
 export function makePlace(within: string, { uid, gid }: User): Place {
   const directory = mkdtempSync(join(within, "bench-"));
   for (const [name, mode] of [
@@ -57,7 +57,7 @@ export function makePlace(within: string, { uid, gid }: User): Place {
   };
 }
 
-/** What runs programs for the services: a real launcher, or the one that runs nothing. */
+/** A launcher for the services: the real one or the no-op one. */
 export interface Sandbox {
   readonly kind: "real" | "no-op";
   readonly socket: string;
@@ -67,7 +67,7 @@ export interface Sandbox {
   readonly stop: () => Promise<void>;
 }
 
-/** The launcher that listens there already, by its command line; its slots have the same one. */
+/** The running launcher that listens on the socket, found by its command line, which its slots share. */
 export function realSandbox(socket: string, workers: number): Sandbox {
   const named = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isLauncher(Number(name), socket));
   const [pid] = named.map(Number).filter((one) => !isLauncher(parentOf(one) ?? 0, socket));
@@ -87,7 +87,7 @@ function isLauncher(pid: number, socket: string): boolean {
 export async function noOpSandbox({ directory }: Place, user: User, workers: number): Promise<Sandbox> {
   const socket = join(directory, "no-op", "socket");
   const child = fork(fileURLToPath(new URL("no-op-launcher.ts", import.meta.url)), { ...user });
-  const listens = said<{ listens: string }>(child, (words) => "listens" in words);
+  const listens = receive<{ listens: string }>(child, (words) => "listens" in words);
   child.send(socket);
   await listens;
   return { kind: "no-op", socket, pid: child.pid ?? 0, workers, stop: () => ended(child, () => child.disconnect()) };
@@ -99,7 +99,7 @@ export interface Serving {
   readonly stop: () => Promise<void>;
 }
 
-/** A service as `assay serve` starts one: its own process, its own user, HTTPS, one line of log for each request. */
+/** Starts a service like `assay serve`: its own process and user, HTTPS, one log line for each request. */
 export async function startServing(place: Place, there: BenchDatabase, sandbox: Sandbox): Promise<Serving> {
   const log = join(place.directory, `log-${services++}`);
   const where = ["--data", place.directory, "--listen", "127.0.0.1:0", "--launcher-socket", sandbox.socket];
@@ -122,7 +122,7 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
 
 let services = 0;
 
-/** Keys by the normal administration. Each has an account of its own. */
+/** Creates keys by the normal administration, in one account. */
 export async function makeKeys(there: BenchDatabase, amount: number): Promise<string[]> {
   const store = await openStore({ database: there.database });
   try {
@@ -141,16 +141,16 @@ export async function makeKeys(there: BenchDatabase, amount: number): Promise<st
   }
 }
 
-/** Runs a load from a process of its own. @param look called when the window begins and when it is over. */
+/** Runs a load in its own process. @param look called at the start and at the end of the window. */
 export async function load<T>(
   plan: Plan,
   look: () => Promise<T>,
 ): Promise<{ readonly measured: Measured; readonly before: T; readonly after: T }> {
   const child = fork(fileURLToPath(new URL("generator.ts", import.meta.url)));
   const exited = new Promise((resolve) => child.once("exit", resolve));
-  const begins = said<{ begun: true }>(child, (words) => "begun" in words);
-  const over = said<{ measured: Measured }>(child, (words) => "measured" in words);
-  over.catch(() => {}); // it is asked below
+  const begins = receive<{ begun: true }>(child, (words) => "begun" in words);
+  const over = receive<{ measured: Measured }>(child, (words) => "measured" in words);
+  over.catch(() => {}); // awaited below
   child.send(plan);
   await begins;
   const before = await look();
@@ -160,7 +160,7 @@ export async function load<T>(
   return { measured, before, after };
 }
 
-function said<T extends object>(child: ChildProcess, wanted: (words: object) => boolean): Promise<T> {
+function receive<T extends object>(child: ChildProcess, wanted: (words: object) => boolean): Promise<T> {
   return new Promise((resolve, reject) => {
     child.on("message", (words) => wanted(words as object) && resolve(words as T));
     child.once("exit", (code, signal) => reject(new Error(`a process of the bench ended with ${code ?? signal}`)));

@@ -2,7 +2,7 @@ import { table } from "../row.ts";
 import type { Loaded } from "./measure.ts";
 import type { LoadedBesideBare, Whole } from "./whole.ts";
 
-/** Cells of each load: the same on the terminal and in documents. */
+/** The columns of loads, for the terminal and the documents. */
 const HEAD = [
   ...["engine", "sandbox", "records", "services", "keys", "load", "per s", "of bare"],
   ...[
@@ -34,7 +34,7 @@ function cells(cores: number, one: LoadedBesideBare): string[] {
   ];
 }
 
-/** Every table of one run, by the name that it has in documents. */
+/** All tables of one run, by their names in documents. */
 export function tablesOf(whole: Whole): Record<"loads" | "idle" | "pending" | "stored", string[][]> {
   const { loaded, idle, pending, stored } = whole;
   const cores = Number(whole.machine.cores);
@@ -58,7 +58,7 @@ export function tablesOf(whole: Whole): Record<"loads" | "idle" | "pending" | "s
   };
 }
 
-/** Where and when it was measured, and the floor of that run. */
+/** Place, time and floor of the measurement. */
 export function origin({ machine, bare }: Whole): string {
   const server = machine.postgres === null ? "SQLite" : `PostgreSQL ${machine.postgres}`;
   const where = `${machine.cores} × ${machine.processor ?? "unknown processor"}, Linux ${machine.kernel}`;

@@ -25,34 +25,34 @@ import {
 export interface Options {
   readonly image: string;
   readonly launcherSocket: string;
-  /** A PostgreSQL server with the right to make databases on it; without one it is SQLite. */
+  /** A PostgreSQL server on which databases can be created; SQLite if absent. */
   readonly database?: string | undefined;
   readonly seconds: number;
   readonly keys: readonly number[];
   readonly mixes: readonly Mix[];
   readonly records: readonly number[];
-  /** Services that share one PostgreSQL database, with the sandbox that runs nothing. */
+  /** Numbers of services that share one PostgreSQL database, with the no-op launcher. */
   readonly services: readonly number[];
   readonly tell: (words: string) => void;
 }
 
-/** What is stored for one record, rows and indexes. */
+/** Storage for one record, including indexes. */
 interface Stored {
   readonly engine: string;
   readonly records: number;
   readonly bytesPerRecord: number;
 }
 
-/** A service to which nobody speaks. */
+/** A service without clients. */
 interface Idle {
   readonly engine: string;
   readonly records: number;
-  /** Of one core. */
+  /** Share of one core. */
   readonly serviceShare: number;
   readonly launcherShare: number;
 }
 
-/** A service whose queue is full. */
+/** A service with a full queue. */
 interface Pending {
   readonly engine: string;
   readonly pending: number;
@@ -63,7 +63,7 @@ interface Pending {
 
 export interface Whole {
   readonly machine: Readonly<Record<string, string | number | null>>;
-  /** Before all loads. Each with real boxes has one of its own, because a machine is not as fast in each minute. */
+  /** Measured before all loads. Each load with real boxes has its own floor as well, because the machine's speed varies. */
   readonly bare: Bare;
   readonly loaded: readonly LoadedBesideBare[];
   readonly stored: readonly Stored[];
@@ -71,32 +71,32 @@ export interface Whole {
   readonly pending: readonly Pending[];
 }
 
-/** Before each load that is measured: its connections. */
+/** Warm-up of the connections before each measured load. */
 const MOST_WARM_SECONDS = 2;
-/** A service that is new runs code that nobody has compiled yet, at four times the CPU time: so many first, or so long. */
+/** Warm-up of a new service, which runs uncompiled code at four times the CPU time: this number of submissions, or of rounds. */
 const WARM_SUBMISSIONS = 2_000;
 const MOST_WARMING = 6;
-/** Clients of closed loops, unless there are more keys: enough that somebody always waits to be served. */
+/** Clients of closed loops, unless there are more keys: enough that the service is never idle. */
 const CLIENTS = 64;
-/** Connections of open loops; the service allows 200 of one address. */
+/** Connections of open loops. The service allows 200 of one address. */
 const CONNECTIONS = 180;
-/** Open loops come at this share of what the closed loop reached: queues are short, and times are those of the work. */
+/** Rate of open loops as a share of the closed loop's: queues are short, so times are those of the work. */
 const OPEN_SHARE = 0.6;
-/** The floor of a load is measured right before it and right after, each for this share of its time. */
+/** The floor of a load is measured before and after it, each time for this share of its time. */
 const BARE_SHARE = 0.2;
-/** Nothing happens for as long as so many loads: what a service does now and then must not decide. */
+/** The idle service is measured for this number of loads, so that periodic work of the service is averaged. */
 const IDLE_LOADS = 6;
 const NO_OP_WORKERS = 32;
-/** Half of the default of ASSAY_MAX_PENDING: what one account may have. */
+/** Half of the default of ASSAY_MAX_PENDING: the maximum of one account. */
 const MAX_PENDING = 1_000;
 
-/** All of `assay bench service`: with each amount of records, each sandbox under each load. */
+/** Runs all of `assay bench service`: each sandbox under each load with each number of records. */
 export async function measureWhole(options: Options): Promise<Whole> {
-  // Set-up gives the socket to the service's user, and its directory to that one's group.
+  // Set-up gives the socket to the service's user, and its directory to the user's group.
   const within = dirname(options.launcherSocket);
   const { uid } = statSync(options.launcherSocket);
   const user: User = { uid, gid: statSync(within).gid };
-  if (uid === 0) throw new Error("the launcher serves root alone, and no service runs as root");
+  if (uid === 0) throw new Error("the launcher accepts only root, and no service runs as root");
   const hello = ourLanguages().resolve("python")?.hello.code ?? "";
   const rows = {
     loaded: [] as LoadedBesideBare[],
@@ -128,7 +128,7 @@ export async function measureWhole(options: Options): Promise<Whole> {
   return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
 }
 
-/** A load, and what CPU time a bare run took around it; null where none is compared with. */
+/** A load with the CPU time of a bare run around it; null if it is not compared. */
 export interface LoadedBesideBare extends Loaded {
   readonly bareCpuMs: number | null;
 }
@@ -140,7 +140,7 @@ interface Rows {
   readonly pending: Pending[];
 }
 
-/** One database and all that is measured with it. */
+/** One database and all measurements with it. */
 class Bench {
   readonly #options: Options;
   readonly #place: Place;
@@ -208,7 +208,7 @@ class Bench {
     this.#rows.stored.push({ ...stored, bytesPerRecord: digits(bytes / (this.#records - from)) });
   }
 
-  /** In closed loops, waiting with each number of keys, and each other mix; and those of one request also at a fixed rate. */
+  /** Closed loops that wait, with each number of keys, and the other mixes; mixes of one request also at a fixed rate. */
   async #loads(target: Target, keys: readonly number[]): Promise<void> {
     await this.#warm(target.services);
     for (const amount of keys) {
@@ -259,7 +259,7 @@ class Bench {
     return loaded;
   }
 
-  /** What was only submitted is still run when nobody asks any more. */
+  /** Waits for the end of submissions for which no client waits. */
   async #emptied({ services, sandbox }: Target): Promise<void> {
     const pids = [...services.map(({ pid }) => pid), sandbox.pid];
     for (let busy = true; busy; ) {
@@ -297,7 +297,7 @@ class Bench {
     this.#rows.idle.push({ engine: this.#there.kind, records, serviceShare, launcherShare });
   }
 
-  /** Programs that sleep, until the queue is full. They are thrown away with the database. */
+  /** Fills the queue with sleeping programs. They are removed with the database. */
   async #pending({ there, sandbox, services }: Target): Promise<void> {
     this.#options.tell(`${there.kind}: a full queue`);
     const plan = this.#plan(services, this.#keys.length, "submit", { clients: CLIENTS }, 1);
