@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /**
- * What a change must pass before any test is worth running: format and lint, types, who
- * imports whom, and nothing unused. Each tool runs with the Node that runs this file.
+ * The checks that run before tests: format and lint, types, imports, and unused code. Each tool runs with the Node that runs
+ * this file.
  */
 const CHECKS: readonly { name: string; tool: string; args: readonly string[]; remedy: string }[] = [
   {
@@ -25,17 +25,17 @@ const CHECKS: readonly { name: string; tool: string; args: readonly string[]; re
     remedy: "see the lines above",
   },
   {
-    name: "who imports whom",
+    name: "imports",
     tool: "dependency-cruiser/bin/dependency-cruiser.mjs",
-    // Not test/: the parser does not know `using` yet, and the rules are about src/.
+    // Without test/, because the parser does not support `using` yet, and the rules are about src/.
     args: ["--config", ".dependency-cruiser.js", "--output-type", "err-long", "src", "dashboard"],
-    remedy: "each broken rule says what to do",
+    remedy: "each broken rule has a remedy",
   },
   {
-    name: "nothing unused",
+    name: "unused code",
     tool: "knip/bin/knip.js",
     args: ["--no-progress"],
-    remedy: "remove what is listed, or use it",
+    remedy: "remove the listed code, or use it",
   },
 ];
 

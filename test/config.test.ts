@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { test } from "node:test";
 import { ConfigError, loadConfig } from "../src/config.ts";
 
-test("without any setting it is HTTPS on loopback, with the certificate of the data directory", () => {
+test("the default is HTTPS on loopback with the certificate of the data directory", () => {
   const config = loadConfig({}, {});
   assert.deepEqual(config.listen, { host: "127.0.0.1", port: 8443 });
   assert.deepEqual(config.transport, {
@@ -17,14 +17,14 @@ test("without any setting it is HTTPS on loopback, with the certificate of the d
   assert.equal(config.operatorListen, null);
 });
 
-test("a flag wins over the environment", () => {
+test("a flag overrides the environment", () => {
   const config = loadConfig({ data: "/srv/b", workers: "7" }, { ASSAY_DATA: "/srv/a", ASSAY_WORKERS: "3" });
   assert.equal(config.dataDir, "/srv/b");
   assert.equal(config.workers, 7);
   assert.equal(loadConfig({}, { ASSAY_WORKERS: "3" }).workers, 3);
 });
 
-test("a database on a server is named by its URL, and a wrong one is never repeated", () => {
+test("a database server is given by URL, and errors do not repeat an invalid URL", () => {
   const url = "postgres://assay:secret@db.example/assay";
   assert.deepEqual(loadConfig({ database: url }, {}).database, { kind: "postgres", url });
   assert.deepEqual(loadConfig({}, { ASSAY_DATABASE: "postgresql:///assay?host=/run" }).database.kind, "postgres");
@@ -38,7 +38,7 @@ test("a database on a server is named by its URL, and a wrong one is never repea
   }
 });
 
-test("addresses are HOST:PORT, [IPV6]:PORT or a Unix socket", () => {
+test("accepts addresses as HOST:PORT, [IPV6]:PORT or a Unix socket", () => {
   const listen = (text: string) => loadConfig({ listen: text }, {}).listen;
   assert.deepEqual(listen("0.0.0.0:443"), { host: "0.0.0.0", port: 443 });
   assert.deepEqual(listen("[::]:443"), { host: "::", port: 443 });
@@ -48,7 +48,7 @@ test("addresses are HOST:PORT, [IPV6]:PORT or a Unix socket", () => {
   }
 });
 
-test("plain HTTP is refused on anything but loopback", () => {
+test("rejects plain HTTP except on loopback", () => {
   assert.equal(loadConfig({ plainHttp: true }, {}).transport.kind, "loopback");
   assert.equal(loadConfig({ plainHttp: true, listen: "[::1]:80" }, {}).transport.kind, "loopback");
   for (const listen of ["0.0.0.0:80", "[::]:80", "192.168.1.1:80", "example.com:80"]) {
@@ -56,30 +56,30 @@ test("plain HTTP is refused on anything but loopback", () => {
   }
 });
 
-test("behind named proxies it may listen anywhere", () => {
+test("accepts any address behind named proxies", () => {
   const { transport } = loadConfig({ listen: "0.0.0.0:80" }, { ASSAY_TRUSTED_PROXY: "10.0.0.1, fd00::/8" });
   assert.deepEqual(transport, { kind: "proxied", proxies: ["10.0.0.1", "fd00::/8"] });
 });
 
-test("a proxy that is no address is a mistake, not a proxy that nobody is", () => {
+test("rejects a proxy that is not an address", () => {
   for (const proxy of ["example.com", "10.0.0.1/99", "10.0.0.1/", "*", "10.0.0.1,,x"]) {
     assert.throws(() => loadConfig({}, { ASSAY_TRUSTED_PROXY: proxy }), /ASSAY_TRUSTED_PROXY/, proxy);
   }
 });
 
-test("the operator's listener has no keys, so it stays on the machine", () => {
+test("restricts the operator listener, which has no keys, to the machine", () => {
   assert.deepEqual(loadConfig({ operatorListen: "unix:/run/o.sock" }, {}).operatorListen, { path: "/run/o.sock" });
   assert.throws(() => loadConfig({ operatorListen: "0.0.0.0:9000" }, {}), /loopback/);
 });
 
-test("the key of webhook secrets is made only where nobody named another", () => {
+test("creates the key of webhook secrets only if no key file is configured", () => {
   assert.deepEqual(loadConfig({}, {}).secretKey, { path: "/var/lib/assay/keys/webhook.key", make: true });
   const named = loadConfig({}, { ASSAY_SECRET_KEY_FILE: "/etc/assay/webhook.key" });
   assert.deepEqual(named.secretKey, { path: "/etc/assay/webhook.key", make: false });
   assert.throws(() => loadConfig({}, { ASSAY_SECRET_KEY_FILE: "webhook.key" }), /ASSAY_SECRET_KEY_FILE.*absolute/);
 });
 
-test("receivers that are allowed are named as a URL spells them, by flags or by the environment", () => {
+test("accepts allowed receivers in URL notation, by flags or by the environment", () => {
   const allow = (...webhookAllow: string[]) => loadConfig({ webhookAllow }, {}).webhooks.allow;
   assert.deepEqual(allow(), []);
   assert.deepEqual(allow("127.0.0.1:9443", "[::1]:443"), [
@@ -110,14 +110,14 @@ test("receivers that are allowed are named as a URL spells them, by flags or by 
   for (const receiver of wrong) assert.throws(() => allow(receiver), /ASSAY_WEBHOOK_ALLOW.*HOST:PORT/, receiver);
 });
 
-test("the authority of receivers is a file; a flag may name it from where one stands", () => {
+test("accepts the authority of receivers as a file, which a flag can name with a relative path", () => {
   assert.equal(loadConfig({}, {}).webhooks.caPath, null);
   assert.equal(loadConfig({}, { ASSAY_WEBHOOK_CA: "/etc/ca.pem" }).webhooks.caPath, "/etc/ca.pem");
   assert.equal(loadConfig({ webhookCa: "ca.pem" }, {}).webhooks.caPath, resolve("ca.pem"));
   assert.throws(() => loadConfig({}, { ASSAY_WEBHOOK_CA: "ca.pem" }), /ASSAY_WEBHOOK_CA.*absolute/);
 });
 
-test("a provider is named whole, with its secret or a file with it, or not at all", () => {
+test("requires all settings of a provider or none, with its secret or a file that contains it", () => {
   const [issuer, id] = ["https://id.example.com/realms/us", "assay"];
   const names = { ASSAY_OIDC_ISSUER: issuer, ASSAY_OIDC_CLIENT_ID: id };
   assert.equal(loadConfig({}, {}).oidc, null);
@@ -146,7 +146,7 @@ test("a provider is named whole, with its secret or a file with it, or not at al
   }
 });
 
-test("a value that makes no sense is refused by name", () => {
+test("rejects invalid values with the name of the setting", () => {
   const wrong: Record<string, string>[] = [
     { ASSAY_WORKERS: "0" },
     { ASSAY_WORKERS: "many" },
@@ -163,6 +163,6 @@ test("a value that makes no sense is refused by name", () => {
   assert.throws(() => loadConfig({}, { ASSAY_TLS_CERT: "/c.pem" }), /ASSAY_TLS_KEY/);
 });
 
-test("a setting with a typing mistake is reported", () => {
+test("reports settings with a misspelled name", () => {
   assert.deepEqual(loadConfig({}, { ASSAY_WROKERS: "3", HOME: "/" }).unknownSettings, ["ASSAY_WROKERS"]);
 });

@@ -2,14 +2,14 @@ import { after, beforeEach } from "node:test";
 import { PATIENCE } from "./engine/patience.ts";
 
 /**
- * Loaded with every test file (`assay test`): a file whose process lives on when its tests are done has left something
- * open, most often in a test that failed. Node would wait for it for ever; here it fails, and says what holds it.
+ * Loaded with every test file (`assay test`). A process that lives on after its tests has left something open, usually in a
+ * failed test. Node would wait for it forever; here the file fails and reports what keeps the process alive.
  */
 const PATIENCE_MS = 10_000 * PATIENCE;
 
 /**
- * Where tests are chosen by name, Node loads files of which none is, and ends what they have not begun. A file whose set-up
- * failed has begun none either, but did not pass.
+ * If tests are selected by name, Node loads files without any selected test and ends what they have not started. A file whose
+ * set-up failed has not started a test either, but it did not pass.
  */
 const chosen = process.execArgv.some((argument) => argument.startsWith("--test-name-pattern"));
 let begun = false;
@@ -18,7 +18,7 @@ if (process.env.NODE_TEST_CONTEXT) {
   beforeEach(() => {
     begun = true;
   });
-  // The first of all that are called: nothing of the file itself has been ended yet.
+  // The first `after` hook of all: nothing of the file itself has ended yet.
   after((context) => {
     if (chosen && !begun && "passed" in context && context.passed) process.exit(0);
     setTimeout(() => {

@@ -24,9 +24,9 @@ attack(
     "no path leads to a file of the host": [
       ...all("ENOENT", "path", "dots", "dots from the work directory", "root of self", "dots above the root of self"),
       ...all("ENOENT", "root of pid 1", "root of a thread", "work directory of self", "descriptor of the root"),
-      ...all("ENOENT", "symbolic link", "hard link to it", "link with flags", "sixty-four times up"),
+      ...all("ENOENT", "symbolic link", "hard link to the file", "link with flags", "64 times up"),
       ["openat2 with dots", "ENOSYS"],
-      ["executing it", "ENOENT"],
+      ["executing the file", "ENOENT"],
       ["directory of the executable", "ENOTDIR"],
     ],
     "usual places of secrets are empty": [
@@ -37,7 +37,7 @@ attack(
     "the shared image cannot be changed": [
       ...all(/^(EROFS|EACCES)$/, "write into the image", "truncate in the image"),
       ...all("EROFS", "create in the image"),
-      ...all("EROFS", "nameless file in the image", "directory in the root", "remove from the image"),
+      ...all("EROFS", "unnamed file in the image", "directory in the root", "remove from the image"),
       ...all("EROFS", "rename in the image", "mode in the image", "times in the image"),
       ["attribute in the image", "EOPNOTSUPP"],
       ...all("EROFS", "replace a device", "create in dev", "write into proc"),
@@ -48,7 +48,7 @@ attack(
     "a program has three descriptors, and its input is read-only": [
       ["descriptors", "0 1 2"],
       ["output", "pipe"],
-      ...all("EPERM", "write to its input", "shorten its input"),
+      ...all("EPERM", "write to its input", "truncate its input"),
     ],
   },
 );

@@ -2,7 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Each child stays far below any limit of its own. */
+/* Each child stays far below its own limits. */
 static void spin(void)
 {
 	while (clock() < CLOCKS_PER_SEC / 20)

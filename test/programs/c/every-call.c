@@ -1,7 +1,7 @@
 /*
- * Makes each system call by its number and prints "ENTRY NUMBER RESULT", with RESULT the name of the errno, "allowed", or "ended" for
- * those that end, replace or stop the process that makes them. Each is made by a child of its own with arguments that do
- * nothing: the first is -1, the others are 0.
+  * Makes each system call by number and prints "ENTRY NUMBER RESULT". RESULT is the name of the errno, "allowed", or "ended" for calls
+  * that end, replace or stop the process. Each call is made by its own child with arguments that have no effect: the first is -1, the
+  * others are 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,14 +40,14 @@ static void try(const char *entry, long (*call)(long), volatile long *result)
 	for (long number = 0; number < CALLS; number++) {
 #ifdef SYS_vfork
 		if (call == native && number == SYS_vfork)
-			continue; /* its child would use up the frame that the parent returns by */
+			continue; /* its child would overwrite the stack frame of the parent */
 #endif
 		*result = NOT_BACK;
 		pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 		if (child == 0) {
 			pid_t self = getpid();
 			long got = call(number);
-			if (getpid() == self) /* not a child that the call made */
+			if (getpid() == self) /* not a child created by the call */
 				*result = got;
 			_exit(0);
 		}
@@ -71,7 +71,7 @@ int main(void)
 	try("x32", x32, result);
 	long number = SYS_getpid;
 	__asm__ volatile("int $0x80" : "+a"(number) : : "memory");
-	if (number == getpid()) /* User-mode Linux: it is the native entry */
+	if (number == getpid()) /* User-mode Linux, where this is the native entry */
 		return 0;
 	try("i386", i386, result);
 #endif

@@ -2,7 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Each child stays far below any limit of its own.
+// Each child stays far below its own limits.
 static void spin()
 {
 	while (std::clock() < CLOCKS_PER_SEC / 20)

@@ -1,4 +1,4 @@
-// What programs of C++'s own library usually do, so that the filter of system calls is known to allow it.
+// Typical use of the C++ library, which the system call filter must allow.
 #include <atomic>
 #include <barrier>
 #include <cassert>

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Each child stays far below any limit of its own.
+// Each child stays far below its own limits.
 func spin() {
 	var usage syscall.Rusage
 	for usage.Utime.Nano() < int64(50*time.Millisecond) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A goroutine in a system call keeps a thread for itself.
+// A goroutine in a system call occupies a thread.
 func waitLong() {
 	for {
 		rest := syscall.NsecToTimespec(int64(10 * time.Minute))

@@ -1,4 +1,4 @@
-// What programs of Go's own library usually do, so that the filter of system calls is known to allow it.
+// Typical use of Go's library, which the system call filter must allow.
 package main
 
 import (
@@ -166,7 +166,7 @@ func sockets() {
 	must(err)
 	must(client.Close())
 	must(listener.Close())
-	_, _ = net.Listen("tcp", "127.0.0.1:0") // there is no network in a box
+	_, _ = net.Listen("tcp", "127.0.0.1:0") // a box has no network
 	reader, writer, err := os.Pipe()
 	must(err)
 	go writer.Write([]byte("x"))

@@ -8,7 +8,7 @@ public class Main {
                     return;
                 }
             });
-            // Or the others would keep the program alive when this one has failed.
+            // Daemon threads, because other threads would keep the program alive after this one fails.
             thread.setDaemon(true);
             thread.start();
         }

@@ -12,7 +12,7 @@ import java.util.concurrent.locks.*;
 import java.util.stream.*;
 import java.util.zip.*;
 
-/** What programs of Java's own library usually do, so that the filter of system calls is known to allow it. */
+/** Typical use of Java's library, which the system call filter must allow. */
 public class Main {
   static void check(boolean holds, String what) {
     if (!holds) throw new AssertionError(what);

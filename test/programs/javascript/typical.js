@@ -1,4 +1,4 @@
-// What programs of Node's own library usually do, so that the filter of system calls is known to allow it.
+// Typical use of Node's library, which the system call filter must allow.
 const assert = require("node:assert");
 const { execFileSync, execSync, fork, spawn } = require("node:child_process");
 const { once } = require("node:events");

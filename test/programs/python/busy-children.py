@@ -4,7 +4,7 @@ import time
 while True:
     child = os.fork()
     if child == 0:
-        # Each child stays far below any limit of its own.
+        # Each child stays far below its own limits.
         while time.process_time() < 0.05:
             pass
         os._exit(0)

@@ -1,4 +1,4 @@
-"""What programs of the standard library usually do, so that the filter of system calls is known to allow it."""
+"""Typical use of the standard library, which the system call filter must allow."""
 import asyncio, concurrent.futures, contextlib, ctypes, fcntl, glob, mmap, multiprocessing, os, pathlib, queue, random
 import select, selectors, shutil, signal, socket, sqlite3, subprocess, tempfile, threading, time
 

@@ -1,7 +1,7 @@
 use std::env;
 use std::process::Command;
 
-/// Each child stays far below any limit of its own.
+/// Each child stays far below its own limits.
 fn spin() {
     for i in 0..100_000_000u64 {
         std::hint::black_box(i);

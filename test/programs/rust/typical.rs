@@ -1,4 +1,4 @@
-// What programs of Rust's own library usually do, so that the filter of system calls is known to allow it.
+// Typical use of Rust's library, which the system call filter must allow.
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, prelude::*, BufReader, SeekFrom};
@@ -116,7 +116,7 @@ fn sockets() -> io::Result<()> {
     let (mut reader, mut writer) = UnixStream::pair()?;
     writer.write_all(b"x")?;
     reader.read_exact(&mut [0; 1])?;
-    let _ = TcpListener::bind("127.0.0.1:0"); // there is no network in a box
+    let _ = TcpListener::bind("127.0.0.1:0"); // a box has no network
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-// As typical.js, in brief: what TypeScript adds is its compiler.
+// A short version of typical.js: TypeScript differs only in its compiler.
 import assert from "node:assert";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/* Every way to a file of the host whose path comes on standard input, and into the image. One line for each. */
+/* Tries every way to a file of the host, whose path is on standard input, and to change the image. Prints a line for each attempt. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static void say(const char *name, long result)
+static void report(const char *name, long result)
 {
 	printf("%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "allowed");
 	errno = 0;
@@ -52,32 +52,32 @@ int main(void)
 		return 1;
 	secret[strcspn(secret, "\n")] = 0;
 
-	say("path", open(secret, O_RDONLY));
-	say("dots", below("/../../../../../../..", secret));
-	say("dots from the work directory", below("../../../../../../..", secret));
-	say("root of self", below("/proc/self/root", secret));
-	say("dots above the root of self", below("/proc/self/root/../../../..", secret));
-	say("root of pid 1", below("/proc/1/root", secret));
-	say("root of a thread", below("/proc/thread-self/root/..", secret));
-	say("work directory of self", below("/proc/self/cwd/../..", secret));
-	say("directory of the executable", below("/proc/self/exe/../..", secret));
-	say("descriptor of the root", below("/proc/self/fd/3/../..", (open("/", O_RDONLY | O_DIRECTORY), secret)));
-	say("symbolic link", symlink(secret, "/box/link") < 0 ? -1 : open("/box/link", O_RDONLY));
-	say("hard link to it", link(secret, "/box/hard"));
-	say("link with flags", linkat(AT_FDCWD, secret, AT_FDCWD, "/box/hard", AT_SYMLINK_FOLLOW));
+	report("path", open(secret, O_RDONLY));
+	report("dots", below("/../../../../../../..", secret));
+	report("dots from the work directory", below("../../../../../../..", secret));
+	report("root of self", below("/proc/self/root", secret));
+	report("dots above the root of self", below("/proc/self/root/../../../..", secret));
+	report("root of pid 1", below("/proc/1/root", secret));
+	report("root of a thread", below("/proc/thread-self/root/..", secret));
+	report("work directory of self", below("/proc/self/cwd/../..", secret));
+	report("directory of the executable", below("/proc/self/exe/../..", secret));
+	report("descriptor of the root", below("/proc/self/fd/3/../..", (open("/", O_RDONLY | O_DIRECTORY), secret)));
+	report("symbolic link", symlink(secret, "/box/link") < 0 ? -1 : open("/box/link", O_RDONLY));
+	report("hard link to the file", link(secret, "/box/hard"));
+	report("link with flags", linkat(AT_FDCWD, secret, AT_FDCWD, "/box/hard", AT_SYMLINK_FOLLOW));
 	for (int up = 0; up < 64; up++)
 		if (chdir("..") < 0)
 			break;
-	say("sixty-four times up", below(".", secret));
+	report("64 times up", below(".", secret));
 	if (chdir("/box") < 0)
 		return 1;
 	struct { unsigned long long flags, mode, resolve; } how = {O_RDONLY, 0, 0};
 	char dots[5000];
 	snprintf(dots, sizeof dots, "../../../..%s", secret);
-	say("openat2 with dots", syscall(SYS_openat2, AT_FDCWD, dots, &how, sizeof how));
-	say("executing it", (long)execl(secret, secret, (char *)NULL));
+	report("openat2 with dots", syscall(SYS_openat2, AT_FDCWD, dots, &how, sizeof how));
+	report("executing the file", (long)execl(secret, secret, (char *)NULL));
 
-	/* What is found where hosts keep their secrets. */
+	/* The usual places of secrets. */
 	static const char *const places[] = {"/etc/shadow", "/etc/ssh", "/etc/machine-id", "/etc/hostname", "/etc/resolv.conf",
 		"/root", "/home", "/var/lib", "/var/log", "/run/secrets", "/sys", "/boot", "/mnt", "/var/run/docker.sock",
 		"/proc/kcore", "/proc/kallsyms", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/keys", "/proc/kmsg"};
@@ -89,27 +89,27 @@ int main(void)
 	list("run", "/run");
 	list("dev", "/dev");
 
-	/* The image: shared by everybody, so nobody may change a bit of it. */
-	say("write into the image", open("/etc/passwd", O_WRONLY));
-	say("truncate in the image", truncate("/etc/passwd", 0));
-	say("create in the image", open("/usr/x", O_WRONLY | O_CREAT, 0600));
-	say("nameless file in the image", open("/usr", O_TMPFILE | O_RDWR, 0600));
-	say("directory in the root", mkdir("/x", 0700));
-	say("remove from the image", unlink("/usr/bin/env"));
-	say("rename in the image", rename("/usr/bin/env", "/usr/bin/vne"));
-	say("mode in the image", chmod("/usr/bin/env", 04755));
-	say("times in the image", utimensat(AT_FDCWD, "/usr/bin/env", NULL, 0));
-	say("attribute in the image", setxattr("/usr/bin/env", "user.x", "x", 1, 0));
-	say("hard link out of the image", link("/usr/bin/env", "/box/env"));
-	say("replace a device", unlink("/dev/null"));
-	say("create in dev", open("/dev/x", O_WRONLY | O_CREAT, 0600));
-	say("write to its own executable", open("/proc/self/exe", O_WRONLY));
-	say("write into proc", open("/proc/self/oom_score_adj", O_WRONLY));
+	/* The image, which all boxes share, so no program may change it. */
+	report("write into the image", open("/etc/passwd", O_WRONLY));
+	report("truncate in the image", truncate("/etc/passwd", 0));
+	report("create in the image", open("/usr/x", O_WRONLY | O_CREAT, 0600));
+	report("unnamed file in the image", open("/usr", O_TMPFILE | O_RDWR, 0600));
+	report("directory in the root", mkdir("/x", 0700));
+	report("remove from the image", unlink("/usr/bin/env"));
+	report("rename in the image", rename("/usr/bin/env", "/usr/bin/vne"));
+	report("mode in the image", chmod("/usr/bin/env", 04755));
+	report("times in the image", utimensat(AT_FDCWD, "/usr/bin/env", NULL, 0));
+	report("attribute in the image", setxattr("/usr/bin/env", "user.x", "x", 1, 0));
+	report("hard link out of the image", link("/usr/bin/env", "/box/env"));
+	report("replace a device", unlink("/dev/null"));
+	report("create in dev", open("/dev/x", O_WRONLY | O_CREAT, 0600));
+	report("write to its own executable", open("/proc/self/exe", O_WRONLY));
+	report("write into proc", open("/proc/self/oom_score_adj", O_WRONLY));
 
-	/* What it was given. */
+	/* Descriptors. */
 	int in = open("/proc/self/fd/0", O_RDWR);
-	say("write to its input", in < 0 ? -1 : write(in, "x", 1));
-	say("shorten its input", ftruncate(0, 0));
+	report("write to its input", in < 0 ? -1 : write(in, "x", 1));
+	report("truncate its input", ftruncate(0, 0));
 	struct stat st;
 	printf("output: %s\n", fstat(1, &st) == 0 && S_ISFIFO(st.st_mode) ? "pipe" : "something else");
 	return 0;

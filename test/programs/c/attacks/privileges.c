@@ -1,4 +1,4 @@
-/* Every way to more than nobody's rights. One line for each. */
+/* Tries every way to additional privileges. Prints a line for each attempt. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static void say(const char *name, long result)
+static void report(const char *name, long result)
 {
 	printf("%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "allowed");
 	errno = 0;
@@ -50,8 +50,8 @@ static int write_file(const char *path, const char *text)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1) { /* what a set-uid copy of this program has become */
-		printf("set-uid program: %s\n", geteuid() == getuid() && getuid() != 0 ? "nobody still" : "another");
+	if (argc > 1) { /* the set-uid copy of this program */
+		printf("set-uid program: %s\n", geteuid() == getuid() && getuid() != 0 ? "unprivileged" : "another");
 		return 0;
 	}
 	static const char *const lines[] = {"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"};
@@ -59,21 +59,21 @@ int main(int argc, char **argv)
 		status_line(lines[i]);
 
 	/* Identity. */
-	say("setuid 0", setuid(0));
-	say("setresuid 0", setresuid(0, 0, 0));
-	say("setreuid 1000", setreuid(1000, 1000));
-	say("setgid 0", setgid(0));
-	say("setgroups", setgroups(1, (gid_t[]){0}));
-	say("file system uid 0", setfsuid(0));
+	report("setuid 0", setuid(0));
+	report("setresuid 0", setresuid(0, 0, 0));
+	report("setreuid 1000", setreuid(1000, 1000));
+	report("setgid 0", setgid(0));
+	report("setgroups", setgroups(1, (gid_t[]){0}));
+	report("file system uid 0", setfsuid(0));
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct all[2] = {{~0u, ~0u, ~0u}, {~0u, ~0u, ~0u}};
-	say("take capabilities", syscall(SYS_capset, &header, all));
-	say("ambient capability", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
-	say("unlock securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
-	say("clear no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
-	printf("filter taken off: %s\n", prctl(PR_SET_SECCOMP, 0, 0, 0, 0) < 0 ? strerrorname_np(errno) : "allowed");
+	report("take capabilities", syscall(SYS_capset, &header, all));
+	report("ambient capability", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
+	report("unlock securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
+	report("clear no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	printf("remove the filter: %s\n", prctl(PR_SET_SECCOMP, 0, 0, 0, 0) < 0 ? strerrorname_np(errno) : "allowed");
 
-	/* Files that would make somebody of us. */
+	/* Files that could give privileges. */
 	int copy = open("copy", O_WRONLY | O_CREAT, 0755), self = open("/proc/self/exe", O_RDONLY);
 	char block[65536];
 	ssize_t n;
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 			return 1;
 	close(copy);
 	fflush(stdout);
-	say("give a file away", chown("copy", 0, 0));
+	report("change a file's owner", chown("copy", 0, 0));
 	printf("mode 6755: %s\n", chmod("copy", 06755) < 0 ? strerrorname_np(errno) : "allowed");
 	fflush(stdout);
 	pid_t child = fork();
@@ -92,10 +92,10 @@ int main(int argc, char **argv)
 	}
 	waitpid(child, NULL, 0);
 	/* revision 2, cap_net_raw+ep */
-	say("file capability", setxattr("copy", "security.capability", "\1\0\0\2\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, 0));
-	say("device node of a disk", mknod("disk", S_IFBLK | 0600, makedev(8, 0)));
-	say("device node of memory", mknod("mem", S_IFCHR | 0600, makedev(1, 1)));
-	say("device node of the kernel log", mknod("/tmp/kmsg", S_IFCHR | 0600, makedev(1, 11)));
+	report("file capability", setxattr("copy", "security.capability", "\1\0\0\2\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, 0));
+	report("device node of a disk", mknod("disk", S_IFBLK | 0600, makedev(8, 0)));
+	report("device node of memory", mknod("mem", S_IFCHR | 0600, makedev(1, 1)));
+	report("device node of the kernel log", mknod("/tmp/kmsg", S_IFCHR | 0600, makedev(1, 11)));
 	struct stat st;
 	int found = 0;
 	FILE *files = popen("find / -xdev -perm /6000 2>/dev/null | wc -l", "r");
@@ -107,41 +107,41 @@ int main(int argc, char **argv)
 	printf("tmp: %o\n", stat("/tmp", &st) < 0 ? 0 : st.st_mode & 07777);
 
 	/* Namespaces, roots and mounts. */
-	say("user namespace", unshare(CLONE_NEWUSER));
-	say("user namespace by clone", syscall(SYS_clone, (long)CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
-	say("mount namespace", unshare(CLONE_NEWNS));
-	say("time namespace by clone", syscall(SYS_clone, 0x80L | SIGCHLD, 0, 0, 0, 0));
-	say("clone3", syscall(SYS_clone3, NULL, 0));
-	say("enter a namespace", setns(open("/proc/self/ns/mnt", O_RDONLY), 0));
-	say("uid map", write_file("/proc/self/uid_map", "0 0 1\n"));
-	say("chroot", chroot("/box"));
-	say("pivot_root", syscall(SYS_pivot_root, ".", "."));
-	say("mount tmpfs", mount("none", "/tmp", "tmpfs", 0, NULL));
-	say("mount proc", mount("none", "/tmp", "proc", 0, NULL));
-	say("bind mount", mount("/", "/box", NULL, MS_BIND, NULL));
-	say("remount the root", mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL));
-	say("unmount proc", umount2("/proc", MNT_DETACH));
-	say("unmount the work directory", umount2("/box", MNT_DETACH));
+	report("user namespace", unshare(CLONE_NEWUSER));
+	report("user namespace by clone", syscall(SYS_clone, (long)CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+	report("mount namespace", unshare(CLONE_NEWNS));
+	report("time namespace by clone", syscall(SYS_clone, 0x80L | SIGCHLD, 0, 0, 0, 0));
+	report("clone3", syscall(SYS_clone3, NULL, 0));
+	report("enter a namespace", setns(open("/proc/self/ns/mnt", O_RDONLY), 0));
+	report("uid map", write_file("/proc/self/uid_map", "0 0 1\n"));
+	report("chroot", chroot("/box"));
+	report("pivot_root", syscall(SYS_pivot_root, ".", "."));
+	report("mount tmpfs", mount("none", "/tmp", "tmpfs", 0, NULL));
+	report("mount proc", mount("none", "/tmp", "proc", 0, NULL));
+	report("bind mount", mount("/", "/box", NULL, MS_BIND, NULL));
+	report("remount the root", mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL));
+	report("unmount proc", umount2("/proc", MNT_DETACH));
+	report("unmount the work directory", umount2("/box", MNT_DETACH));
 
-	/* Other processes: the init of the box, our own parent outside of it. */
-	say("trace pid 1", ptrace(PTRACE_ATTACH, 1, 0, 0));
-	say("be traced", ptrace(PTRACE_TRACEME, 0, 0, 0));
+	/* Other processes: the init of the box, and the parent outside of it. */
+	report("trace pid 1", ptrace(PTRACE_ATTACH, 1, 0, 0));
+	report("be traced", ptrace(PTRACE_TRACEME, 0, 0, 0));
 	struct iovec mine = {block, 8}, theirs = {block, 8};
-	say("read the memory of pid 1", process_vm_readv(1, &mine, 1, &theirs, 1, 0));
-	say("memory file of pid 1", open("/proc/1/mem", O_RDONLY));
-	say("environment of pid 1", open("/proc/1/environ", O_RDONLY));
-	say("signal pid 1", kill(1, SIGKILL));
-	say("limits of pid 1", prlimit(1, RLIMIT_NOFILE, NULL, &(struct rlimit){0}));
-	say("priority of pid 1", setpriority(PRIO_PROCESS, 1, 19));
+	report("read the memory of pid 1", process_vm_readv(1, &mine, 1, &theirs, 1, 0));
+	report("memory file of pid 1", open("/proc/1/mem", O_RDONLY));
+	report("environment of pid 1", open("/proc/1/environ", O_RDONLY));
+	report("signal pid 1", kill(1, SIGKILL));
+	report("limits of pid 1", prlimit(1, RLIMIT_NOFILE, NULL, &(struct rlimit){0}));
+	report("priority of pid 1", setpriority(PRIO_PROCESS, 1, 19));
 	printf("parent: %d\n", getppid());
 	int pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
-	say("descriptor out of pid 1", pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, 0, 0));
+	report("descriptor of pid 1", pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, 0, 0));
 
 	/* Keys are shared across namespaces. */
-	say("key in the session keyring", syscall(SYS_add_key, "user", "x", "y", 1, KEY_SPEC_SESSION_KEYRING));
-	say("key in the user keyring", syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1));
-	say("persistent keyring", syscall(SYS_keyctl, KEYCTL_GET_PERSISTENT, 0, KEY_SPEC_PROCESS_KEYRING));
-	say("key by a host program", syscall(SYS_request_key, "user", "x", "y", 0));
+	report("key in the session keyring", syscall(SYS_add_key, "user", "x", "y", 1, KEY_SPEC_SESSION_KEYRING));
+	report("key in the user keyring", syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1));
+	report("persistent keyring", syscall(SYS_keyctl, KEYCTL_GET_PERSISTENT, 0, KEY_SPEC_PROCESS_KEYRING));
+	report("key by a host program", syscall(SYS_request_key, "user", "x", "y", 0));
 
 	/* Limits and priorities. */
 	static const struct { const char *name; int resource; } limits[] = {{"descriptors", RLIMIT_NOFILE}, {"processes", RLIMIT_NPROC},
@@ -153,15 +153,15 @@ int main(int argc, char **argv)
 		getrlimit(limits[i].resource, &limit);
 		limit.rlim_max++;
 		snprintf(name, sizeof name, "more %s", limits[i].name);
-		say(name, setrlimit(limits[i].resource, &limit));
+		report(name, setrlimit(limits[i].resource, &limit));
 	}
 	/* Above 0 a handler of core dumps, which is the host's root, is not started; at 0 it is. */
-	say("no core", setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
-	say("no core by prlimit", prlimit(0, RLIMIT_CORE, &(struct rlimit){0, 0}, NULL));
-	say("higher priority", setpriority(PRIO_PROCESS, 0, -1));
-	say("real-time scheduling", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
-	say("real-time disk priority", syscall(SYS_ioprio_set, 1, 0, 1 << 13));
-	say("lock memory", mlock(block, sizeof block));
-	say("core scheduling", prctl(62 /* PR_SCHED_CORE */, 1, 0, 0, 0));
+	report("core limit of 0", setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
+	report("core limit of 0 by prlimit", prlimit(0, RLIMIT_CORE, &(struct rlimit){0, 0}, NULL));
+	report("higher priority", setpriority(PRIO_PROCESS, 0, -1));
+	report("real-time scheduling", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
+	report("real-time disk priority", syscall(SYS_ioprio_set, 1, 0, 1 << 13));
+	report("lock memory", mlock(block, sizeof block));
+	report("core scheduling", prctl(62 /* PR_SCHED_CORE */, 1, 0, 0, 0));
 	return 0;
 }

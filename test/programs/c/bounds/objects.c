@@ -1,6 +1,6 @@
 /*
- * Reads the name of a kind of kernel object, makes as many of it as limits and a second allow, prints the number and holds them
- * for a moment. Kinds that are counted by process are made by as many processes as the box allows.
+  * Reads the name of a kind of kernel object, creates as many as the limits and one second allow, prints their number and holds
+  * them for a moment. Objects that are limited for each process are created by as many processes as the box allows.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +59,7 @@ static int made(long result)
 	return more();
 }
 
-/* In each place, until it is full. */
+/* Fills each directory. */
 static void in_each_place(long (*make)(const char *place, long i))
 {
 	for (int p = 0; p < 3; p++)
@@ -130,7 +130,7 @@ static void directories(void) { in_each_place(make_directory); }
 static void deep_directories(void) { in_each_place(make_deeper); }
 static void contents(void) { in_each_place(make_page); }
 
-static void names_that_are_not(void)
+static void missing_names(void)
 {
 	for (long i = 0; more() && i < 100000; i++, shared->made++) {
 		snprintf(name, sizeof name, "/usr/lib/%ld-%d", i, number);
@@ -144,7 +144,7 @@ static int count_file(const char *path, const struct stat *st, int type, struct 
 	return !made(0);
 }
 
-static void names_that_are(void) { nftw("/usr", count_file, 8, FTW_PHYS); }
+static void existing_names(void) { nftw("/usr", count_file, 8, FTW_PHYS); }
 
 static void pipes(void)
 {
@@ -213,7 +213,7 @@ static void descriptors_in_flight(void)
 		}
 }
 
-static void files_in_memory(void)
+static void memory_files(void)
 {
 	for (int fd; made(fd = memfd_create("x", 0));)
 		if (write(fd, block, 4096) < 0)
@@ -282,7 +282,7 @@ static void page_tables(void)
 	char *p = MAP_FAILED;
 	for (long size = 1l << 40; size > 1 << 26 && p == MAP_FAILED; size >>= 1)
 		p = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	/* The page of zeros is none of the box's: each read costs a table alone. */
+	/* The zero page is not charged to the box, so each read costs only a page table. */
 	for (long i = 0; more() && i < 4096; i++, shared->made++)
 		shared->bytes += 4096 + *(volatile char *)(p + (i << 21) % (1l << 29)) * 0;
 }
@@ -325,7 +325,7 @@ static void watches(void)
 	nftw("/usr", watch_file, 8, FTW_PHYS);
 }
 
-static void unread_notices(void)
+static void unread_events(void)
 {
 	inotify = inotify_init1(IN_NONBLOCK);
 	inotify_add_watch(inotify, "/tmp", IN_ALL_EVENTS);
@@ -367,7 +367,7 @@ static void large_arguments(void)
 	execve("/bin/sleep", argv, envp);
 }
 
-/* Those that are refused. */
+/* Kinds that are refused. */
 static void open_file_locks(void)
 {
 	int fd = open("/box/lock", O_CREAT | O_RDWR, 0600);
@@ -417,26 +417,26 @@ static void keys(void) { while (made(syscall(SYS_add_key, "user", "x", block, 40
 static void rings(void) { while (made(syscall(SYS_io_uring_setup, 4096, block))) continue; }
 static void requests(void) { while (made(syscall(SYS_io_setup, 128, &(unsigned long){0}))) continue; }
 static void rulesets(void) { while (made(syscall(444, &(long[]){1, 0, 0}, 8, 0))) continue; }
-static void notice_queues(void) { int ends[2]; while (made(pipe2(ends, O_EXCL))) continue; }
+static void watch_queues(void) { int ends[2]; while (made(pipe2(ends, O_EXCL))) continue; }
 static void leases(void) { while (made(fcntl(open("/box/x", O_CREAT | O_RDONLY, 0600), F_SETLEASE, F_RDLCK))) continue; }
 static void fanotify(void) { while (made(syscall(SYS_fanotify_init, 0, 0))) continue; }
 static void programs(void) { while (made(syscall(SYS_bpf, 5, block, 128))) continue; }
-static void page_faults(void) { while (made(syscall(SYS_userfaultfd, 1))) continue; }
+static void userfaultfds(void) { while (made(syscall(SYS_userfaultfd, 1))) continue; }
 static void secrets(void) { while (made(syscall(447, 0))) continue; }
 
 static const struct kind { const char *name; void (*make)(void); int by_all; } kinds[] = {
 #define KIND(make, by_all) {#make, make, by_all},
 	KIND(files, 0) KIND(long_names, 0) KIND(symlinks, 0) KIND(links, 0) KIND(directories, 0) KIND(deep_directories, 0)
-	KIND(contents, 0) KIND(names_that_are_not, 0) KIND(names_that_are, 0)
+	KIND(contents, 0) KIND(missing_names, 0) KIND(existing_names, 0)
 	KIND(pipes, 1) KIND(streams, 1) KIND(datagrams, 1) KIND(packets, 1) KIND(named_sockets, 1)
-	KIND(waiting_connections, 1) KIND(descriptors_in_flight, 1) KIND(files_in_memory, 1) KIND(descriptors, 1)
+	KIND(waiting_connections, 1) KIND(descriptors_in_flight, 1) KIND(memory_files, 1) KIND(descriptors, 1)
 	KIND(events, 1) KIND(timer_files, 1) KIND(process_files, 1) KIND(signal_files, 1) KIND(proc_files, 1) KIND(locks, 1)
 	KIND(byte_locks, 1) KIND(timers, 1) KIND(queued_signals, 1) KIND(page_tables, 1) KIND(mappings, 1)
-	KIND(file_mappings, 1) KIND(epoll_watches, 1) KIND(watches, 1) KIND(unread_notices, 1) KIND(threads, 0)
+	KIND(file_mappings, 1) KIND(epoll_watches, 1) KIND(watches, 1) KIND(unread_events, 1) KIND(threads, 0)
 	KIND(processes, 1) KIND(large_arguments, 1)
 	KIND(open_file_locks, 1) KIND(access_lists, 0) KIND(attributes, 0) KIND(segments, 0) KIND(semaphores, 0)
 	KIND(queues, 0) KIND(posix_queues, 0) KIND(keys, 0) KIND(rings, 1) KIND(requests, 1) KIND(rulesets, 1)
-	KIND(notice_queues, 1) KIND(leases, 1) KIND(fanotify, 1) KIND(programs, 1) KIND(page_faults, 1) KIND(secrets, 1)
+	KIND(watch_queues, 1) KIND(leases, 1) KIND(fanotify, 1) KIND(programs, 1) KIND(userfaultfds, 1) KIND(secrets, 1)
 };
 
 int main(void)

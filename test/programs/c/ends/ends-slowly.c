@@ -1,4 +1,4 @@
-// Ends slowly, or costs others while it runs, in the way that standard input names: MODE PROCESSES.
+// Ends slowly, or costs others time while it runs. Standard input selects how: MODE PROCESSES.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ static void burn(void)
 		;
 }
 
-// As many areas as the kernel allows, none beside an equal one.
+// As many mappings as the kernel allows. Adjacent ones differ, so they are not merged.
 static void mappings(void)
 {
 	for (int i = 0; i < 60000; i++)
@@ -35,7 +35,7 @@ static void mappings(void)
 	forever();
 }
 
-// The same of a file: each area stands in the file's own tree as well.
+// The same with a file: each mapping is in the file's own tree as well.
 static void file_mappings(void)
 {
 	int fd = open("/usr/bin/env", O_RDONLY);
@@ -45,7 +45,7 @@ static void file_mappings(void)
 	forever();
 }
 
-// Page tables that are full: 512 entries for pages of a file in each, for 4 KiB of memory.
+// Full page tables: each has 512 entries for pages of a file, for 4 KiB of memory.
 static void full_tables(void)
 {
 	size_t size = 2ul << 20;
@@ -62,7 +62,7 @@ static void full_tables(void)
 	forever();
 }
 
-// One page in each 2 MiB: a page table for each of them.
+// One page in each 2 MiB, each with its own page table.
 static void page_tables(void)
 {
 	size_t size = 16ul << 30;
@@ -81,7 +81,7 @@ static void descriptors(void)
 	forever();
 }
 
-// Pairs of sockets, each sent through the other and closed: only the kernel's collector finds them.
+// Pairs of sockets that contain each other and are closed: only the kernel's collector finds them.
 static void circles(void)
 {
 	for (;;) {
@@ -100,7 +100,7 @@ static void circles(void)
 	}
 }
 
-// Records of locks of one file, which each close walks.
+// Lock records of one file, which each close walks.
 static void flocks(void)
 {
 	for (int fd; (fd = open("locked", O_RDWR | O_CREAT, 0600)) >= 0;)
@@ -108,7 +108,7 @@ static void flocks(void)
 	forever();
 }
 
-// The mappings of one page of one file. All processes have the same file, because each looks for the page by name.
+// Mappings of one page of one file. All processes open the same file by name.
 static int map_one_page(int most)
 {
 	int fd = open("mapped", O_RDWR | O_CREAT, 0600);
@@ -119,7 +119,7 @@ static int map_one_page(int most)
 	return fd;
 }
 
-// Each call walks the mappings that all processes have, one process at a time.
+// Each call walks the mappings of all processes, one process at a time.
 static void truncate_without_end(int mappings_of_each)
 {
 	int fd = map_one_page(mappings_of_each);
@@ -130,7 +130,7 @@ static void truncate_without_end(int mappings_of_each)
 
 static void truncations(void) { truncate_without_end(40000); }
 
-// With as many mappings as the bound of kernel memory allows.
+// With as many mappings as the kernel memory bound allows.
 static void fewer_truncations(void) { truncate_without_end(all_processes > 9 ? 7000 : 20000); }
 
 static void holes(void)

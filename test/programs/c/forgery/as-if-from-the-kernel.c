@@ -1,4 +1,4 @@
-/* Reads a signal and queues it to itself with the sender information that the kernel's own signals have. */
+/* Reads a signal and queues it to itself with the sender information of the kernel's own signals. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Spoils the name of its loader, so that the kernel cannot start it: its own fault, not the platform's. */
+/* Sets an invalid loader name, so that the kernel could not start it. */
 const char loader[3] __attribute__((section(".interp"), used)) = "abc";
 
 int main(void) { return 0; }

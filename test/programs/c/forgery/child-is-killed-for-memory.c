@@ -1,4 +1,4 @@
-/* A child eats memory and is killed for it; the parent would exit 0. */
+/* A child is killed for its memory; the parent would exit with 0. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,6 +10,6 @@ int main(void)
 		for (;;)
 			memset(malloc(1 << 20), 1, 1 << 20);
 	wait(NULL);
-	sleep(3); /* for whoever ends the rest of the box */
+	sleep(3); /* until the kernel or the supervisor kills the rest of the box */
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Reads an exit code; ignores SIGXFSZ, meets the file limit, exits with the code. */
+/* Reads an exit code, ignores SIGXFSZ, reaches the file-size limit, and exits with the code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Reads an exit code; forks until it is refused, ends its children, exits with the code. */
+/* Reads an exit code, forks until the kernel refuses, ends its children, and exits with the code. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A daemon of the old school: two forks, a new session, no descriptors, a name of its own. */
+/* A classic daemon: two forks, a new session, no descriptors, a different name. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -29,6 +29,6 @@ int main(void)
 	}
 	close(ready[1]);
 	read(ready[0], &byte, 1);
-	wait(NULL); /* for the one in between: the daemon alone is left */
+	wait(NULL); /* waits for the first child; only the daemon is left */
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Reads a signal: a grandchild gets it as the signal of its parent's death. Prints "refused" when it may not have it. */
+/* Reads a signal, which a grandchild requests as its parent-death signal. Prints "refused" or "taken". */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>

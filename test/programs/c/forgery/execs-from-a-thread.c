@@ -1,4 +1,4 @@
-/* The first thread ends; then another one execs, and the new program exits 9. The end of the first is not the end. */
+/* The first thread ends; then another thread execs, and the new program exits with 9. The run lasts until then. */
 #include <pthread.h>
 #include <unistd.h>
 

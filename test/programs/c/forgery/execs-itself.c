@@ -1,4 +1,4 @@
-/* Becomes itself a hundred times, then exits 152 (128 and SIGXCPU); with "for-ever" on its input never ends. */
+/* Executes itself a hundred times, then exits with 152 (128 and SIGXCPU); with "for-ever" as input it never ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* 8 MiB to each stream, more than is kept, and ends well. */
+/* Writes 8 MiB to each stream, more than is kept, and exits with 0. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Would have itself killed by a system call filter of its own: SIGSYS from the kernel, by the program's rule. Exit code 9: refused. */
+/* Tries to install a filter by which the kernel would send it SIGSYS. Exit code 9: refused. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

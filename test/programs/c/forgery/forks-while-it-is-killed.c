@@ -1,4 +1,4 @@
-/* Every process forks without end, from the first moment to the kill and through it. */
+/* Every process forks continuously, also during the kill. */
 #include <signal.h>
 #include <unistd.h>
 

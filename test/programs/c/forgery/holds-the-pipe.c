@@ -1,4 +1,4 @@
-/* A grandchild keeps the output pipe open and says nothing. */
+/* A grandchild keeps the output pipe open and writes nothing. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ int main(void)
 		_exit(0);
 	}
 	read(ready[0], &byte, 1);
-	wait(NULL); /* for the one in between: the daemon alone is left */
+	wait(NULL); /* waits for the first child; only the daemon is left */
 	puts("last word");
 	return 0;
 }

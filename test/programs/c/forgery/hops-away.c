@@ -1,4 +1,4 @@
-/* Reads "stay" or "go". A chain of processes, each of which starts the next in a new session and ends; main stays or exits 0. */
+/* Reads "stay" or "go". Chains of processes, each of which starts the next in a new session and exits. Main stays or exits with 0. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Blocks and ignores all it can, then works on: in threads and children, too. */
+/* Blocks and ignores all possible signals, then computes, together with a child. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Signals whatever it can name: init, every process, a range of pids. None of it is ours to lose. */
+/* Sends signals to init, to every process and to a range of pids. None may reach a process outside of the box. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/types.h>

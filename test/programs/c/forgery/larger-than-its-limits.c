@@ -1,4 +1,4 @@
-/* More zeros than the address space may have: the kernel kills it in the middle of its exec. */
+/* Has more zeros than the address-space limit: the kernel kills it during its exec. */
 static volatile char zeros[1l << 36];
 
 int main(void) { return zeros[7]; }

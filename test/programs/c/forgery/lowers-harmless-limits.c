@@ -1,4 +1,4 @@
-/* What runtimes do to themselves stays allowed: reading every limit, lowering these. No counter moves. */
+/* Reads every limit and lowers some, as language runtimes do. This is allowed and changes no counter. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

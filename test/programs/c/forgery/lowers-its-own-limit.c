@@ -1,6 +1,6 @@
 /*
- * Reads "WAY LIMIT": lowers that limit of itself (or of a child) and runs into it,
- * so that the kernel sends a genuine signal for a limit that nobody but this chose.
+  * Reads "WAY LIMIT": tries to lower that limit of itself or of a child and exceeds it, so that the kernel would send a genuine
+  * signal for a limit that the program chose.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* No process of it ever uses more than a few milliseconds of CPU time; together they never end. */
+/* Each process uses only a few milliseconds of CPU time, but there is always a next one. */
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Is refused memory by the address-space limit, says so in the kernel's words, and fails. */
+/* The address-space limit refuses memory; the program prints the kernel's OOM message and fails. */
 #include <stdio.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-/* The first thread ends at once, another one stays past the deadline. */
+/* The first thread ends at once; another one stays past the deadline. */
 #include <pthread.h>
 #include <unistd.h>
 

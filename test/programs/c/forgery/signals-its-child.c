@@ -1,4 +1,4 @@
-/* Reads "SIGNAL CODE": a child dies of the signal, then this exits with the code. */
+/* Reads "SIGNAL CODE": a child dies of the signal, then the program exits with the code. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>

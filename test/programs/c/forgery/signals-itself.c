@@ -1,4 +1,4 @@
-/* Reads "WAY SIGNAL" and sends itself that signal in that way; exits 9 where the kernel refuses. */
+/* Reads "WAY SIGNAL" and sends itself that signal in that way; exits with 9 if the kernel refuses. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

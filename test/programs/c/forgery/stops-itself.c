@@ -1,4 +1,4 @@
-/* Stops itself and a child, and would stay stopped for ever. */
+/* Stops itself and a child, without end. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Calls itself as the box's init does, in every place where a name is shown, and sleeps past the deadline. */
+/* Takes the name of the box's init wherever a name is shown, and sleeps past the deadline. */
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>

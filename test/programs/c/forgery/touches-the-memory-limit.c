@@ -1,4 +1,4 @@
-/* Meets the memory limit again and again with memory that the kernel may take back: nothing is killed. */
+/* Reaches the memory limit repeatedly with reclaimable memory: nothing is killed. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* A real-time task gets SIGXCPU from the kernel for other limits than ours. Nobody in a box becomes one. */
+/* The kernel sends SIGXCPU to real-time tasks for other limits. No process in a box can become a real-time task. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

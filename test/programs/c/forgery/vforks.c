@@ -1,4 +1,4 @@
-/* Reads "sleep" or "kill": a child on its parent's memory and stack sleeps for ever, or kills its parent with SIGKILL. */
+/* Reads "sleep" or "kill": a vforked child, on its parent's memory and stack, sleeps forever or kills its parent with SIGKILL. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* sync would wait, unkillable, for every disk of the host. Exits 0 when that is refused. */
+/* sync would wait, unkillable, for every disk of the host. Exits with 0 if it is refused. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

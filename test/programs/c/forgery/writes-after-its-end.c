@@ -1,4 +1,4 @@
-/* A grandchild and a thread go on writing when main has returned. */
+/* A grandchild and a thread continue to write after main has returned. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ int main(void)
 		write_on("g");
 	}
 	read(ready[0], &byte, 1);
-	wait(NULL); /* for the one in between: the grandchild alone is left */
+	wait(NULL); /* waits for the first child; only the grandchild is left */
 	pthread_create(&thread, NULL, write_on, "t");
 	return 0;
 }

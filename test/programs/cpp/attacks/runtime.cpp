@@ -1,4 +1,4 @@
-// What C++ brings along: its library, dynamic loading, threads, coroutines of its own making. One line for each.
+// Features of C++: its library, dynamic loading, threads. Prints a line for each attempt.
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -14,7 +14,7 @@
 
 namespace fs = std::filesystem;
 
-static void say(const char *name, long result) {
+static void report(const char *name, long result) {
   std::cout << name << ": " << (result < 0 ? strerrorname_np(errno) : "allowed") << '\n';
 }
 
@@ -33,22 +33,22 @@ int main() {
   fs::permissions("/etc", fs::perms::all, error);
   file("permissions of the image", error);
   std::cout << "space of the root: " << fs::space("/").capacity << '\n';
-  std::jthread([] { say("root in one thread alone", syscall(SYS_setresuid, 0, 0, 0)); }).join();
-  std::jthread([] { say("namespace in one thread alone", syscall(SYS_unshare, 0x20000)); }).join();
+  std::jthread([] { report("root in one thread", syscall(SYS_setresuid, 0, 0, 0)); }).join();
+  std::jthread([] { report("namespace in one thread", syscall(SYS_unshare, 0x20000)); }).join();
   std::jthread([] {
-    say("filter of one thread", syscall(SYS_seccomp, 0, 0, nullptr));
+    report("filter of one thread", syscall(SYS_seccomp, 0, 0, nullptr));
   }).join();
-  // Memory that is written and then executed: nothing that the filter minds, and nothing that it lets out.
+  // Memory that is written and then executed: the filter allows it, and it also applies to calls from there.
   void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef __x86_64__
   std::memcpy(memory, "\xb8\x10\x01\x00\x00\xbf\x00\x00\x00\x10\x0f\x05\xc3", 13); // mov eax, 272; mov edi, NEWUSER; syscall; ret
   errno = static_cast<int>(-reinterpret_cast<long (*)()>(memory)());
-  say("namespace by code made at run time", -1);
+  report("namespace by generated code", -1);
 #else
-  std::cout << "namespace by code made at run time: EPERM\n";
+  std::cout << "namespace by generated code: EPERM\n";
 #endif
   std::ofstream("/tmp/x.so") << "not a library";
   std::cout << "library in tmp: " << (dlopen("/tmp/x.so", RTLD_NOW) ? "loaded" : "refused") << '\n';
-  say("signal to everybody it may signal", kill(-1, 0));
-  say("signal to the launcher", kill(0x7ffffff, 0));
+  report("signal to all processes", kill(-1, 0));
+  report("signal to the launcher", kill(0x7ffffff, 0));
 }

@@ -1,4 +1,4 @@
-// What Go brings along: raw system calls, unsafe, processes with credentials and namespaces. One line for each.
+// Features of Go: raw system calls, unsafe, processes with credentials and namespaces. Prints a line for each attempt.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-func say(name string, err error) {
+func report(name string, err error) {
 	var number syscall.Errno
 	switch {
 	case err == nil || errors.Is(err, syscall.Errno(0)):
@@ -40,25 +40,25 @@ func start(attributes *syscall.SysProcAttr) error {
 
 func main() {
 	dot := []byte("/\x00")
-	say("raw unshare", raw(syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER, 0, 0))
-	say("raw chroot", raw(syscall.SYS_CHROOT, uintptr(unsafe.Pointer(&dot[0])), 0, 0))
-	say("raw ptrace", raw(syscall.SYS_PTRACE, syscall.PTRACE_ATTACH, 1, 0))
-	say("raw netlink", raw(syscall.SYS_SOCKET, syscall.AF_NETLINK, syscall.SOCK_RAW, 0))
-	say("become root", syscall.Setuid(0))
-	say("child in a user namespace", start(&syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}))
-	say("child in another root", start(&syscall.SysProcAttr{Chroot: "/box"}))
-	say("child as root", start(&syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 0}}))
-	say("traced child", start(&syscall.SysProcAttr{Ptrace: true}))
-	say("new control group", start(&syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: 0}))
+	report("raw unshare", raw(syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER, 0, 0))
+	report("raw chroot", raw(syscall.SYS_CHROOT, uintptr(unsafe.Pointer(&dot[0])), 0, 0))
+	report("raw ptrace", raw(syscall.SYS_PTRACE, syscall.PTRACE_ATTACH, 1, 0))
+	report("raw netlink", raw(syscall.SYS_SOCKET, syscall.AF_NETLINK, syscall.SOCK_RAW, 0))
+	report("become root", syscall.Setuid(0))
+	report("child in a user namespace", start(&syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}))
+	report("child in another root", start(&syscall.SysProcAttr{Chroot: "/box"}))
+	report("child as root", start(&syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 0}}))
+	report("traced child", start(&syscall.SysProcAttr{Ptrace: true}))
+	report("new control group", start(&syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: 0}))
 	_, err := net.Listen("tcp", "127.0.0.1:0")
-	say("listen", err)
+	report("listen", err)
 	_, err = net.InterfaceAddrs()
-	say("addresses", err)
+	report("addresses", err)
 	_, err = net.LookupHost("example.com")
 	if err != nil {
 		err = errors.New("no answer")
 	}
-	say("names", err)
+	report("names", err)
 	_, err = os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
-	say("own memory by its file", err)
+	report("own memory by /proc", err)
 }

@@ -1,4 +1,4 @@
-// What the JVM brings along: Unsafe, foreign functions, processes, attaching. One line for each.
+// Features of the JVM: Unsafe, foreign functions, processes, attaching. Prints a line for each attempt.
 import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Array;
 import java.net.DatagramSocket;
@@ -16,7 +16,7 @@ public class Main {
     Object run() throws Throwable;
   }
 
-  static void say(String name, Attempt attempt) {
+  static void report(String name, Attempt attempt) {
     String word;
     try {
       word = String.valueOf(attempt.run());
@@ -30,7 +30,7 @@ public class Main {
     return Class.forName("java.lang.foreign." + name);
   }
 
-  /** A C function of one int. By reflection, because the compiler wants a flag for this interface; the JVM does not. */
+  /** Calls a C function with one int. By reflection, because the compiler requires a flag for this interface and the JVM does not. */
   static int call(String symbol, int argument) throws Throwable {
     Class<?> linkers = foreign("Linker"), layouts = foreign("MemoryLayout"), descriptors = foreign("FunctionDescriptor");
     Object linker = linkers.getMethod("nativeLinker").invoke(null);
@@ -45,42 +45,42 @@ public class Main {
   }
 
   public static void main(String[] args) {
-    // First, while it has no children.
-    say("processes that it may list", () -> ProcessHandle.allProcesses().count());
-    say("root by foreign functions", () -> call("setuid", 0));
-    say("namespace by foreign functions", () -> call("unshare", 0x10000000));
-    say("memory of the process by Unsafe", () -> {
+    // First, while there are no children.
+    report("visible processes", () -> ProcessHandle.allProcesses().count());
+    report("root by foreign functions", () -> call("setuid", 0));
+    report("namespace by foreign functions", () -> call("unshare", 0x10000000));
+    report("memory of the process by Unsafe", () -> {
       var field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
       field.setAccessible(true);
       var unsafe = (sun.misc.Unsafe) field.get(null);
       long at = unsafe.allocateMemory(8);
       unsafe.putLong(at, 42);
-      return unsafe.getLong(at) == 42 ? "its own alone" : "another's";
+      return unsafe.getLong(at) == 42 ? "only its own" : "another's";
     });
-    say("child", () -> {
+    report("child", () -> {
       Process id = new ProcessBuilder("/usr/bin/id", "-u").start();
       return id.inputReader().readLine().equals("0") ? "root" : "nobody";
     });
-    say("child's descriptors", () -> new ProcessBuilder("/bin/sh", "-c", "echo /proc/self/fd/*").start().inputReader().readLine());
-    say("listen", () -> ServerSocketChannel.open().bind(null));
-    say("datagrams", () -> new DatagramSocket());
-    say("names", () -> InetAddress.getByName("example.com"));
-    say("interfaces that are up", () -> {
+    report("child's descriptors", () -> new ProcessBuilder("/bin/sh", "-c", "echo /proc/self/fd/*").start().inputReader().readLine());
+    report("listen", () -> ServerSocketChannel.open().bind(null));
+    report("datagrams", () -> new DatagramSocket());
+    report("names", () -> InetAddress.getByName("example.com"));
+    report("active interfaces", () -> {
       var all = NetworkInterface.getNetworkInterfaces();
       return all == null ? 0 : Collections.list(all).stream().filter(i -> { try { return i.isUp(); } catch (Exception e) { return false; } }).count();
     });
-    say("set-uid file", () -> {
+    report("set-uid file", () -> {
       Files.copy(Path.of("/usr/bin/id"), Path.of("copy"));
       new ProcessBuilder("/bin/chmod", "4755", "copy").start().waitFor();
       return new ProcessBuilder("./copy", "-u").start().inputReader().readLine().equals("0") ? "root" : "nobody";
     });
-    say("executable in tmp", () -> {
+    report("executable in tmp", () -> {
       Files.copy(Path.of("/usr/bin/id"), Path.of("/tmp/copy"));
       Files.setPosixFilePermissions(Path.of("/tmp/copy"), PosixFilePermissions.fromString("rwxr-xr-x"));
       return new ProcessBuilder("/tmp/copy").start().waitFor();
     });
-    say("user of the files of others", () -> Files.getOwner(Path.of("/usr")).getName());
-    say("agent of another process", () -> new ProcessBuilder("/bin/sh", "-c", "kill -QUIT 1").start().waitFor());
-    say("host name", () -> Files.exists(Path.of("/etc/hostname")));
+    report("owner of the image's files", () -> Files.getOwner(Path.of("/usr")).getName());
+    report("agent of another process", () -> new ProcessBuilder("/bin/sh", "-c", "kill -QUIT 1").start().waitFor());
+    report("host name", () -> Files.exists(Path.of("/etc/hostname")));
   }
 }

@@ -1,4 +1,4 @@
-// What Node brings along: bindings, child processes, workers, the inspector. One line for each.
+// Features of Node: bindings, child processes, workers, the inspector. Prints a line for each attempt.
 const { spawnSync } = require("node:child_process");
 const { Worker } = require("node:worker_threads");
 const inspector = require("node:inspector");
@@ -6,7 +6,7 @@ const fs = require("node:fs");
 const dns = require("node:dns");
 const dgram = require("node:dgram");
 
-function say(name, attempt) {
+function report(name, attempt) {
   try {
     const result = attempt();
     console.log(`${name}: ${result ?? "allowed"}`);
@@ -15,18 +15,18 @@ function say(name, attempt) {
   }
 }
 
-say("become root", () => process.setuid(0));
-say("root group", () => process.setgroups([0]));
-say("raise the priority", () => require("node:os").setPriority(-5));
-say("internal file binding", () => {
+report("become root", () => process.setuid(0));
+report("root group", () => process.setgroups([0]));
+report("raise the priority", () => require("node:os").setPriority(-5));
+report("internal file binding", () => {
   process.binding("fs");
   fs.readFileSync("/etc/shadow");
 });
-say("load a native library", () => process.dlopen({ exports: {} }, "/usr/lib/x86_64-linux-gnu/libc.so.6"));
-say("memory of the box's first process", () => fs.openSync("/proc/1/mem", "r+"));
-say("child", () => spawnSync("/bin/sh", ["-c", "id -u; ls /proc/self/fd | wc -l"], { encoding: "utf8" }).stdout.split("\n").map((l) => (l === "0" ? "root" : l.length > 3 ? "nobody" : l)).join(" ").trim());
-say("switch user", () => String(spawnSync("/bin/true", { uid: 0 }).error?.code ?? "allowed"));
-// Before Node's permission model there was no sandbox in Node: a worker and eval have what the program has.
+report("load a native library", () => process.dlopen({ exports: {} }, "/usr/lib/x86_64-linux-gnu/libc.so.6"));
+report("memory of the box's first process", () => fs.openSync("/proc/1/mem", "r+"));
+report("child", () => spawnSync("/bin/sh", ["-c", "id -u; ls /proc/self/fd | wc -l"], { encoding: "utf8" }).stdout.split("\n").map((l) => (l === "0" ? "root" : l.length > 3 ? "nobody" : l)).join(" ").trim());
+report("switch user", () => String(spawnSync("/bin/true", { uid: 0 }).error?.code ?? "allowed"));
+// Without Node's permission model, a worker with eval has the permissions of the program.
 const worker = new Worker("const p = require('node:worker_threads').parentPort; try { require('node:fs').writeFileSync('/usr/x', ''); p.postMessage('allowed') } catch (e) { p.postMessage(e.code) }", { eval: true });
 worker.on("message", (text) => console.log(`worker writes to the image: ${text}`));
 worker.on("exit", () => {

@@ -1,4 +1,4 @@
-# What a program can learn about the machine, the service and who was here before. One line for each.
+# Prints, a line for each, what a program can learn about the machine, the service and earlier runs.
 import ctypes
 import errno
 import glob
@@ -47,13 +47,13 @@ show("machine id", text("/etc/machine-id"))
 show("boot id", text("/proc/sys/kernel/random/boot_id"))
 show("time zone", os.path.exists("/etc/timezone"), os.readlink("/etc/localtime") if os.path.islink("/etc/localtime") else "no link")
 show("kernel log", libc.klogctl(3, ctypes.create_string_buffer(64), 64), errno.errorcode[ctypes.get_errno()])
-show("who logged in", glob.glob("/var/log/*") + glob.glob("/run/*"))
+show("login records", glob.glob("/var/log/*") + glob.glob("/run/*"))
 root = os.statvfs("/")
 show("size of the root", root.f_blocks * root.f_frsize)
 show("inodes of the root", root.f_files)
 show("owners in the image", *sorted({os.lstat(os.path.join(place, name)).st_uid for place in ("/", "/usr", "/etc") for name in os.listdir(place)} - {os.getuid()}))
 show("unix sockets", len(text("/proc/self/net/unix").splitlines()) - 1)
-show("devices of the network", *re.findall(r"^ *(\S+):", text("/proc/self/net/dev"), re.M))
+show("network devices", *re.findall(r"^ *(\S+):", text("/proc/self/net/dev"), re.M))
 show("traffic", sum(int(number) for number in re.findall(r"\d+", text("/proc/self/net/dev").split("lo:")[-1])))
 show("routes", len(text("/proc/self/net/route").splitlines()[1:]))
 show("connections", len(text("/proc/self/net/tcp").splitlines()) - 1)
@@ -62,6 +62,6 @@ show("tmp", *os.listdir("/tmp"))
 show("shm", *os.listdir("/dev/shm"))
 show("session", os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid(), os.getppid())
 show("terminal", text("/dev/tty"))
-show("stack of the kernel", text("/proc/self/stack"))
-show("addresses of the kernel", text("/proc/kallsyms"))
+show("kernel stack", text("/proc/self/stack"))
+show("kernel addresses", text("/proc/kallsyms"))
 show("physical pages", os.pread(os.open("/proc/self/pagemap", os.O_RDONLY), 8, (id(libc) >> 12) * 8).hex()[:10])

@@ -1,4 +1,4 @@
-# What Python brings along: ctypes, os, subprocess. One line for each.
+# Features of Python: ctypes, os, subprocess. Prints a line for each attempt.
 import ctypes
 import errno
 import mmap
@@ -10,7 +10,7 @@ import sys
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def say(name, attempt):
+def report(name, attempt):
     try:
         attempt()
         print(f"{name}: allowed")
@@ -25,15 +25,15 @@ def call(number, *arguments):
         raise OSError(ctypes.get_errno(), "")
 
 
-say("unshare by ctypes", lambda: call(272 if os.uname().machine == "x86_64" else 97, 0x10000000))
-say("become root", lambda: os.setuid(0))
-say("root directory", lambda: os.chroot("/box"))
-say("namespace of the box's first process", lambda: os.setns(os.pidfd_open(1)))
-say("lower the niceness", lambda: os.nice(-5))
-say("device", lambda: os.mknod("/tmp/d", 0o20600, os.makedev(1, 1)))
-say("raise a limit", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))
-say("keyring", lambda: call(250 if os.uname().machine == "x86_64" else 219, 0, -3, 1))
-# Machine code of its own is its own affair; it meets the same filter.
+report("unshare by ctypes", lambda: call(272 if os.uname().machine == "x86_64" else 97, 0x10000000))
+report("become root", lambda: os.setuid(0))
+report("root directory", lambda: os.chroot("/box"))
+report("namespace of the box's first process", lambda: os.setns(os.pidfd_open(1)))
+report("lower the niceness", lambda: os.nice(-5))
+report("device", lambda: os.mknod("/tmp/d", 0o20600, os.makedev(1, 1)))
+report("raise a limit", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))
+report("keyring", lambda: call(250 if os.uname().machine == "x86_64" else 219, 0, -3, 1))
+# A program may execute generated machine code, to which the same filter applies.
 code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 if os.uname().machine == "x86_64":
     code.write(b"\xb8\xa5\x00\x00\x00\x0f\x05\xc3")  # mov eax, 165 (mount); syscall; ret

@@ -1,4 +1,4 @@
-"""Is refused memory by the address-space limit and says that it was the memory limit."""
+"""The address-space limit refuses memory; the program prints that it was the memory limit."""
 import sys
 
 try:

@@ -1,4 +1,4 @@
-"""Tries to give itself a smaller file and CPU limit, then breaks the first: nothing of it may count."""
+"""Tries to set smaller file and CPU limits for itself, then exceeds the first. Neither may affect the verdict."""
 import resource
 import sys
 

@@ -1,4 +1,4 @@
-"""Says everything that a killed program's surroundings might say, and exits as a shell would for SIGKILL."""
+"""Prints all messages that could appear beside a killed program, and exits as a shell would after SIGKILL."""
 import sys
 
 for stream in sys.stdout, sys.stderr:

@@ -1,4 +1,4 @@
-// Reads a path and a port; says whether it can read the one, reach the other, write to the image, and what it sees.
+// Reads a path and a port. Prints whether it can read the file, connect to the port and write to the image, and what it sees.
 use std::{env, fs, io, net::TcpStream};
 
 fn word<T>(attempt: io::Result<T>, done: &'static str) -> &'static str {

@@ -1,4 +1,4 @@
-// What Rust brings along: inline assembly and foreign functions. One line for each.
+// Features of Rust: inline assembly and foreign functions. Prints a line for each attempt.
 use std::arch::asm;
 use std::ffi::{c_char, c_int, c_long};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ extern "C" {
     fn dlopen(path: *const c_char, flags: c_int) -> *mut u8;
 }
 
-fn say(name: &str, result: c_long) {
+fn report(name: &str, result: c_long) {
     let word = match -result {
         1 => "EPERM",
         2 => "ENOENT",
@@ -35,11 +35,11 @@ fn call(number: c_long, a: c_long, b: c_long, c: c_long) -> c_long {
 
 #[cfg(target_arch = "x86_64")]
 fn assembly() {
-    say("unshare by assembly", call(272, 0x10000000, 0, 0));
-    say("mount by assembly", call(165, 0, 0, 0));
-    say("socket by assembly", call(41, 40, 1, 0));
-    say("io_uring by assembly", call(425, 1, 0, 0));
-    say("x32 by assembly", call(0x40000000 + 272, 0x10000000, 0, 0));
+    report("unshare by assembly", call(272, 0x10000000, 0, 0));
+    report("mount by assembly", call(165, 0, 0, 0));
+    report("socket by assembly", call(41, 40, 1, 0));
+    report("io_uring by assembly", call(425, 1, 0, 0));
+    report("x32 by assembly", call(0x40000000 + 272, 0x10000000, 0, 0));
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -50,10 +50,10 @@ fn assembly() {
 
 fn main() {
     assembly();
-    say("become root", last(unsafe { setuid(0) }));
-    say("other root", last(unsafe { chroot(c"/box".as_ptr()) }));
+    report("become root", last(unsafe { setuid(0) }));
+    report("other root", last(unsafe { chroot(c"/box".as_ptr()) }));
     let child = std::process::Command::new("/bin/true").uid(0).status();
-    say("child as root", child.map_or_else(|error| -(error.raw_os_error().unwrap() as c_long), |_| 0));
+    report("child as root", child.map_or_else(|error| -(error.raw_os_error().unwrap() as c_long), |_| 0));
     std::fs::copy("/usr/bin/id", "copy").unwrap();
     let set = std::fs::set_permissions("copy", std::fs::Permissions::from_mode(0o4755));
     let who = std::process::Command::new("./copy").arg("-u").output().unwrap();

@@ -1,4 +1,4 @@
-// Spoils the name of its loader, so that the kernel could not start it.
+// Sets an invalid loader name, so that the kernel could not start it.
 #[used]
 #[link_section = ".interp"]
 static LOADER: [u8; 3] = *b"abc";

@@ -1,4 +1,4 @@
-// What would come of it cannot be executed.
+// The result of this compilation cannot be executed.
 #![crate_type = "lib"]
 
 pub fn nothing() {}
