@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,14 +97,25 @@ static bool peer_allowed(int connection, uid_t client)
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
 }
 
-/* At most once a minute: otherwise a client could fill the host's log. */
-static bool seldom(uint64_t *last_ns)
+/* Clients could fill the host's log: one line a minute, and one at the end, each with the count since the line before. */
+static struct refusals {
+	const char *what;
+	uint64_t count, logged_ns;
+} refused_peers = {.what = "peers of another uid"}, refused_clients = {.what = "connections, because all slots were taken"};
+
+static void log_refusals(struct refusals *r)
 {
-	uint64_t now = now_ns();
-	if (*last_ns && now - *last_ns < 60 * 1000000000ull)
-		return false;
-	*last_ns = now;
-	return true;
+	if (r->count)
+		fprintf(stderr, "assay-launcher: refused %s: %" PRIu64 "\n", r->what, r->count);
+	r->count = 0;
+	r->logged_ns = now_ns();
+}
+
+static void count_refusal(struct refusals *r)
+{
+	r->count++;
+	if (!r->logged_ns || now_ns() - r->logged_ns >= 60 * 1000000000ull)
+		log_refusals(r);
 }
 
 /*
@@ -125,7 +137,6 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 {
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	unsigned free_slot = 0;
-	static uint64_t told_taken_ns, told_refused_ns;
 	if (connection < 0) {
 		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
 		return;
@@ -133,12 +144,10 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	while (free_slot < l->slots && places[free_slot].pid != 0)
 		free_slot++;
 	if (!peer_allowed(connection, client)) {
-		if (seldom(&told_refused_ns))
-			fprintf(stderr, "assay-launcher: refused a peer of another uid\n");
+		count_refusal(&refused_peers);
 	} else if (free_slot == l->slots) {
 		turn_away(connection);
-		if (seldom(&told_taken_ns))
-			fprintf(stderr, "assay-launcher: all %u slots are taken\n", l->slots);
+		count_refusal(&refused_clients);
 	} else {
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0) {
@@ -269,6 +278,8 @@ void serve(struct launcher *l, int listener, uid_t client)
 		kill_hanging(l, places);
 		again = sweep_places(l, places);
 	}
+	log_refusals(&refused_peers);
+	log_refusals(&refused_clients);
 	end_slots(l, places);
 }
 

@@ -15,7 +15,7 @@ import {
   tracesLeft,
   tracesOf,
 } from "./machine.ts";
-import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
+import { connected, Raw, run, step, stepFrame } from "./raw.ts";
 
 /** An unprivileged id that exists everywhere: nobody. */
 const NOBODY = 65_534;
@@ -61,13 +61,26 @@ test("closes the connection of a peer of another uid without an answer", async (
   t.after(() => launcher.stop());
   // Simulates a socket whose mode was changed.
   chmodSync(launcher.socket, 0o666);
-  assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
-  assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
-  assert.equal(
-    launcher.stderr(),
-    "assay-launcher: refused a peer of another uid\n",
-    "the log line is limited to one a minute",
-  );
+  for (let times = 0; times < 3; times++) assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
+  const line = "assay-launcher: refused peers of another uid:";
+  assert.equal(launcher.stderr(), `${line} 1\n`, "once a minute");
+  await launcher.stop();
+  assert.equal(launcher.stderr(), `${line} 1\n${line} 2\n`);
+});
+
+test("counts the connections that it refuses while all slots are taken", async (t) => {
+  const launcher = await startLauncher({ slots: 1 });
+  t.after(() => launcher.stop());
+  const only = await connected(launcher.socket);
+  for (let times = 0; times < 3; times++) {
+    const refused = new Raw(launcher.socket);
+    await refused.expect("FAILED");
+    assert.equal(await refused.next(), null);
+  }
+  only.close();
+  await launcher.stop();
+  const line = "assay-launcher: refused connections, because all slots were taken:";
+  assert.equal(launcher.stderr(), `${line} 1\n${line} 2\n`);
 });
 
 test("launcher and slots have only the capabilities that boxes need", async (t) => {
