@@ -16,10 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "prepare.h"
 #include "supervise.h"
 
-enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MOST = 64, FIRST_WORKER = 8,
+enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8,
 	/*
 	 * Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep the CPUs
 	 * busy.
@@ -48,9 +49,9 @@ static int load(const char *path)
 static struct launcher *owner;
 static pid_t owner_pid;
 
-static _Noreturn void give_up(const struct failure *f)
+static _Noreturn void bench_failed(const struct failure *f)
 {
-		if (owner && getpid() == owner_pid)
+	if (owner && getpid() == owner_pid)
 		groups_close(&owner->groups, owner->instance);
 	die(f);
 }
@@ -100,11 +101,11 @@ static void park(struct slot *s, struct box *b)
 	struct failure f = {0};
 	if (work_mount(s, &shape, &f) < 0 || work_write(s, "hello", program, program_size, &f) < 0 ||
 	    box_build(s, b, &shape, &f) < 0)
-		give_up(&f);
+		bench_failed(&f);
 }
 
-/* Returns the microseconds from start to evidence; `torn` receives those until the box is removed. */
-static double run_box(struct slot *s, struct box *b, const struct request *r, double *torn)
+/* Returns the microseconds from start to evidence; `removed` receives those until the box is removed. */
+static double run_box(struct slot *s, struct box *b, const struct request *r, double *removed)
 {
 	static const int never;
 	static struct outcome o;
@@ -114,13 +115,13 @@ static double run_box(struct slot *s, struct box *b, const struct request *r, do
 	supervise(s, b, r, &out, -1, &never, NULL, NULL, &o);
 	uint64_t end = now_ns();
 	box_destroy(s, b, &t);
-	*torn = (double)(now_ns() - start) / 1000;
-	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && b->missings == 0 &&
-		t.reaped && t.pids_left == 0 && t.lefts == 0 && t.mounts == 0;
+	*removed = (double)(now_ns() - start) / 1000;
+	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && b->missing_count == 0 &&
+		t.reaped && t.pids_left == 0 && t.left_count == 0 && t.mounts == 0;
 	queue_free(&out);
 	if (!right) {
 		struct failure f = {o.failure.step ? o.failure.step : "bench", "hello did not run as it should", o.failure.err};
-		give_up(&f);
+		bench_failed(&f);
 	}
 	return (double)(end - start) / 1000;
 }
@@ -138,7 +139,7 @@ static void print_spread(const char *name, double *us, unsigned n, const char *e
 }
 
 struct tally {
-	uint64_t runs[WORKERS_MOST][SATURATED_SECONDS];
+	uint64_t runs[WORKERS_MAX][SATURATED_SECONDS];
 };
 
 /* Counts the runs in each second of `workers` processes, each with its own slot. Returns 0, or -1 if one failed. */
@@ -154,9 +155,9 @@ static int saturate(const struct launcher *l, bool boxes, unsigned workers, doub
 		struct request r = request();
 		double unused;
 		if (slot_prepare(&s, l, FIRST_WORKER + i, &f) < 0)
-			give_up(&f);
+			bench_failed(&f);
 		if (!boxes && (work_mount(&s, &shape, &f) < 0 || work_write(&s, "hello", program, program_size, &f) < 0))
-			give_up(&f);
+			bench_failed(&f);
 		uint64_t second, start = now_ns();
 		while ((second = (now_ns() - start) / 1000000000u) < SATURATED_SECONDS) {
 			if (boxes) {
@@ -197,35 +198,35 @@ static int measure(struct launcher *l, unsigned runs)
 	static struct box b;
 	struct failure f = {0};
 	struct request r = request();
-	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *torn = calloc(runs, sizeof *torn);
+	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *removed = calloc(runs, sizeof *removed);
 
 	signal(SIGCHLD, SIG_DFL);
-	if (!bare || !warm || !torn || slot_prepare(&s, l, 0, &f) < 0)
-		give_up(&f);
+	if (!bare || !warm || !removed || slot_prepare(&s, l, 0, &f) < 0)
+		bench_failed(&f);
 	for (unsigned i = 0; i < runs; i++) {
 		park(&s, &b);
 		usleep(PAUSE_US);
 		bare[i] = run_bare();
 		usleep(PAUSE_US);
-		warm[i] = run_box(&s, &b, &r, &torn[i]);
+		warm[i] = run_box(&s, &b, &r, &removed[i]);
 	}
 	if (work_unmount(&s, &f) < 0)
-		give_up(&f);
+		bench_failed(&f);
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned cpus = online > WORKERS_MOST / SLOTS_PER_CPU ? WORKERS_MOST / SLOTS_PER_CPU : (unsigned)online;
+	unsigned cpus = online > WORKERS_MAX / SLOTS_PER_CPU ? WORKERS_MAX / SLOTS_PER_CPU : (unsigned)online;
 	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
 	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	if (measured) {
 		printf("{\"runs\":%u,\"cpus\":%u,", runs, cpus);
 		print_spread("bare_us", bare, runs, ",");
 		print_spread("warm_us", warm, runs, ",");
-		print_spread("torn_us", torn, runs, ",");
+		print_spread("torn_us", removed, runs, ",");
 		print_rates("bare_per_second", bare_rates, ",");
 		print_rates("boxes_per_second", box_rates, "}\n");
 	}
 	free(bare);
 	free(warm);
-	free(torn);
+	free(removed);
 	return !measured;
 }
 
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
 	long uid_base = -1, runs = -1;
 	int option;
 
-	if (!have_standard_descriptors())
+	if (!open_standard_descriptors())
 		return 1;
 	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (option) {
@@ -254,7 +255,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	if (optind != argc || !image || !plain_instance(instance) || !file || uid_base < 0 || runs < 0) {
+	if (optind != argc || !image || !valid_instance(instance) || !file || uid_base < 0 || runs < 0) {
 		fputs("usage: assay-bench --image ROOTFS --instance NAME --uid-base N --runs N --program FILE\n", stderr);
 		return 2;
 	}
@@ -262,8 +263,8 @@ int main(int argc, char **argv)
 		fail(&f, "bench", "%s", file);
 		die(&f);
 	}
-	describe_host(&launcher, instance, (uid_t)uid_base, FIRST_WORKER + WORKERS_MOST);
-	empty_bounding_set();
+	init_launcher(&launcher, instance, (uid_t)uid_base, FIRST_WORKER + WORKERS_MAX);
+	clear_bounding_set();
 	prepare(&launcher, image, 1);
 	int status = measure(&launcher, (unsigned)runs);
 	return groups_close(&launcher.groups, launcher.instance) > 0 ? 1 : status;

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 #include "box.h"
+#include "clock.h"
 #include "signals.h"
 
-enum { END_PATIENCE_MS = 5000 };
+enum { REAP_TIMEOUT_MS = 5000 };
 
 void box_kill(struct box *b)
 {
@@ -31,10 +32,10 @@ void box_kill(struct box *b)
 static bool reap(int pidfd, bool *reaped)
 {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-	uint64_t deadline = now_ns() + END_PATIENCE_MS * 1000000ull;
+	uint64_t deadline = now_ns() + REAP_TIMEOUT_MS * 1000000ull;
 	while (!*reaped && now_ns() < deadline) {
 		siginfo_t info = {0};
-		if (poll(&ended, 1, END_PATIENCE_MS) < 0 && errno != EINTR)
+		if (poll(&ended, 1, REAP_TIMEOUT_MS) < 0 && errno != EINTR)
 			break;
 		/* Always with WNOHANG: after an interrupted poll the child may still run. */
 		int done = waitid((idtype_t)3 /* P_PIDFD */, (id_t)pidfd, &info, WEXITED | WNOHANG);
@@ -52,12 +53,12 @@ static void note_error(struct teardown *t, const char *what, int err)
 static void note_left(void *context, const char *text)
 {
 	struct teardown *t = context;
-	if (t->lefts < 16)
-		snprintf(t->left[t->lefts++], sizeof t->left[0], "%s", text);
+	if (t->left_count < 16)
+		snprintf(t->left[t->left_count++], sizeof t->left[0], "%s", text);
 }
 
 /* Lists each mount that an idle slot does not have, except a work directory that is still in use. */
-static void list_mounts(struct slot *s, struct teardown *t)
+static void list_leftover_mounts(struct slot *s, struct teardown *t)
 {
 	static char text[16384];
 	if (slot_mounts(s, text, sizeof text) < 0) {
@@ -74,7 +75,7 @@ static void list_mounts(struct slot *s, struct teardown *t)
 	}
 }
 
-void collect_circles(void)
+void collect_socket_cycles(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0)
@@ -85,9 +86,9 @@ void collect_circles(void)
  * The next box on this lane uses the same network and must not find a socket of this one there. A socket in a cycle
  * outlives its program until the kernel collects the cycle.
  */
-static bool sockets_gone(const struct lane *lane)
+static bool no_sockets_left(const struct lane *lane)
 {
-	uint64_t deadline = now_ns() + END_PATIENCE_MS * 1000000ull;
+	uint64_t deadline = now_ns() + REAP_TIMEOUT_MS * 1000000ull;
 	static const char none[] = "sockets: used 0\n"; /* a count: 2 us; a list of the sockets takes 14 us */
 	char text[sizeof none - 1];
 	for (;;) {
@@ -96,7 +97,7 @@ static bool sockets_gone(const struct lane *lane)
 			return true;
 		if (n <= 0 || now_ns() >= deadline)
 			return false;
-		collect_circles();
+		collect_socket_cycles();
 		usleep(500);
 	}
 }
@@ -110,7 +111,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 
 	memset(t, 0, sizeof *t);
 	box_kill(b);
-	shut(&b->life);
+	close_fd(&b->lifeline);
 	/* The program first: its namespace cannot end before the program is reaped. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
@@ -125,7 +126,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 			int tasks = leaf_tasks(g, &b->leaf, NULL, 0);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
-		int64_t held = t->reaped ? leaf_settle(g, &b->leaf, s->work_mounted) : 0;
+		int64_t held = t->reaped ? leaf_wait_uncharged(g, &b->leaf, s->work_mounted) : 0;
 		if (held < 0)
 			note_error(t, "memory after the end", errno);
 		else if (held > 0)
@@ -134,14 +135,14 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 			signals_take(l->signal_map, b->leaf.id, &unused);
 		leaf_remove(g, &b->leaf, note_left, t);
 	}
-	shut(&b->init_fd);
-	shut(&b->program_fd);
-	shut(&b->go);
-	shut(&b->stdin_fd);
-	shut(&b->out_fd);
-	shut(&b->err_fd);
-	list_mounts(s, t);
-	if (t->reaped && b->lane && !sockets_gone(b->lane))
+	close_fd(&b->init_fd);
+	close_fd(&b->program_fd);
+	close_fd(&b->go);
+	close_fd(&b->stdin_fd);
+	close_fd(&b->out_fd);
+	close_fd(&b->err_fd);
+	list_leftover_mounts(s, t);
+	if (t->reaped && b->lane && !no_sockets_left(b->lane))
 		note_left(t, "sockets in the network namespace");
 	if (t->reaped && b->lane)
 		b->lane->taken = false;

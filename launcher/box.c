@@ -15,20 +15,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "box.h"
 #include "signals.h"
 
-uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-void shut(int *fd)
+void close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -65,39 +57,39 @@ static int await_ready(const struct slot *s, struct box *b, int pidfd, const cha
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
 	uint64_t value;
 	int n;
-	while ((n = poll(waits, 2, s->patience_ms)) < 0 && errno == EINTR)
+	while ((n = poll(waits, 2, s->timeout_ms)) < 0 && errno == EINTR)
 		continue;
-	struct hand *hand = b->lane->hand;
-	if (hand->fail_step[0]) {
-		fail_with(f, hand->fail_errno, "box", "%.31s %.31s", hand->fail_step, hand->fail_object);
+	struct exec_args *exec_args = b->lane->exec_args;
+	if (exec_args->fail_step[0]) {
+		fail_with(f, exec_args->fail_errno, "box", "%.31s %.31s", exec_args->fail_step, exec_args->fail_object);
 		return -1;
 	}
 	if (n == 0 || !(waits[0].revents & POLLIN))
-		return fail_with(f, n == 0 ? ETIMEDOUT : ESRCH, "box", "%s did not get ready", who);
+		return fail_with(f, n == 0 ? ETIMEDOUT : ESRCH, "box", "%s did not become ready", who);
 	if (read(b->ready, &value, sizeof value) < 0)
 		return fail(f, "box", "%s", who);
 	return 0;
 }
 
-static int start_init(struct slot *s, struct box *b, struct inside *in, struct failure *f)
+static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct failure *f)
 {
-	int life[2];
-	if (pipe2(life, O_CLOEXEC) < 0)
-		return fail(f, "box", "life line");
-	in->life = life[0];
-	b->life = life[1];
+	int lifeline[2];
+	if (pipe2(lifeline, O_CLOEXEC) < 0)
+		return fail(f, "box", "life line pipe");
+	in->lifeline = lifeline[0];
+	b->lifeline = lifeline[1];
 	b->init = clone_into(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS, &b->init_fd, -1);
 	if (b->init == 0)
 		inside_init(in);
 	int err = errno;
-	close(life[0]);
+	close(lifeline[0]);
 	if (b->init < 0)
 		return fail_with(f, err, "namespaces", "pid, mount, ipc, uts");
 	b->reaped_init = false;
 	return await_ready(s, b, b->init_fd, "init", f);
 }
 
-static int start_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
+static int spawn_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
 {
 	in->init_pidfd = b->init_fd;
 	in->netns = b->lane->netns;
@@ -111,9 +103,9 @@ static int start_program(struct slot *s, struct box *b, struct inside *in, struc
 		inside_program(in);
 	int err = errno;
 	if (setns(s->self_pid_ns, CLONE_NEWPID) < 0)
-		return fail(f, "namespaces", "our own pid namespace");
+		return fail(f, "namespaces", "pid namespace of the slot");
 	if (b->program < 0)
-		return fail_with(f, err, "box", "birth of the program");
+		return fail_with(f, err, "box", "clone of the program");
 	b->reaped_program = false;
 	return await_ready(s, b, b->program_fd, "program", f);
 }
@@ -164,8 +156,8 @@ static int build(struct slot *s, struct box *b, struct inside *in, struct failur
 	in->stdin_fd = b->stdin_fd;
 	in->go = b->go;
 	in->ready = b->ready;
-	in->hand = b->lane->hand;
-	if (start_init(s, b, in, f) < 0 || start_program(s, b, in, f) < 0)
+	in->exec_args = b->lane->exec_args;
+	if (spawn_init(s, b, in, f) < 0 || spawn_program(s, b, in, f) < 0)
 		return -1;
 	controls_read(s, b);
 	read_baseline(&l->groups, b);
@@ -178,16 +170,16 @@ int box_build(struct slot *s, struct box *b, const struct shape *shape, struct f
 
 	memset(b, 0, sizeof *b);
 	b->shape = *shape;
-	b->init_fd = b->program_fd = b->life = b->go = b->ready = b->stdin_fd = b->out_fd = b->err_fd = -1;
+	b->init_fd = b->program_fd = b->lifeline = b->go = b->ready = b->stdin_fd = b->out_fd = b->err_fd = -1;
 	b->reaped_init = b->reaped_program = true;
 	b->lane = take_lane(s);
 	if (!b->lane)
 		return fail_with(f, EBUSY, "box", "no free lane");
-	memset(b->lane->hand, 0, sizeof *b->lane->hand);
+	memset(b->lane->exec_args, 0, sizeof *b->lane->exec_args);
 	int done = build(s, b, &in, f);
-	shut(&in.out_fd);
-	shut(&in.err_fd);
-	shut(&b->ready);
+	close_fd(&in.out_fd);
+	close_fd(&in.err_fd);
+	close_fd(&b->ready);
 	b->built = true;
 	if (done < 0) {
 		struct teardown t;

@@ -3,12 +3,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cgroup.h"
 #include "cpus.h"
 #include "failure.h"
+#include "inside.h"
 
 /* Fixed by the command line for the life of the launcher; the service cannot change it. */
 struct launcher {
@@ -23,36 +23,14 @@ struct launcher {
 	char kernel[96];
 };
 
-enum { BUILD_PATIENCE_MS = 10000 };
-enum { LANES = 2, NAMESPACES = 6, CONTROLS_MOST = 24, HAND_SPACE = 512 * 1024, HAND_STRINGS = 256, PIPE_BYTES = 256 * 1024 };
-
-/*
- * Shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
- * memory is not mapped after the exec.
- */
-struct hand {
-	struct rlimit rlimit[RLIM_NLIMITS];
-	bool set[RLIM_NLIMITS];
-	char *argv[HAND_STRINGS];
-	char *envp[HAND_STRINGS];
-	char fail_step[32];
-	char fail_object[32];
-	int fail_errno;
-	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
-	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel */
-	char strings[];
-};
-
-/* Sizes of a box. A parked box fits a request only if they are equal. */
-struct shape {
-	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
-};
+enum { BUILD_TIMEOUT_MS = 10000 };
+enum { LANES = 2, NAMESPACES = 6, CONTROLS_MAX = 24, PIPE_BYTES = 256 * 1024 };
 
 /* Pooled for each slot: creating a network namespace takes longer than a whole run. */
 struct lane {
 	uid_t uid;
 	int netns, sockets; /* network namespace; its count of sockets */
-	struct hand *hand;
+	struct exec_args *exec_args;
 	bool taken;
 };
 
@@ -63,12 +41,12 @@ struct box {
 	struct leaf leaf;
 	pid_t init, program;
 	int init_fd, program_fd;     /* pidfds */
-	int life;                    /* write end of a pipe; closing it ends the init, and with it the box */
+	int lifeline;                    /* write end of a pipe; closing it ends the init, and with it the box */
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	bool reaped_init, reaped_program;
-	char control[CONTROLS_MOST][32], missing[CONTROLS_MOST][160];
-	unsigned controls, missings;
+	char control[CONTROLS_MAX][32], missing[CONTROLS_MAX][160];
+	unsigned control_count, missing_count;
 	uint64_t base_cpu_usec, base_full_usec, base_some_usec;
 };
 
@@ -78,13 +56,13 @@ struct slot {
 	int self_pid_ns, self_net_ns;
 	int null; /* /dev/null, for writing */
 	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of controls.c */
-	long self_filters; /* seccomp filters of the slot, which every program inherits */
+	long self_filter_count; /* seccomp filters of the slot, which every program inherits */
 	struct lane lane[LANES];
 	const struct lane *before; /* lane of the last step that used the work directory; NULL if none did */
-	int patience_ms; /* timeout for a process of a box to become ready */
+	int timeout_ms; /* timeout for a process of a box to become ready */
 	unsigned boxes; /* built so far; part of cgroup names */
 	bool work_mounted;
-	bool own_image; /* root_own() succeeded */
+	bool own_image; /* root_overlay() succeeded */
 	char mounts[16384]; /* mountinfo of an idle slot */
 };
 
@@ -112,7 +90,7 @@ struct teardown {
 	uint64_t pids_left;
 	int zombies;
 	char left[16][128];      /* groups */
-	unsigned lefts;
+	unsigned left_count;
 	char mount[8][256];
 	unsigned mounts;
 	char error[8][160];
@@ -124,7 +102,7 @@ void box_kill(struct box *b);
  * Sockets that are in flight in a cycle of Unix sockets end only when the kernel collects such cycles, which it does
  * whenever a socket is closed.
  */
-void collect_circles(void);
+void collect_socket_cycles(void);
 
 /* Records the namespaces and filters of the slot itself. -1 with errno. */
 int controls_prepare(struct slot *s);
@@ -132,19 +110,7 @@ int controls_prepare(struct slot *s);
 void controls_read(const struct slot *s, struct box *b);
 void control_note(struct box *b, const char *name, const char *why_missing);
 
-/* The two processes of a box (inside.c). Neither function returns. */
-struct inside {
-	const struct shape *shape;
-	uid_t uid;
-	int init_pidfd, netns, proc, tasks[TREE_COUNT];
-	int stdin_fd, out_fd, err_fd, go, ready, life;
-	struct hand *hand;
-};
-_Noreturn void inside_init(const struct inside *in);
-_Noreturn void inside_program(const struct inside *in);
-
-uint64_t now_ns(void);
 /* Closes a descriptor unless it is -1, and sets it to -1. */
-void shut(int *fd);
+void close_fd(int *fd);
 
 #endif

@@ -22,7 +22,7 @@
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL}, \
 	[FACT_MEMORY_PEAK] = {TREE_MEMORY, "memory.max_usage_in_bytes", NULL}, \
 	[FACT_MEMORY_HITS] = {TREE_MEMORY, "memory.failcnt", NULL}, \
-	/* v1 has no file that counts OOM events: collect() replaces this by the count of the eventfd. */ \
+	/* v1 has no file that counts OOM events: read_counters() replaces this by the count of the eventfd. */ \
 	[FACT_OOM_EVENTS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
 	[FACT_OOM_KILLS] = {TREE_MEMORY, "memory.oom_control", "oom_kill"}, \
 	[FACT_PIDS_LIMIT] = {TREE_PIDS, "pids.max", NULL}, \
@@ -81,10 +81,10 @@ const char *groups_backend(const struct groups *g) { return g->backend->name; }
 
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value)
 {
-	const struct place *place = &g->backend->fact[fact];
+	const struct fact_source *source = &g->backend->fact[fact];
 	char text[4096];
 
-	if (!place->file || ((fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME) && !g->pressure)) {
+	if (!source->file || ((fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME) && !g->pressure)) {
 		errno = ENODATA;
 		return -1;
 	}
@@ -93,9 +93,9 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 		return -1;
 	text[n] = 0;
 	const char *p = text;
-	if (place->key) {
-		size_t length = strlen(place->key);
-		while (*p && (strncmp(p, place->key, length) || p[length] != ' '))
+	if (source->key) {
+		size_t length = strlen(source->key);
+		while (*p && (strncmp(p, source->key, length) || p[length] != ' '))
 			p += strcspn(p, "\n"), p += *p == '\n';
 		const char *total = strstr(p, "total=");
 		p += *p ? length + 1 : 0;

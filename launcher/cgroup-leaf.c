@@ -10,14 +10,14 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "box.h"
 #include "cgroup-parts.h"
+#include "clock.h"
 
 /*
- * Below HELD_MOST nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
+ * Below LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
  * takes about 400 bytes, so the next program can time at most 10,000 of them.
  */
-enum { GROWTH_LEFT = 1 << 20, HELD_MOST = 4 << 20, SETTLE_PATIENCE_MS = 2000, SETTLE_RECLAIM_MS = 8 };
+enum { GROWTH_LEFT = 1 << 20, LEFTOVER_MAX = 4 << 20, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
 
 bool host_swaps(void)
 {
@@ -32,7 +32,7 @@ static int watch_oom(struct leaf *leaf, struct failure *f)
 	char line[48];
 	leaf->oom_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	snprintf(line, sizeof line, "%d %d", leaf->oom_event, control);
-	int done = control < 0 || leaf->oom_event < 0 ? -1 : put(leaf->dir[TREE_MEMORY], "cgroup.event_control", line);
+	int done = control < 0 || leaf->oom_event < 0 ? -1 : write_file(leaf->dir[TREE_MEMORY], "cgroup.event_control", line);
 	if (done < 0)
 		fail(f, "cgroup", "watch memory.oom_control");
 	if (control >= 0)
@@ -61,23 +61,23 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 			return fail(f, "cgroup", "open tasks of %s in %s", name, tree_name[t]);
 	}
 	for (int i = 0; i < FACT_COUNT; i++) {
-		const struct place *place = &g->backend->fact[i];
+		const struct fact_source *source = &g->backend->fact[i];
 		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT;
-		if (!place->file)
+		if (!source->file)
 			continue;
 		/* Facts in the same file share a descriptor. */
 		for (int j = 0; j < i && leaf->fact[i] < 0; j++)
-			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, place->file) &&
-			    g->backend->fact[j].tree == place->tree)
+			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, source->file) &&
+			    g->backend->fact[j].tree == source->tree)
 				leaf->fact[i] = leaf->fact[j];
 		if (leaf->fact[i] < 0)
-			leaf->fact[i] = openat(leaf->dir[place->tree], place->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+			leaf->fact[i] = openat(leaf->dir[source->tree], source->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	}
 	struct stat st;
 	if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
 		return fail(f, "cgroup", "stat %s", name);
 	leaf->id = st.st_ino;
-	if (g->backend->controllers && put(leaf->dir[TREE_UNIFIED], "memory.oom.group", "1") < 0)
+	if (g->backend->controllers && write_file(leaf->dir[TREE_UNIFIED], "memory.oom.group", "1") < 0)
 		return fail(f, "cgroup", "memory.oom.group of %s", name);
 	if (leaf->dir[TREE_MEMORY] >= 0 && watch_oom(leaf, f) < 0)
 		return -1;
@@ -100,11 +100,11 @@ static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t 
 {
 	char text[24];
 	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
-	int done = g->backend->controllers ? put(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
-					   : put(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
+	int done = g->backend->controllers ? write_file(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
+					   : write_file(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
 	if (done == 0 || (errno == ENOENT && !host_swaps()))
 		return 0;
-	return fail(f, "cgroup", "swap limit (the host swaps; boot with swapaccount=1 or switch swap off)");
+	return fail(f, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
 }
 
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
@@ -121,7 +121,7 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
 	int dir = leaf->dir[g->backend->fact[FACT_PIDS_CURRENT].tree], count = 0;
 	const char *file = g->backend->controllers ? "cgroup.threads" : "tasks";
 	char text[65536];
-	if (slurp(dir, file, text, sizeof text) < 0)
+	if (read_file(dir, file, text, sizeof text) < 0)
 		return 0;
 	for (char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, count++)
 		if (count < most)
@@ -133,15 +133,15 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
  * Page cache of image files is not counted: it serves all boxes, and reading it from the disk again would slow down the
  * next start. On v1 `cache` includes shared memory.
  */
-static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t *held)
+static int read_leftover(const struct groups *g, const struct leaf *leaf, uint64_t *held)
 {
 	bool v2 = g->backend->controllers;
 	char text[4096] = "\n";
 	if (leaf_read(g, leaf, FACT_MEMORY_NOW, held) < 0)
 		return -1;
-	if (*held <= HELD_MOST)
+	if (*held <= LEFTOVER_MAX)
 		return 0;
-	if (slurp(leaf->dir[v2 ? TREE_UNIFIED : TREE_MEMORY], "memory.stat", text + 1, sizeof text - 1) < 0)
+	if (read_file(leaf->dir[v2 ? TREE_UNIFIED : TREE_MEMORY], "memory.stat", text + 1, sizeof text - 1) < 0)
 		return -1;
 	const char *const names[] = {v2 ? "\nfile " : "\ncache ", "\nshmem "};
 	const char *file = strstr(text, names[0]), *shared = strstr(text, names[1]);
@@ -158,7 +158,7 @@ static int read_held(const struct groups *g, const struct leaf *leaf, uint64_t *
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 {
 	uint64_t held, limit;
-	if (read_held(g, leaf, &held) < 0 || leaf_read(g, leaf, FACT_MEMORY_LIMIT, &limit) < 0)
+	if (read_leftover(g, leaf, &held) < 0 || leaf_read(g, leaf, FACT_MEMORY_LIMIT, &limit) < 0)
 		return -1;
 	held += GROWTH_LEFT;
 	if (held >= limit)
@@ -175,18 +175,18 @@ static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t by
 	char text[24];
 	snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
 	if (g->backend->controllers)
-		put(leaf->dir[TREE_UNIFIED], "memory.reclaim", text); /* since Linux 5.19 */
+		write_file(leaf->dir[TREE_UNIFIED], "memory.reclaim", text); /* since Linux 5.19 */
 	else
-		put(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
+		write_file(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
 }
 
-int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_kept)
+int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_kept)
 {
-	uint64_t held, deadline = now_ns() + SETTLE_PATIENCE_MS * 1000000ull;
+	uint64_t held, deadline = now_ns() + UNCHARGE_TIMEOUT_MS * 1000000ull;
 	for (int waited_ms = 0;; waited_ms++) {
-		if (read_held(g, leaf, &held) < 0)
+		if (read_leftover(g, leaf, &held) < 0)
 			return -1;
-		if (held <= HELD_MOST)
+		if (held <= LEFTOVER_MAX)
 			return 0;
 		/*
 		 * Inodes and dentries of kept files cannot be told from other leftovers; all of them go with the work
@@ -199,7 +199,7 @@ int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_k
 		if (now_ns() >= deadline)
 			return (int64_t)held;
 		/* The memory of processes and mounts is uncharged some milliseconds after their end. */
-		if (waited_ms % SETTLE_RECLAIM_MS == SETTLE_RECLAIM_MS - 1)
+		if (waited_ms % RECLAIM_EVERY_MS == RECLAIM_EVERY_MS - 1)
 			reclaim(g, leaf, held);
 		usleep(1000);
 	}

@@ -7,7 +7,7 @@
 
 /* Shared by the cgroup*.c files only. */
 
-struct place {
+struct fact_source {
 	enum tree tree;
 	const char *file; /* NULL: this backend does not have the fact */
 	const char *key;  /* the word before the number; NULL: the file is the number */
@@ -17,7 +17,7 @@ struct backend {
 	const char *name;
 	bool uses[TREE_COUNT];
 	const char *controllers; /* controllers that v2 must delegate to the leaves */
-	struct place fact[FACT_COUNT];
+	struct fact_source fact[FACT_COUNT];
 };
 
 enum { BACKEND_V2, BACKEND_HYBRID, BACKENDS };
@@ -30,7 +30,7 @@ struct mounted {
 	bool controllers;           /* the v2 tree has memory and pids */
 };
 
-void find_mounts(struct mounted *m);
+void find_cgroup_mounts(struct mounted *m);
 /* Mounts the v2 tree if none is mounted: without a path, for the life of this process. -1 with errno. */
 int mount_unified(struct mounted *m);
 /* The launcher's group in the tree, as a path below its mount point. -1 with errno. */
@@ -39,7 +39,7 @@ int own_path(enum tree tree, const struct mounted *m, char *path, size_t size);
 const struct backend *choose_backend(const struct mounted *m);
 
 /* Reads one small file, terminated by a NUL. Returns its length, or -1 with errno. */
-ssize_t slurp(int dir, const char *name, char *buffer, size_t size);
-int put(int dir, const char *name, const char *text);
+ssize_t read_file(int dir, const char *name, char *buffer, size_t size);
+int write_file(int dir, const char *name, const char *text);
 
 #endif

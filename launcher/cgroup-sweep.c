@@ -31,14 +31,14 @@ static bool lists_pid(const char *list, pid_t pid)
 static void kill_members(int leaf)
 {
 	char text[4096], again[4096];
-	if (put(leaf, "cgroup.kill", "1") == 0 || slurp(leaf, "cgroup.procs", text, sizeof text) <= 0)
+	if (write_file(leaf, "cgroup.kill", "1") == 0 || read_file(leaf, "cgroup.procs", text, sizeof text) <= 0)
 		return;
 	for (char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		pid_t pid = (pid_t)strtol(p, NULL, 10);
 		int fd = pid > 0 ? (int)syscall(__NR_pidfd_open, pid, 0) : -1;
 		if (fd < 0)
 			continue;
-		if (slurp(leaf, "cgroup.procs", again, sizeof again) > 0 && lists_pid(again, pid))
+		if (read_file(leaf, "cgroup.procs", again, sizeof again) > 0 && lists_pid(again, pid))
 			syscall(__NR_pidfd_send_signal, fd, SIGKILL, NULL, 0);
 		close(fd);
 	}
@@ -77,12 +77,12 @@ static int sweep_once(const struct groups *g, const char *prefix)
 	return left;
 }
 
-int groups_sweep(const struct groups *g, const char *prefix, int patience_ms)
+int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms)
 {
 	int left;
-	while ((left = sweep_once(g, prefix)) > 0 && patience_ms > 0) {
+	while ((left = sweep_once(g, prefix)) > 0 && timeout_ms > 0) {
 		usleep(2000);
-		patience_ms -= 2;
+		timeout_ms -= 2;
 	}
 	return left;
 }

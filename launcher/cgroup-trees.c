@@ -9,7 +9,7 @@
 
 #include "cgroup-parts.h"
 
-ssize_t slurp(int dir, const char *name, char *buffer, size_t size)
+ssize_t read_file(int dir, const char *name, char *buffer, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -23,7 +23,7 @@ ssize_t slurp(int dir, const char *name, char *buffer, size_t size)
 	return (ssize_t)used;
 }
 
-int put(int dir, const char *name, const char *text)
+int write_file(int dir, const char *name, const char *text)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -47,7 +47,7 @@ bool has_word(const char *list, const char *word, const char *separators)
 	return false;
 }
 
-void find_mounts(struct mounted *m)
+void find_cgroup_mounts(struct mounted *m)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char line[4096];
@@ -71,7 +71,7 @@ void find_mounts(struct mounted *m)
 	char list[512], path[512];
 	if (m->at[TREE_UNIFIED][0]) {
 		snprintf(path, sizeof path, "%s/cgroup.controllers", m->at[TREE_UNIFIED]);
-		if (slurp(AT_FDCWD, path, list, sizeof list) > 0)
+		if (read_file(AT_FDCWD, path, list, sizeof list) > 0)
 			m->controllers = has_word(list, "memory", " \n") && has_word(list, "pids", " \n");
 	}
 }

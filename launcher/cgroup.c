@@ -9,15 +9,15 @@
 
 #include "cgroup-parts.h"
 
-enum { LAST_PATIENCE_MS = 5000 };
+enum { CLEANUP_TIMEOUT_MS = 5000 };
 
 /* Leaves the group that delegate() moved the launcher into, and removes it. */
-static void step_back(int own, const char *aside)
+static void leave_child_group(int own, const char *child_group)
 {
 	char pid[16];
 	snprintf(pid, sizeof pid, "%d", getpid());
-	put(own, "cgroup.procs", pid);
-	unlinkat(own, aside, AT_REMOVEDIR);
+	write_file(own, "cgroup.procs", pid);
+	unlinkat(own, child_group, AT_REMOVEDIR);
 }
 
 /*
@@ -26,40 +26,40 @@ static void step_back(int own, const char *aside)
  */
 static int delegate(int own, const char *instance, const char *controllers, struct failure *f)
 {
-	if (put(own, "cgroup.subtree_control", controllers) == 0)
+	if (write_file(own, "cgroup.subtree_control", controllers) == 0)
 		return 0;
-	char aside[96];
-	snprintf(aside, sizeof aside, "assay-%s.launcher", instance);
-	if (mkdirat(own, aside, 0755) < 0 && errno != EEXIST)
-		return fail(f, "cgroup", "make %s", aside);
+	char child_group[96];
+	snprintf(child_group, sizeof child_group, "assay-%s.launcher", instance);
+	if (mkdirat(own, child_group, 0755) < 0 && errno != EEXIST)
+		return fail(f, "cgroup", "make %s", child_group);
 	char procs[128], pid[16];
-	snprintf(procs, sizeof procs, "%s/cgroup.procs", aside);
+	snprintf(procs, sizeof procs, "%s/cgroup.procs", child_group);
 	snprintf(pid, sizeof pid, "%d", getpid());
-	if (put(own, procs, pid) < 0)
-		fail(f, "cgroup", "enter %s", aside);
-	else if (put(own, "cgroup.subtree_control", controllers) == 0)
+	if (write_file(own, procs, pid) < 0)
+		fail(f, "cgroup", "enter %s", child_group);
+	else if (write_file(own, "cgroup.subtree_control", controllers) == 0)
 		return 0;
 	else
-		fail(f, "cgroup", "delegate %s (other processes share our group; start us in a delegated one)", controllers);
-	step_back(own, aside);
+		fail(f, "cgroup", "delegate %s (other processes share the launcher's group; start it in a delegated one)", controllers);
+	leave_child_group(own, child_group);
 	return -1;
 }
 
 static bool shares_cpu(const struct groups *g)
 {
 	if (g->backend->controllers)
-		return put(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
+		return write_file(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
 	return g->home[TREE_CPU] >= 0;
 }
 
-void groups_weigh(const struct groups *g, unsigned slots)
+void groups_set_weight(const struct groups *g, unsigned slots)
 {
 	char text[24];
 	snprintf(text, sizeof text, "%u", g->backend->controllers ? (slots < 100 ? slots * 100 : 10000) : slots * 1024);
 	if (g->backend->controllers && g->fair)
-		put(g->home[TREE_UNIFIED], "cpu.weight", text);
+		write_file(g->home[TREE_UNIFIED], "cpu.weight", text);
 	else if (g->home[TREE_CPU] >= 0)
-		put(g->home[TREE_CPU], "cpu.shares", text);
+		write_file(g->home[TREE_CPU], "cpu.shares", text);
 }
 
 int groups_join(const struct groups *g, unsigned slot, struct failure *f)
@@ -69,7 +69,7 @@ int groups_join(const struct groups *g, unsigned slot, struct failure *f)
 	char name[16], tasks[32];
 	snprintf(name, sizeof name, "s%u-cpu", slot);
 	snprintf(tasks, sizeof tasks, "%s/tasks", name);
-	if ((mkdirat(g->home[TREE_CPU], name, 0755) < 0 && errno != EEXIST) || put(g->home[TREE_CPU], tasks, "0") < 0)
+	if ((mkdirat(g->home[TREE_CPU], name, 0755) < 0 && errno != EEXIST) || write_file(g->home[TREE_CPU], tasks, "0") < 0)
 		return fail(f, "cgroup", "enter %s in %s", name, tree_name[TREE_CPU]);
 	return 0;
 }
@@ -79,14 +79,14 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	struct mounted m = {0};
 	char path[512], name[96];
 
-	find_mounts(&m);
+	find_cgroup_mounts(&m);
 	if (!m.at[TREE_UNIFIED][0] && mount_unified(&m) < 0)
 		return fail(f, "cgroup", "mount cgroup v2 beside v1");
 	g->backend = choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++)
 		g->home[t] = -1;
 	if (!g->backend)
-		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers, neither v1 nor v2");
+		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers in v1 or v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		if (!g->backend->uses[t] || (t == TREE_CPU && !m.at[TREE_CPU][0]))
@@ -102,29 +102,29 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->home[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (t == TREE_UNIFIED && g->backend->controllers)
-			put(own, "cgroup.subtree_control", "+cpu"); /* optional: see shares_cpu() */
+			write_file(own, "cgroup.subtree_control", "+cpu"); /* optional: see shares_cpu() */
 		close(own);
 		if (g->home[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
 		if (t == TREE_UNIFIED && g->backend->controllers &&
-		    put(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
+		    write_file(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
 	g->fair = shares_cpu(g);
-	if (groups_sweep(g, "", LAST_PATIENCE_MS) > 0)
-		return fail_with(f, EBUSY, "cgroup", "groups of an earlier life cannot be removed");
+	if (groups_sweep(g, "", CLEANUP_TIMEOUT_MS) > 0)
+		return fail_with(f, EBUSY, "cgroup", "groups of an earlier launcher cannot be removed");
 
 	char text[8192];
-	g->pressure = slurp(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
+	g->pressure = read_file(g->home[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
 
 int groups_close(struct groups *g, const char *instance)
 {
-	int left = groups_sweep(g, "", LAST_PATIENCE_MS);
-	char name[96], aside[110];
+	int left = groups_sweep(g, "", CLEANUP_TIMEOUT_MS);
+	char name[96], child_group[110];
 	snprintf(name, sizeof name, "assay-%s", instance);
-	snprintf(aside, sizeof aside, "%s.launcher", name);
+	snprintf(child_group, sizeof child_group, "%s.launcher", name);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		if (g->home[t] < 0)
 			continue;
@@ -133,10 +133,10 @@ int groups_close(struct groups *g, const char *instance)
 		g->home[t] = -1;
 		if (unlinkat(own, name, AT_REMOVEDIR) < 0)
 			left++;
-		if (t == TREE_UNIFIED && faccessat(own, aside, F_OK, 0) == 0) {
-			put(own, "cgroup.subtree_control", "-memory -pids");
-			put(own, "cgroup.subtree_control", "-cpu");
-			step_back(own, aside);
+		if (t == TREE_UNIFIED && faccessat(own, child_group, F_OK, 0) == 0) {
+			write_file(own, "cgroup.subtree_control", "-memory -pids");
+			write_file(own, "cgroup.subtree_control", "-cpu");
+			leave_child_group(own, child_group);
 		}
 		close(own);
 	}

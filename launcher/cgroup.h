@@ -59,9 +59,9 @@ int groups_open(struct groups *g, const char *instance, struct failure *f);
 /* Removes the groups that groups_open created. Returns how many could not be removed. */
 int groups_close(struct groups *g, const char *instance);
 /* Kills and removes each leaf with that prefix. Returns how many are left after that time. */
-int groups_sweep(const struct groups *g, const char *prefix, int patience_ms);
+int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms);
 /* Gives all boxes together the CPU weight of `slots` ordinary programs. */
-void groups_weigh(const struct groups *g, unsigned slots);
+void groups_set_weight(const struct groups *g, unsigned slots);
 /* Moves the calling slot into the group where its boxes' CPU time is counted; its children are born there. */
 int groups_join(const struct groups *g, unsigned slot, struct failure *f);
 const char *groups_backend(const struct groups *g);
@@ -85,9 +85,9 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
 /*
  * Waits until the kernel has uncharged the memory of an empty leaf, and makes it drop negative dentries. Costs one read
  * if little is left. Does not wait while the work directory is kept for another step, because its files stay charged.
- * Returns the bytes that remain above HELD_MOST, normally 0; -1 with errno if the memory cannot be read.
+ * Returns the bytes that remain above LEFTOVER_MAX, normally 0; -1 with errno if the memory cannot be read.
  */
-int64_t leaf_settle(const struct groups *g, const struct leaf *leaf, bool work_kept);
+int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_kept);
 /* Removes the leaf. `left` receives each tree where that failed, as text. */
 void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 

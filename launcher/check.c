@@ -38,7 +38,7 @@ static void print_failure(const char *check, const struct failure *f)
 }
 
 /* Runs `try` in a child. Returns 0 on success, otherwise an errno. */
-static int in_child(int (*try)(int), int argument)
+static int run_in_child(int (*try)(int), int argument)
 {
 	int status = 0;
 	pid_t pid = fork();
@@ -87,7 +87,7 @@ static void check_namespaces(void)
 		{"ipc_namespace", CLONE_NEWIPC}, {"uts_namespace", CLONE_NEWUTS}, {"cgroup_namespace", CLONE_NEWCGROUP},
 	};
 	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
-		int err = in_child(try_namespace, spaces[i].flag);
+		int err = run_in_child(try_namespace, spaces[i].flag);
 		print(spaces[i].name, err == 0, err ? strerror(err) : "created");
 	}
 }
@@ -106,7 +106,7 @@ static bool check_box(const struct launcher *l)
 		print_failure("box", &f);
 		return false;
 	}
-	print("own_image", s.own_image, s.own_image ? "an overlay for each slot" : "the kernel mounts no overlay");
+	print("own_image", s.own_image, s.own_image ? "an overlay for each slot" : "the kernel cannot mount an overlay");
 	leaf_limit(&l->groups, &b.leaf, 16 << 20, 10, &f);
 	uint64_t memory = 0, pids = 0, peak = 0;
 	leaf_read(&l->groups, &b.leaf, FACT_MEMORY_LIMIT, &memory);
@@ -114,17 +114,17 @@ static bool check_box(const struct launcher *l)
 	print("memory_limit", memory == 16 << 20, f.step ? f.object : "written and read back");
 	print("process_limit", pids == 10, f.step ? f.object : "written and read back");
 	bool has_peak = leaf_read(&l->groups, &b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
-	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel keeps none (v2 needs 5.19)");
-	for (unsigned i = 0; i < b.missings; i++)
+	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel does not count it (v2: Linux 5.19)");
+	for (unsigned i = 0; i < b.missing_count; i++)
 		print("box", false, b.missing[i]);
-	snprintf(text, sizeof text, "%u controls confirmed by the kernel", b.controls);
-	if (b.missings == 0)
+	snprintf(text, sizeof text, "%u controls confirmed by the kernel", b.control_count);
+	if (b.missing_count == 0)
 		print("box", true, text);
-	bool good = b.missings == 0;
+	bool good = b.missing_count == 0;
 	box_destroy(&s, &b, &t);
 	work_unmount(&s, &f);
-	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.lefts && !t.errors;
-	print("teardown", clean, clean ? "no process, group or mount left" : t.lefts ? t.left[0] : "see the launcher's log");
+	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.left_count && !t.errors;
+	print("teardown", clean, clean ? "no process, group or mount left" : t.left_count ? t.left[0] : "see the launcher's log");
 	return good && clean;
 }
 
@@ -159,7 +159,7 @@ static void check_formats(const struct launcher *l)
 		closedir(dir);
 	else if (copy >= 0)
 		close(copy);
-	print("formats", !*found, *found ? found : "no interpreter of the host's is in reach");
+	print("formats", !*found, *found ? found : "no interpreter of the host is reachable");
 }
 
 /* Whether the launcher's socket can refuse descriptors. */
@@ -167,7 +167,7 @@ static void check_descriptors(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool refused = fd >= 0 && refuse_descriptors(fd);
-	print("descriptors", refused, refused ? "none can be passed to the launcher" : strerror(errno));
+	print("descriptors", refused, refused ? "the launcher accepts none" : strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
@@ -186,8 +186,8 @@ int check_print(struct launcher *l, const char *image)
 	if (seccomp_prepare(&f) < 0) {
 		print_failure("seccomp", &f);
 	} else {
-		int err = in_child(try_seccomp, 0);
-		print("seccomp", err == 0, err ? strerror(err) : "a denied call was denied");
+		int err = run_in_child(try_seccomp, 0);
+		print("seccomp", err == 0, err ? strerror(err) : "a refused call was refused");
 	}
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		print_failure("cgroup", &f);
@@ -195,12 +195,12 @@ int check_print(struct launcher *l, const char *image)
 		return 1;
 	}
 	print("cgroup", true, groups_backend(&l->groups));
-	print("pressure", l->groups.pressure, l->groups.pressure ? "kept per group" : "the kernel keeps none per group");
-	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the host gives us no cpu controller");
-	bool spared = spared_from_oom(l);
-	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host keeps ours");
+	print("pressure", l->groups.pressure, l->groups.pressure ? "counted for each group" : "the kernel does not count it for each group");
+	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the launcher has no cpu controller");
+	bool spared = protect_from_oom(l);
+	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host does not permit -900 for the launcher");
 	check_formats(l);
-	print("swap", !host_swaps(), host_swaps() ? "the host swaps: swap is limited with the memory" : "none");
+	print("swap", !host_swaps(), host_swaps() ? "the host has swap: limited together with memory" : "none");
 	l->signal_map = signals_open(&no_bpf);
 	if (l->signal_map >= 0)
 		print("bpf", true, "signal tracepoint attached");
@@ -214,6 +214,6 @@ int check_print(struct launcher *l, const char *image)
 		good = check_box(l);
 	}
 	if (groups_close(&l->groups, l->instance) > 0)
-		print("cgroup", good = false, "groups are left behind");
+		print("cgroup", good = false, "some groups could not be removed");
 	return !good;
 }

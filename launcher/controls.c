@@ -16,10 +16,10 @@
 
 void control_note(struct box *b, const char *name, const char *why_missing)
 {
-	if (why_missing && b->missings < CONTROLS_MOST)
-		snprintf(b->missing[b->missings++], sizeof b->missing[0], "%s: %s", name, why_missing);
-	else if (!why_missing && b->controls < CONTROLS_MOST)
-		snprintf(b->control[b->controls++], sizeof b->control[0], "%s", name);
+	if (why_missing && b->missing_count < CONTROLS_MAX)
+		snprintf(b->missing[b->missing_count++], sizeof b->missing[0], "%s: %s", name, why_missing);
+	else if (!why_missing && b->control_count < CONTROLS_MAX)
+		snprintf(b->control[b->control_count++], sizeof b->control[0], "%s", name);
 }
 
 /* `pid` 0: the slot itself. */
@@ -48,7 +48,7 @@ static const struct {
 };
 
 /* 0 if it cannot be read: no namespace has inode 0. */
-static uint64_t namespace_of(const struct slot *s, const char *process, const char *link)
+static uint64_t namespace_inode(const struct slot *s, const char *process, const char *link)
 {
 	struct stat st;
 	char path[64];
@@ -61,23 +61,23 @@ static void read_namespaces(const struct slot *s, struct box *b)
 	char process[16];
 	snprintf(process, sizeof process, "%d", b->program);
 	for (int i = 0; i < NAMESPACES; i++) {
-		uint64_t theirs = namespace_of(s, process, spaces[i].link);
+		uint64_t theirs = namespace_inode(s, process, spaces[i].link);
 		control_note(b, spaces[i].control,
 			     theirs == 0 ? "cannot be read" : theirs == s->self_ns[i] ? "is the launcher's own" : NULL);
 	}
 }
 
 /* The value of a line of /proc/<pid>/status, without leading blanks. */
-static const char *line_of(const char *status, const char *name)
+static const char *status_value(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
 }
 
 /* Number of seccomp filters of a process; -1 if the kernel does not report it. */
-static long filters_of(const char *status)
+static long filter_count(const char *status)
 {
-	const char *line = line_of(status, "\nSeccomp_filters:");
+	const char *line = status_value(status, "\nSeccomp_filters:");
 	return *line ? strtol(line, NULL, 10) : -1;
 }
 
@@ -85,17 +85,17 @@ int controls_prepare(struct slot *s)
 {
 	char text[8192] = "\n";
 	for (int i = 0; i < NAMESPACES; i++)
-		if ((s->self_ns[i] = namespace_of(s, "self", spaces[i].link)) == 0)
+		if ((s->self_ns[i] = namespace_inode(s, "self", spaces[i].link)) == 0)
 			return -1;
 	if (read_proc(s, 0, "status", text + 1, sizeof text - 1) < 0)
 		return -1;
-	s->self_filters = filters_of(text);
+	s->self_filter_count = filter_count(text);
 	return 0;
 }
 
-static bool says(const char *status, const char *name, const char *value)
+static bool has_value(const char *status, const char *name, const char *value)
 {
-	const char *line = line_of(status, name);
+	const char *line = status_value(status, name);
 	return !strncmp(line, value, strlen(value)) && line[strlen(value)] == '\n';
 }
 
@@ -106,17 +106,17 @@ static void read_status(const struct slot *s, struct box *b)
 		text[1] = 0;
 	uid_t id = b->lane->uid;
 	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
-	bool user = says(text, "\nUid:", ids) && says(text, "\nGid:", ids) && says(text, "\nGroups:", "");
+	bool user = has_value(text, "\nUid:", ids) && has_value(text, "\nGid:", ids) && has_value(text, "\nGroups:", "");
 	control_note(b, "unprivileged_user", user ? NULL : "identity is another");
 
 	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
 	bool none = true;
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-		none = none && says(text, sets[i], "0000000000000000");
+		none = none && has_value(text, sets[i], "0000000000000000");
 	control_note(b, "no_capabilities", none ? NULL : "some are left");
-	control_note(b, "no_new_privileges", says(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	control_note(b, "no_new_privileges", has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
 	/* In a container the slot has filters, which each program inherits: one more is expected. */
-	bool filtered = says(text, "\nSeccomp:", "2") && filters_of(text) == s->self_filters + 1;
+	bool filtered = has_value(text, "\nSeccomp:", "2") && filter_count(text) == s->self_filter_count + 1;
 	control_note(b, "seccomp_filter", filtered ? NULL : "is not set");
 }
 
@@ -190,7 +190,7 @@ static void read_mounts(const struct slot *s, struct box *b)
 
 void controls_read(const struct slot *s, struct box *b)
 {
-	b->controls = b->missings = 0;
+	b->control_count = b->missing_count = 0;
 	read_namespaces(s, b);
 	read_status(s, b);
 	read_membership(s, b);

@@ -88,7 +88,7 @@ static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
 	return best;
 }
 
-int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given, struct failure *f)
+int cpus_acquire(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given, struct failure *f)
 {
 	cpu_set_t chosen;
 	int here = sched_getcpu();
@@ -134,17 +134,17 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 		sched_setaffinity(dying[i], sizeof wide, &wide);
 }
 
-void cpus_forget(struct cpus *c, unsigned slot)
+void cpus_release_dead(struct cpus *c, unsigned slot)
 {
 	lock(c);
 	release(c, slot);
 	pthread_mutex_unlock(&c->lock);
 }
 
-void cpus_give(struct cpus *c, unsigned slot)
+void cpus_release(struct cpus *c, unsigned slot)
 {
 	if (CPU_COUNT(&c->held[slot]) == 0)
 		return;
-	cpus_forget(c, slot);
+	cpus_release_dead(c, slot);
 	sched_setaffinity(0, sizeof c->all, &c->all); /* a failure only makes the slot slower */
 }

@@ -15,7 +15,7 @@ struct cpus *cpus_open(unsigned slots, struct failure *f);
  * Binds a parked program and its slot to the `wanted` CPUs that the fewest running boxes hold. Binds neither if the
  * machine has no more CPUs than that. `given`: number of CPUs that can work for the box at the same time.
  */
-int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given,
+int cpus_acquire(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given,
 	      struct failure *f);
 /*
  * Lets killed processes of a box also use CPUs that no box holds; the box holds them until its end. Ending is work of
@@ -23,8 +23,8 @@ int cpus_take(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, uns
  */
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
 /* After the end of a box: frees its CPUs; the slot may run anywhere again. */
-void cpus_give(struct cpus *c, unsigned slot);
+void cpus_release(struct cpus *c, unsigned slot);
 /* Called by the launcher after a slot has died. */
-void cpus_forget(struct cpus *c, unsigned slot);
+void cpus_release_dead(struct cpus *c, unsigned slot);
 
 #endif

@@ -29,18 +29,19 @@
 #include <unistd.h>
 #include <grp.h>
 
-#include "box.h"
+#include "clock.h"
+#include "inside.h"
 #include "seccomp.h"
 
-static struct hand *hand;
+static struct exec_args *exec_args;
 static int ready_fd;
 
 /* Records the failed step, wakes the slot and exits. */
-static _Noreturn void give_up(const char *step, const char *object)
+static _Noreturn void setup_failed(const char *step, const char *object)
 {
-	hand->fail_errno = errno;
-	snprintf(hand->fail_object, sizeof hand->fail_object, "%s", object);
-	snprintf(hand->fail_step, sizeof hand->fail_step, "%s", step);
+	exec_args->fail_errno = errno;
+	snprintf(exec_args->fail_object, sizeof exec_args->fail_object, "%s", object);
+	snprintf(exec_args->fail_step, sizeof exec_args->fail_step, "%s", step);
 	uint64_t one = 1;
 	if (write(ready_fd, &one, sizeof one) < 0)
 		_exit(126);
@@ -50,16 +51,16 @@ static _Noreturn void give_up(const char *step, const char *object)
 static void must(long result, const char *step, const char *object)
 {
 	if (result < 0)
-		give_up(step, object);
+		setup_failed(step, object);
 }
 
-static void tell_ready(void)
+static void signal_ready(void)
 {
 	uint64_t one = 1;
 	must(write(ready_fd, &one, sizeof one), "ready", "write");
 }
 
-static void forget_signals(void)
+static void reset_signals(void)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -97,9 +98,9 @@ static void mount_tmpfs(const char *at, const struct shape *shape)
 
 _Noreturn void inside_init(const struct inside *in)
 {
-	hand = in->hand;
+	exec_args = in->exec_args;
 	ready_fd = in->ready;
-	int low = in->life < in->ready ? in->life : in->ready, high = in->life < in->ready ? in->ready : in->life;
+	int low = in->lifeline < in->ready ? in->lifeline : in->ready, high = in->lifeline < in->ready ? in->ready : in->lifeline;
 	close_others(0, (int[]){low, high}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
@@ -121,11 +122,11 @@ _Noreturn void inside_init(const struct inside *in)
 	drop_capabilities();
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "init", "no_new_privs");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "init", "dumpable");
-	tell_ready();
+	signal_ready();
 	close(in->ready);
 
 	char byte;
-	while (read(in->life, &byte, 1) < 0 && errno == EINTR)
+	while (read(in->lifeline, &byte, 1) < 0 && errno == EINTR)
 		continue;
 	_exit(0); /* the slot closed its end: the kernel now kills everything in this namespace */
 }
@@ -155,11 +156,11 @@ static void enter_box(const struct inside *in)
 	must(unshare(CLONE_NEWCGROUP), "namespaces", "cgroup");
 }
 
-static void become_nobody(uid_t uid)
+static void drop_identity(uid_t uid)
 {
 	/* Without a new session keyring it would keep the launcher's. */
 	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
-		give_up("keyring", "session");
+		setup_failed("keyring", "session");
 	must(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED),
 	     "capabilities", "securebits");
@@ -191,29 +192,29 @@ static void set_fixed_rlimits(void)
 static void run(void)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)
-		if (hand->set[r])
-			must(seccomp_set_rlimit(r, &hand->rlimit[r]), "rlimit", "of the request");
+		if (exec_args->set[r])
+			must(seccomp_set_rlimit(r, &exec_args->rlimit[r]), "rlimit", "of the request");
 	for (int r = 0; r < RLIM_NLIMITS; r++)
-		must(getrlimit(r, &hand->read[r]), "rlimit", "read back");
+		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
 	must(chdir("/box"), "chdir", "/box");
-	hand->exec_ns = now_ns();
-	execve(hand->argv[0], hand->argv, hand->envp);
-	give_up("exec", "program");
+	exec_args->exec_ns = now_ns();
+	execve(exec_args->argv[0], exec_args->argv, exec_args->envp);
+	setup_failed("exec", "program");
 }
 
 _Noreturn void inside_program(const struct inside *in)
 {
-	hand = in->hand;
+	exec_args = in->exec_args;
 	ready_fd = in->ready;
-	forget_signals();
+	reset_signals();
 	must(setsid(), "session", "new");
 	umask(022);
 	enter_box(in);
 	arrange_descriptors(in);
 	set_fixed_rlimits();
-	become_nobody(in->uid);
+	drop_identity(in->uid);
 	must(seccomp_enter(), "seccomp", "filter");
-	tell_ready();
+	signal_ready();
 
 	uint64_t go;
 	ssize_t n;

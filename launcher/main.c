@@ -39,8 +39,8 @@ static void set_ceiling(char *text)
 	char *value = strchr(text, '=');
 	if (value)
 		*value++ = 0;
-	if (!value || wire_lower(text, (uint64_t)number(value, 0, LONG_MAX, "ceiling")) < 0) {
-		fprintf(stderr, "assay-launcher: --ceiling: %s is no limit of a request, or not lowered by that\n", text);
+	if (!value || wire_lower_limit(text, (uint64_t)number(value, 0, LONG_MAX, "ceiling")) < 0) {
+		fprintf(stderr, "assay-launcher: --ceiling: %s is not a limit of a request, or the value does not lower it\n", text);
 		exit(2);
 	}
 }
@@ -61,8 +61,8 @@ static struct options read_options(int argc, char **argv)
 		case CLIENT: o.client_uid = number(optarg, 0, UINT32_MAX - 1, "client-uid"); break;
 		case IMAGE: o.image = optarg; break;
 		case INSTANCE: o.instance = optarg; break;
-		case UIDS: o.uid_base = number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MOST * LANES, "uid-base"); break;
-		case SLOTS: o.slots = number(optarg, 1, SLOTS_MOST, "slots"); break;
+		case UIDS: o.uid_base = number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES, "uid-base"); break;
+		case SLOTS: o.slots = number(optarg, 1, SLOTS_MAX, "slots"); break;
 		case DESCRIBE: o.describe = true; break;
 		case CHECK: o.check = true; break;
 		case CEILING: set_ceiling(optarg); break;
@@ -72,11 +72,11 @@ static struct options read_options(int argc, char **argv)
 	if (o.describe)
 		return o;
 	bool serves = o.socket && o.client_uid >= 0 && o.slots > 0;
-	if (optind != argc || !o.image || !plain_instance(o.instance) || o.uid_base < 0 || (!serves && !o.check)) {
+	if (optind != argc || !o.image || !valid_instance(o.instance) || o.uid_base < 0 || (!serves && !o.check)) {
 		fputs("usage: assay-launcher --image ROOTFS --instance NAME --uid-base N\n"
 		      "         --socket PATH --client-uid N --slots N   serve\n"
 		      "       | --check                                  try every control, print JSON\n"
-		      "       assay-launcher --describe                  the protocol as JSON\n", stderr);
+		      "       assay-launcher --describe                  print the protocol as JSON\n", stderr);
 		exit(2);
 	}
 	return o;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	struct failure f = {0};
 	int directory = -1, listener = -1;
 
-	if (!have_standard_descriptors())
+	if (!open_standard_descriptors())
 		return 1;
 	if (o.describe) {
 		wire_describe(build_name);
@@ -102,8 +102,8 @@ int main(int argc, char **argv)
 	}
 	if (o.socket && (listener = listen_at(o.socket, (uid_t)o.client_uid, &directory, &f)) < 0)
 		die(&f);
-	describe_host(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
-	empty_bounding_set();
+	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
+	clear_bounding_set();
 	if (o.check)
 		return check_print(&launcher, o.image);
 	prepare(&launcher, o.image, launcher.slots);
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	if (directory >= 0)
 		unlinkat(directory, strrchr(o.socket, '/') + 1, 0);
 	if (groups_close(&launcher.groups, launcher.instance) > 0) {
-		fprintf(stderr, "assay-launcher: control groups are left behind\n");
+		fprintf(stderr, "assay-launcher: some control groups could not be removed\n");
 		return 1;
 	}
 	return 0;

@@ -47,12 +47,12 @@ long number(const char *text, long smallest, long largest, const char *name)
 	return value;
 }
 
-bool plain_instance(const char *name)
+bool valid_instance(const char *name)
 {
 	return name && *name && strlen(name) <= 40 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
 }
 
-bool have_standard_descriptors(void)
+bool open_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
@@ -60,7 +60,7 @@ bool have_standard_descriptors(void)
 	return true;
 }
 
-void describe_host(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots)
+void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots)
 {
 	struct utsname kernel;
 	uname(&kernel);
@@ -77,7 +77,7 @@ void describe_host(struct launcher *l, const char *instance, uid_t uid_base, uns
  * The bounding set takes effect only at an exec, and only the program calls exec. Emptying it once here saves 41 calls
  * for each box.
  */
-void empty_bounding_set(void)
+void clear_bounding_set(void)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* verified for every box: no_capabilities */
@@ -115,7 +115,7 @@ static int keep_capabilities(struct failure *f)
  * Until its exec, /proc/self/exe of a program is the launcher, and a script that names /proc/self/exe as its
  * interpreter would run it. A program runs as another user, so it is enough that others may not execute the file.
  */
-static int only_ours(struct failure *f)
+static int require_private_executable(struct failure *f)
 {
 	struct stat st;
 	if (stat("/proc/self/exe", &st) < 0)
@@ -123,7 +123,7 @@ static int only_ours(struct failure *f)
 	return st.st_mode & 011 ? fail_with(f, EPERM, "start", "others may execute this program: chmod 0700") : 0;
 }
 
-bool spared_from_oom(const struct launcher *l)
+bool protect_from_oom(const struct launcher *l)
 {
 	char text[16] = "";
 	int fd = openat(l->proc, "self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -142,21 +142,21 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
-	if (f.step || only_ours(&f) < 0 || seccomp_prepare(&f) < 0)
+	if (f.step || require_private_executable(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
-	spared_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */
+	protect_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */
 	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
 		die(&f);
 	}
-	groups_weigh(&l->groups, slots);
+	groups_set_weight(&l->groups, slots);
 	if (!l->groups.fair)
-		fprintf(stderr, "assay-launcher: no cpu controller: a box with many processes gets more of the CPU than one with few\n");
+		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)
-		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): a broken file-size limit is then known by "
-			"the signal alone, which a program can send itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
+		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): only its signal then shows an "
+			"exceeded file-size limit, and a program can send that signal to itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
 	if (root_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);

@@ -13,19 +13,19 @@ _Noreturn void die(const struct failure *f);
 /* Parses the value of an option; exits with 2 if it is not a number in the range. */
 long number(const char *text, long smallest, long largest, const char *name);
 /* Letters a to z, digits and `-`; 1 to 40 characters. */
-bool plain_instance(const char *name);
+bool valid_instance(const char *name);
 
 /*
  * Opens those of descriptors 0, 1 and 2 that are closed, so that no other file gets their numbers. False if that fails.
  */
-bool have_standard_descriptors(void);
-void describe_host(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
-void empty_bounding_set(void);
+bool open_standard_descriptors(void);
+void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
+void clear_bounding_set(void);
 /*
  * Makes the launcher and its slots the last choice of the OOM killer. False if the host does not permit it
  * (CAP_SYS_RESOURCE).
  */
-bool spared_from_oom(const struct launcher *l);
+bool protect_from_oom(const struct launcher *l);
 /*
  * Performs everything that can fail before the first box, in the required order: filter, groups, tracepoint, image,
  * capabilities. All boxes together get the CPU weight of `slots` ordinary programs. Exits with 1 on failure.

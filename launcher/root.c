@@ -52,7 +52,7 @@ int root_enter(const char *image, struct failure *f)
 	if (chdir(image) < 0)
 		return fail(f, "chdir", "%s", image);
 	if (lstat(".", &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
-		return fail_with(f, EPERM, "image", "can be changed by others than root");
+		return fail_with(f, EPERM, "image", "is writable by users other than root");
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (lstat(places[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			return fail_with(f, ENOTDIR, "image", "has no directory /%s", places[i]);
@@ -68,7 +68,7 @@ int root_enter(const char *image, struct failure *f)
 	return 0;
 }
 
-int root_own(struct failure *f)
+int root_overlay(struct failure *f)
 {
 	/* The empty layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
 	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;

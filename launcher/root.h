@@ -15,6 +15,6 @@ int root_enter(const char *image, struct failure *f);
  * the free space of the host's disk. Returns 1 if the kernel has no overlayfs: the image then stays as it is, and every
  * box of the slot lacks the control own_image.
  */
-int root_own(struct failure *f);
+int root_overlay(struct failure *f);
 
 #endif

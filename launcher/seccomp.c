@@ -100,14 +100,14 @@ enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowe
 /* Above the highest number in seccomp.def. */
 enum { CALLS = 512 };
 
-enum { MOST = 1000 };
-static struct sock_filter program[MOST];
+enum { INSTRUCTIONS_MAX = 1000 };
+static struct sock_filter program[INSTRUCTIONS_MAX];
 static unsigned short length;
-static bool too_far; /* the offset of a conditional jump is at most 255 instructions */
+static bool jump_too_long; /* the offset of a conditional jump is at most 255 instructions */
 
 static void emit(struct sock_filter op)
 {
-	if (length < MOST)
+	if (length < INSTRUCTIONS_MAX)
 		program[length] = op;
 	length++;
 }
@@ -194,7 +194,7 @@ static void emit_rules(long number)
 }
 
 /* Outcome for a number: an errno, or one of these. */
-enum { ALLOWED = -1, JUDGED = -2 };
+enum { ALLOWED = -1, BY_RULES = -2 };
 static int outcome[CALLS];
 
 static void decide_outcomes(void)
@@ -209,8 +209,8 @@ static void decide_outcomes(void)
 			outcome[refused[i].number] = refused[i].err;
 	for (int i = 0; i < RULES; i++)
 		if (rules[i].number >= 0)
-			outcome[rules[i].number] = JUDGED;
-	outcome[__NR_prlimit64] = JUDGED;
+			outcome[rules[i].number] = BY_RULES;
+	outcome[__NR_prlimit64] = BY_RULES;
 }
 
 /* Consecutive numbers with the same outcome. */
@@ -224,7 +224,7 @@ static int find_ranges(void)
 {
 	int count = 0;
 	for (int number = 0; number < CALLS; number++)
-		if (number == 0 || outcome[number] == JUDGED || outcome[number] != outcome[number - 1])
+		if (number == 0 || outcome[number] == BY_RULES || outcome[number] != outcome[number - 1])
 			ranges[count++].first = number;
 	return count;
 }
@@ -238,7 +238,7 @@ static void emit_tree(struct range *range, int count)
 	if (count == 1) {
 		int found = outcome[range->first];
 		range->leaf = length;
-		emit(found == ALLOWED ? PASS : found == JUDGED ? JUMP(0) : ANSWER(found));
+		emit(found == ALLOWED ? PASS : found == BY_RULES ? JUMP(0) : ANSWER(found));
 		return;
 	}
 	int middle = count / 2;
@@ -246,8 +246,8 @@ static void emit_tree(struct range *range, int count)
 	emit((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)range[middle].first, 0, 0));
 	emit_tree(range, middle);
 	if (length - at - 1 > UINT8_MAX)
-		too_far = true;
-	if (at < MOST)
+		jump_too_long = true;
+	if (at < INSTRUCTIONS_MAX)
 		program[at].jt = (uint8_t)(length - at - 1);
 	emit_tree(range + middle, count - middle);
 }
@@ -266,11 +266,11 @@ int seccomp_prepare(struct failure *f)
 	int count = find_ranges();
 	emit_tree(ranges, count);
 	for (int i = 0; i < count; i++)
-		if (outcome[ranges[i].first] == JUDGED && length < MOST) {
+		if (outcome[ranges[i].first] == BY_RULES && length < INSTRUCTIONS_MAX) {
 			program[ranges[i].leaf].k = (uint32_t)(length - ranges[i].leaf - 1);
 			emit_rules(ranges[i].first);
 		}
-	if (length > MOST || too_far)
+	if (length > INSTRUCTIONS_MAX || jump_too_long)
 		return fail_with(f, ENOSPC, "seccomp", "filter of %u instructions", length);
 	return 0;
 }

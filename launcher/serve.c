@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "signals.h"
 #include "slot.h"
 #include "wire.h"
@@ -28,7 +29,7 @@
  * client has left gets SLOT_END_MS to clean up. A slot that hangs (stopped, or in a call that does not return) is
  * killed and swept.
  */
-enum { SWEEP_PATIENCE_MS = 20, SWEEP_AGAIN_MS = 50, SLOT_END_MS = 10000 };
+enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
 struct place {
 	pid_t pid;        /* 0: free; -1: the slot is dead but not yet swept */
@@ -55,7 +56,7 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 	strcpy(dir, path);
 	char *slash = strrchr(dir, '/');
 	if (!slash)
-		return fail_with(f, EINVAL, "socket", "%s is not a full path", path);
+		return fail_with(f, EINVAL, "socket", "%s is not an absolute path", path);
 	slash[slash == dir] = 0;
 	/* The socket gets its name after listen(): a client that sees it can connect. */
 	if ((size_t)snprintf(address.sun_path, sizeof address.sun_path, "%s/.starting", dir) >= sizeof address.sun_path)
@@ -66,7 +67,7 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 	if (*directory < 0 || fstat(*directory, &st) < 0)
 		return fail(f, "socket", "directory %s", dir);
 	if (st.st_uid != 0 || ((st.st_mode & 022) && !(st.st_mode & S_ISVTX)))
-		return fail_with(f, EPERM, "socket", "directory %s can be changed by others than root", dir);
+		return fail_with(f, EPERM, "socket", "directory %s is writable by users other than root", dir);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	unlink(address.sun_path);
 	if (fd >= 0 && !refuse_descriptors(fd) && errno != ENOPROTOOPT)
@@ -97,7 +98,7 @@ static bool peer_allowed(int connection, uid_t client)
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
 }
 
-/* Clients could fill the host's log: one line a minute, and one at the end, each with the count since the line before. */
+/* One line a minute and one at the end, with the count since the previous line: clients could otherwise fill the log. */
 static struct refusals {
 	const char *what;
 	uint64_t count, logged_ns;
@@ -121,7 +122,7 @@ static void count_refusal(struct refusals *r)
 /*
  * The peer can then report the reason. It has just connected, so these few bytes fit into the socket without waiting.
  */
-static void turn_away(int connection)
+static void reject_full(int connection)
 {
 	struct queue out = {0};
 	queue_frame(&out, FRAME_FAILED);
@@ -133,12 +134,12 @@ static void turn_away(int connection)
 	queue_free(&out);
 }
 
-static void admit(struct launcher *l, struct place *places, int listener, uid_t client)
+static void accept_client(struct launcher *l, struct place *places, int listener, uid_t client)
 {
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	unsigned free_slot = 0;
 	if (connection < 0) {
-		usleep(SWEEP_AGAIN_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
+		usleep(SWEEP_RETRY_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
 		return;
 	}
 	while (free_slot < l->slots && places[free_slot].pid != 0)
@@ -146,7 +147,7 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
 	} else if (free_slot == l->slots) {
-		turn_away(connection);
+		reject_full(connection);
 		count_refusal(&refused_clients);
 	} else {
 		pid_t self = getpid(), pid = fork();
@@ -167,28 +168,28 @@ static void admit(struct launcher *l, struct place *places, int listener, uid_t 
 	close(connection);
 }
 
-static void forget_connection(struct place *place)
+static void close_connection(struct place *place)
 {
 	if (place->connection >= 0)
 		close(place->connection);
 	place->connection = -1;
 }
 
-static void note_dead(const struct launcher *l, struct place *places, pid_t pid)
+static void mark_dead(const struct launcher *l, struct place *places, pid_t pid)
 {
 	for (unsigned i = 0; i < l->slots; i++)
 		if (places[i].pid == pid) {
 			places[i].pid = -1;
-			cpus_forget(l->cpus, i);
-			forget_connection(&places[i]);
+			cpus_release_dead(l->cpus, i);
+			close_connection(&places[i]);
 		}
 }
 
 /* Waits for new clients, for clients that leave, and for children. Returns whether a client waits to be accepted. */
 static bool wait_for_clients(const struct launcher *l, struct place *places, int listener, bool again)
 {
-	static struct pollfd on[1 + SLOTS_MOST];
-	struct timespec soon = {again ? 0 : 1, again ? SWEEP_AGAIN_MS * 1000000L : 0};
+	static struct pollfd on[1 + SLOTS_MAX];
+	struct timespec soon = {again ? 0 : 1, again ? SWEEP_RETRY_MS * 1000000L : 0};
 	bool leaving = false;
 	sigset_t none;
 	sigemptyset(&none);
@@ -201,13 +202,13 @@ static bool wait_for_clients(const struct launcher *l, struct place *places, int
 		return false;
 	for (unsigned i = 0; i < l->slots; i++)
 		if (on[1 + i].revents & (POLLHUP | POLLERR)) {
-			forget_connection(&places[i]);
+			close_connection(&places[i]);
 			places[i].left_ns = now_ns();
 		}
 	return on[0].revents;
 }
 
-static void kill_hanging(const struct launcher *l, struct place *places)
+static void kill_stuck_slots(const struct launcher *l, struct place *places)
 {
 	for (unsigned i = 0; i < l->slots; i++)
 		if (places[i].pid > 0 && places[i].connection < 0 && now_ns() - places[i].left_ns > SLOT_END_MS * 1000000ull) {
@@ -218,12 +219,12 @@ static void kill_hanging(const struct launcher *l, struct place *places)
 }
 
 /* Reuses a place only when nothing of its last slot is left. Returns whether some places are still unswept. */
-static bool sweep_places(struct launcher *l, struct place *places)
+static bool sweep_dead_slots(struct launcher *l, struct place *places)
 {
 	bool again = false;
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		note_dead(l, places, pid);
+		mark_dead(l, places, pid);
 	for (unsigned i = 0; i < l->slots; i++) {
 		char prefix[16];
 		if (places[i].pid != -1)
@@ -231,7 +232,7 @@ static bool sweep_places(struct launcher *l, struct place *places)
 		snprintf(prefix, sizeof prefix, "s%u-", i);
 		if (l->signal_map >= 0)
 			signals_drop_owner(l->signal_map, i);
-		if (groups_sweep(&l->groups, prefix, SWEEP_PATIENCE_MS) == 0)
+		if (groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS) == 0)
 			places[i].pid = 0;
 		else
 			again = true;
@@ -246,7 +247,7 @@ static bool sweep_places(struct launcher *l, struct place *places)
 static void end_slots(struct launcher *l, struct place *places)
 {
 	const uint64_t begun_ns = now_ns();
-	const struct timespec soon = {0, SWEEP_AGAIN_MS * 1000000L};
+	const struct timespec soon = {0, SWEEP_RETRY_MS * 1000000L};
 	sigset_t none;
 	sigemptyset(&none);
 	for (int sent = 0, alive = 1; alive;) {
@@ -261,22 +262,22 @@ static void end_slots(struct launcher *l, struct place *places)
 		if (alive)
 			ppoll(NULL, 0, &soon, &none); /* SIGCHLD interrupts it */
 		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
-			note_dead(l, places, pid);
+			mark_dead(l, places, pid);
 	}
 }
 
 void serve(struct launcher *l, int listener, uid_t client)
 {
-	static struct place places[SLOTS_MOST];
+	static struct place places[SLOTS_MAX];
 	bool again = false;
 
 	for (unsigned i = 0; i < l->slots; i++)
 		places[i].connection = -1;
 	while (!stopping) {
 		if (wait_for_clients(l, places, listener, again))
-			admit(l, places, listener, client);
-		kill_hanging(l, places);
-		again = sweep_places(l, places);
+			accept_client(l, places, listener, client);
+		kill_stuck_slots(l, places);
+		again = sweep_dead_slots(l, places);
 	}
 	log_refusals(&refused_peers);
 	log_refusals(&refused_clients);

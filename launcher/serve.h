@@ -3,7 +3,7 @@
 
 #include "box.h"
 
-enum { SLOTS_MOST = 1024 };
+enum { SLOTS_MAX = 1024 };
 
 /* Blocks SIGTERM, SIGINT and SIGCHLD except while the launcher waits, and installs their handlers. */
 void block_signals(void);

@@ -88,7 +88,7 @@ int signals_open(struct failure *f)
 	return map;
 }
 
-static long element(int command, int map, const uint64_t *key, void *value)
+static long map_element(int command, int map, const uint64_t *key, void *value)
 {
 	union bpf_attr attr;
 	memset(&attr, 0, sizeof attr);
@@ -101,14 +101,14 @@ static long element(int command, int map, const uint64_t *key, void *value)
 int signals_watch(int map, uint64_t leaf_id, uint64_t owner)
 {
 	struct signal_counts counts = {.owner = owner};
-	return (int)element(BPF_MAP_UPDATE_ELEM, map, &leaf_id, &counts);
+	return (int)map_element(BPF_MAP_UPDATE_ELEM, map, &leaf_id, &counts);
 }
 
 int signals_take(int map, uint64_t leaf_id, struct signal_counts *counts)
 {
-	if (element(BPF_MAP_LOOKUP_ELEM, map, &leaf_id, counts) < 0)
+	if (map_element(BPF_MAP_LOOKUP_ELEM, map, &leaf_id, counts) < 0)
 		return -1;
-	return (int)element(BPF_MAP_DELETE_ELEM, map, &leaf_id, NULL);
+	return (int)map_element(BPF_MAP_DELETE_ELEM, map, &leaf_id, NULL);
 }
 
 void signals_drop_owner(int map, uint64_t owner)
@@ -118,13 +118,13 @@ void signals_drop_owner(int map, uint64_t owner)
 		uint64_t key = 0, next, *from = NULL;
 		struct signal_counts counts;
 		bool found = false;
-		while (!found && element(BPF_MAP_GET_NEXT_KEY, map, from, &next) == 0) {
+		while (!found && map_element(BPF_MAP_GET_NEXT_KEY, map, from, &next) == 0) {
 			key = next;
 			from = &key;
-			found = element(BPF_MAP_LOOKUP_ELEM, map, &key, &counts) == 0 && counts.owner == owner;
+			found = map_element(BPF_MAP_LOOKUP_ELEM, map, &key, &counts) == 0 && counts.owner == owner;
 		}
 		if (!found)
 			return;
-		element(BPF_MAP_DELETE_ELEM, map, &key, NULL);
+		map_element(BPF_MAP_DELETE_ELEM, map, &key, NULL);
 	}
 }

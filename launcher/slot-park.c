@@ -12,7 +12,7 @@
  * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
  * directory goes: about 20 KiB, charged to no cgroup. The service needs two steps.
  */
-enum { BESIDE_PATIENCE_MS = 50, STEPS_ON_WORK_MOST = 16 };
+enum { PREBUILD_TIMEOUT_MS = 50, STEPS_ON_WORK_MAX = 16 };
 
 static struct shape request_shape(const struct request *r)
 {
@@ -36,7 +36,7 @@ void discard_parked(struct service *v)
 	if (!v->parked.built)
 		return;
 	box_destroy(&v->slot, &v->parked, &t);
-	v->dirty = v->dirty || !t.reaped || t.lefts || t.mounts;
+	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts;
 }
 
 int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
@@ -52,7 +52,7 @@ int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 }
 
 /* Parks a box on the work directory that the previous step uses or has left. */
-static int park_following(struct service *v, const struct shape *shape, struct failure *f)
+static int park_on_work(struct service *v, const struct shape *shape, struct failure *f)
 {
 	discard_parked(v);
 	v->parked_on_work = true;
@@ -66,11 +66,11 @@ int fit_box(struct service *v, const struct request *r, struct failure *f)
 		v->following = want;
 		if (!v->slot.work_mounted || !v->work_used)
 			return fail_with(f, ENOENT, "request", "no work directory to keep");
-		if (v->steps_on_work++ == STEPS_ON_WORK_MOST)
+		if (v->steps_on_work++ == STEPS_ON_WORK_MAX)
 			return fail_with(f, EMLINK, "request", "too many steps on one work directory");
 		if (v->parked.built && v->parked_on_work && same_tmp(&v->parked.shape, &want))
 			return 0;
-		return park_following(v, &want, f);
+		return park_on_work(v, &want, f);
 	}
 	v->fresh = want;
 	if (v->parked.built && !v->parked_on_work && same_work(&v->work, &want) && same_tmp(&v->parked.shape, &want))
@@ -78,19 +78,19 @@ int fit_box(struct service *v, const struct request *r, struct failure *f)
 	return park_fresh(v, &want, f);
 }
 
-void prepare_following(void *context)
+void park_next_step(void *context)
 {
 	struct service *v = context;
 	struct failure unused = {0};
 	if (!v->following.work_bytes)
 		return;
 	/* The first step is not supervised meanwhile. */
-	v->slot.patience_ms = BESIDE_PATIENCE_MS;
-	park_following(v, &v->following, &unused);
-	v->slot.patience_ms = BUILD_PATIENCE_MS;
+	v->slot.timeout_ms = PREBUILD_TIMEOUT_MS;
+	park_on_work(v, &v->following, &unused);
+	v->slot.timeout_ms = BUILD_TIMEOUT_MS;
 }
 
-void abandon_work(struct service *v)
+void discard_work(struct service *v)
 {
 	struct failure f = {0};
 	discard_parked(v);

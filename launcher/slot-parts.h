@@ -27,9 +27,9 @@ extern volatile int slot_stopping;
 int flush_all(struct service *v);
 /* Waits for the next STEP. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve. */
 int next_request(struct service *v, struct request *r);
-void say_hello(struct service *v);
-void say_failed(struct service *v, const struct failure *f);
-void say_torn(struct service *v, const struct teardown *t);
+void send_hello(struct service *v);
+void send_failed(struct service *v, const struct failure *f);
+void send_teardown(struct service *v, const struct teardown *t);
 
 void discard_parked(struct service *v);
 /* Parks a box on a new work directory. */
@@ -40,8 +40,8 @@ int fit_box(struct service *v, const struct request *r, struct failure *f);
  * Takes a struct service. Called while a first step runs: parks the box of the second. A failure is reported when that
  * box is requested.
  */
-void prepare_following(void *context);
+void park_next_step(void *context);
 /* Removes the work directory and the box that is parked on it. */
-void abandon_work(struct service *v);
+void discard_work(struct service *v);
 
 #endif

@@ -38,10 +38,10 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 	    (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
 		return fail(f, "namespaces", "new network");
 	if (setns(s->self_net_ns, CLONE_NEWNET) < 0)
-		return fail(f, "namespaces", "own network");
-	lane->hand = mmap(NULL, HAND_SPACE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (lane->hand == MAP_FAILED)
-		return fail(f, "memory", "hand-over page");
+		return fail(f, "namespaces", "network of the slot");
+	lane->exec_args = mmap(NULL, EXEC_ARGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (lane->exec_args == MAP_FAILED)
+		return fail(f, "memory", "memory shared with the program");
 	return 0;
 }
 
@@ -50,10 +50,10 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	memset(s, 0, sizeof *s);
 	s->launcher = l;
 	s->number = number;
-	s->patience_ms = BUILD_PATIENCE_MS;
+	s->timeout_ms = BUILD_TIMEOUT_MS;
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(f, "namespaces", "mount namespace of the slot");
-	int shared = root_own(f);
+	int shared = root_overlay(f);
 	if (shared < 0)
 		return -1;
 	s->own_image = !shared;
@@ -62,7 +62,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	s->self_pid_ns = open_proc(l, "self/ns/pid");
 	s->self_net_ns = open_proc(l, "self/ns/net");
 	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || controls_prepare(s) < 0)
-		return fail(f, "namespaces", "open our own");
+		return fail(f, "namespaces", "open those of the slot");
 	for (int i = 0; i < LANES; i++)
 		if (lane_open(s, &s->lane[i], l->uid_base + number * LANES + (uid_t)i, f) < 0)
 			return -1;

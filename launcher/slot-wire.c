@@ -9,7 +9,7 @@
 #include "seccomp.h"
 #include "slot-parts.h"
 
-enum { FRAME_PATIENCE_MS = 10000, FLUSH_PATIENCE_MS = 30000 };
+enum { FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000 };
 
 volatile int slot_stopping;
 
@@ -33,19 +33,19 @@ int flush_all(struct service *v)
 	while (queue_flush(&v->out, v->connection) == 0) {
 		if (queue_empty(&v->out))
 			return 0;
-		if (await(v->connection, POLLOUT, FLUSH_PATIENCE_MS) < 0)
+		if (await(v->connection, POLLOUT, FLUSH_TIMEOUT_MS) < 0)
 			return -1;
 	}
 	return -1;
 }
 
-static int read_whole(int fd, uint8_t *to, size_t size, int first_wait_ms)
+static int read_exactly(int fd, uint8_t *to, size_t size, int first_wait_ms)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = recv(fd, to + done, size - done, MSG_DONTWAIT);
 		if (n > 0) {
 			done += (size_t)n;
-			first_wait_ms = FRAME_PATIENCE_MS;
+			first_wait_ms = FRAME_TIMEOUT_MS;
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR) || await(fd, POLLIN, first_wait_ms) < 0) {
 			return -1;
 		}
@@ -67,24 +67,24 @@ int next_request(struct service *v, struct request *r)
 {
 	uint8_t header[FRAME_HEADER];
 	struct refusal why;
-	if (read_whole(v->connection, header, sizeof header, -1) < 0)
+	if (read_exactly(v->connection, header, sizeof header, -1) < 0)
 		return -1;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
 	if (header[4] != FRAME_STEP)
 		return refuse(v, "unknown frame", "");
-	if (size > FRAME_LARGEST)
+	if (size > FRAME_MAX)
 		return refuse(v, "frame too large", "STEP");
 	v->body = malloc(size ? size : 1);
 	if (!v->body)
 		return refuse(v, "out of memory", "STEP");
-	if (read_whole(v->connection, v->body, size, FRAME_PATIENCE_MS) < 0)
+	if (read_exactly(v->connection, v->body, size, FRAME_TIMEOUT_MS) < 0)
 		return -1;
 	if (request_parse(v->body, size, r, &why) < 0)
 		return refuse(v, why.reason, why.object);
 	return 0;
 }
 
-void say_hello(struct service *v)
+void send_hello(struct service *v)
 {
 	const struct launcher *l = v->slot.launcher;
 	queue_frame(&v->out, FRAME_HELLO);
@@ -100,7 +100,7 @@ void say_hello(struct service *v)
 	queue_frame_end(&v->out);
 }
 
-void say_failed(struct service *v, const struct failure *f)
+void send_failed(struct service *v, const struct failure *f)
 {
 	queue_frame(&v->out, FRAME_FAILED);
 	queue_text(&v->out, KEY_STEP_NAME, f->step);
@@ -110,9 +110,9 @@ void say_failed(struct service *v, const struct failure *f)
 	flush_all(v);
 }
 
-void say_torn(struct service *v, const struct teardown *t)
+void send_teardown(struct service *v, const struct teardown *t)
 {
-	queue_frame(&v->out, FRAME_TORN);
+	queue_frame(&v->out, FRAME_TEARDOWN);
 	queue_int(&v->out, KEY_REAPED, t->reaped);
 	if (t->populated >= 0)
 		queue_int(&v->out, KEY_POPULATED, (uint64_t)t->populated);
@@ -120,7 +120,7 @@ void say_torn(struct service *v, const struct teardown *t)
 	queue_int(&v->out, KEY_ZOMBIES, (uint64_t)t->zombies);
 	for (unsigned i = 0; i < t->mounts; i++)
 		queue_text(&v->out, KEY_RESIDUAL_MOUNT, t->mount[i]);
-	for (unsigned i = 0; i < t->lefts; i++)
+	for (unsigned i = 0; i < t->left_count; i++)
 		queue_text(&v->out, KEY_GROUP_LEFT, t->left[i]);
 	for (unsigned i = 0; i < t->errors; i++)
 		queue_text(&v->out, KEY_COLLECTION_ERROR, t->error[i]);

@@ -1,7 +1,7 @@
 /*
  * A slot: one process, one connection, one step at a time.
  *
- *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TORN -> park the next box
+ *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TEARDOWN -> park the next box
  *
  * slot-wire.c reads requests and sends answers, slot-park.c keeps a box ready,
  * slot-place.c holds the mounts, networks and work directory for boxes.
@@ -47,13 +47,13 @@ static void serve_step(struct service *v, const struct request *r)
 	}
 	/* The next user of a parked box must not find files that were written before the failure. */
 	if (ready < 0)
-		abandon_work(v);
+		discard_work(v);
 	if (ready == 0) {
 		box = v->parked;
 		v->parked.built = false;
 		v->work_used = true;
 		v->slot.before = box.lane;
-		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? prepare_following : NULL, v, &o);
+		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? park_next_step : NULL, v, &o);
 	}
 	outcome_report(&o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
@@ -68,15 +68,15 @@ static void serve_step(struct service *v, const struct request *r)
 	}
 	if (box.built)
 		box_destroy(&v->slot, &box, &t);
-	v->dirty = v->dirty || !t.reaped || t.lefts || t.mounts || t.pids_left;
-	say_torn(v, &t);
+	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts || t.pids_left;
+	send_teardown(v, &t);
 }
 
 /*
  * Highest priority within the slot's CPU share: it may have to kill 64 programs of its own box. Not inherited. Where
  * root may not set it (a container), a kill comes some time slices later.
  */
-static void go_first(void)
+static void raise_priority(void)
 {
 	struct {
 		uint32_t size, policy;
@@ -110,15 +110,15 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	prctl(PR_SET_DUMPABLE, 0);
 	v->connection = connection;
 	v->fresh = first_shape;
-	go_first();
+	raise_priority();
 
 	if (groups_join(&l->groups, number, &f) < 0 || slot_prepare(&v->slot, l, number, &f) < 0 || park_fresh(v, &v->fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
-		say_failed(v, &f);
+		send_failed(v, &f);
 		discard_parked(v);
 		return 1;
 	}
-	say_hello(v);
+	send_hello(v);
 	while (flush_all(v) == 0 && !v->dirty && next_request(v, &request) == 0) {
 		serve_step(v, &request);
 		if (flush_all(v) < 0)

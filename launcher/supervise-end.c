@@ -9,36 +9,37 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "signals.h"
 #include "supervise-parts.h"
 
 /* Reads the progress of the program before its exec. The program shares this memory: no pointer in it is followed. */
-static void read_hand(struct watch *w)
+static void read_exec_args(struct watch *w)
 {
-	const struct hand *hand = w->box->lane->hand;
+	const struct exec_args *exec_args = w->box->lane->exec_args;
 	const struct bytes *name = &w->request->arg[0];
 	/* The executed file may be an artifact of the program itself, so this failure must be distinguishable. */
-	if (!strncmp(hand->fail_step, "exec", sizeof hand->fail_step))
-		fail_with(&w->o->failure, hand->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+	if (!strncmp(exec_args->fail_step, "exec", sizeof exec_args->fail_step))
+		fail_with(&w->o->failure, exec_args->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
 			  (const char *)name->data);
-	else if (hand->fail_step[0])
-		fail_with(&w->o->failure, hand->fail_errno, "box", "%.31s %.31s", hand->fail_step, hand->fail_object);
-	else if (!hand->exec_ns)
+	else if (exec_args->fail_step[0])
+		fail_with(&w->o->failure, exec_args->fail_errno, "box", "%.31s %.31s", exec_args->fail_step, exec_args->fail_object);
+	else if (!exec_args->exec_ns)
 		fail_with(&w->o->failure, ESRCH, "box", "the parked program was lost");
 	bool same = true;
 	for (int r = 0; r < RLIM_NLIMITS; r++)
-		same = same && (!hand->set[r] || !memcmp(&hand->read[r], &hand->rlimit[r], sizeof hand->read[r]));
+		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
 	control_note(w->box, "resource_limits", same ? NULL : "read back differently");
-	uint64_t from = hand->exec_ns ? hand->exec_ns : w->start_ns;
+	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->start_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
-	memcpy(w->o->rlimit, hand->read, sizeof w->o->rlimit);
+	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
 }
 
 void reap_program(struct watch *w)
 {
 	siginfo_t info = {0};
-	if (w->undying) {
-		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program, after it was killed");
+	if (w->unkillable) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
 		return;
 	}
 	/* Its pidfd reported its death. If that were wrong, WNOHANG avoids a wait. */
@@ -49,7 +50,7 @@ void reap_program(struct watch *w)
 	w->box->reaped_program = true;
 	w->o->exited = info.si_code == CLD_EXITED;
 	w->o->code = info.si_status;
-	read_hand(w);
+	read_exec_args(w);
 }
 
 /*
@@ -57,7 +58,7 @@ void reap_program(struct watch *w)
  * when the program ends, it was killed from outside and the end is not the program's. Its pidfd does not show this,
  * because an init is not dead before all processes of its namespace are reaped.
  */
-bool init_is_going(const struct watch *w)
+bool init_is_exiting(const struct watch *w)
 {
 	enum { PF_EXITING = 4 };
 	char name[32], text[512];
@@ -72,7 +73,7 @@ bool init_is_going(const struct watch *w)
 		const char *after = strrchr(text, ')');
 		/* State, parent, group, session, terminal, its group, flags. */
 		if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-			note(w->o, "state of the init", EBADMSG);
+			evidence_error(w->o, "state of the init", EBADMSG);
 	}
 	return flags & PF_EXITING;
 }
@@ -89,31 +90,31 @@ static bool killed_as_group(struct watch *w)
  * Processes that outlived the main program are killed: the run ends with it. After a kill of the whole box, by the slot
  * or the kernel, the others are dying already and do not count as survivors.
  */
-void end_survivors(struct watch *w)
+void kill_survivors(struct watch *w)
 {
 	const struct groups *g = &w->slot->launcher->groups;
 	if (w->o->reason == KILL_NONE) {
 		bool dying = killed_as_group(w);
 		if (!dying && leaf_read(g, &w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
-			note(w->o, fact_name(FACT_PIDS_CURRENT), errno);
+			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
 		kill_box(w);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
-	if (poll(&init, 1, DRAIN_PATIENCE_MS) <= 0)
-		note(w->o, "end of the pid namespace", ETIMEDOUT);
+	if (poll(&init, 1, END_TIMEOUT_MS) <= 0)
+		evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 
-void collect(struct watch *w)
+void read_counters(struct watch *w)
 {
 	struct outcome *o = w->o;
 	const struct launcher *l = w->slot->launcher;
 	for (int i = 0; i < FACTS_OF_A_RUN; i++) {
 		o->known[i] = leaf_read(&l->groups, &w->box->leaf, i, &o->fact[i]) == 0;
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
-			note(o, fact_name(i), errno);
+			evidence_error(o, fact_name(i), errno);
 	}
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
@@ -127,7 +128,7 @@ void collect(struct watch *w)
 	struct signal_counts counts = {0};
 	if (l->signal_map >= 0) {
 		if (signals_take(l->signal_map, w->box->leaf.id, &counts) < 0)
-			note(o, "signal counts", errno);
+			evidence_error(o, "signal counts", errno);
 		o->file_size_signals = counts.file_size;
 		o->cpu_time_signals = counts.cpu_time;
 	}

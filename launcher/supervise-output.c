@@ -5,9 +5,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "supervise-parts.h"
 
-enum { PIECES_IN_A_FRAME = 256 };
+enum { READS_PER_FRAME = 256 };
 
 static void count_output(struct watch *w, int stream, size_t size)
 {
@@ -15,7 +16,7 @@ static void count_output(struct watch *w, int stream, size_t size)
 	w->o->last_output_ns = now_ns();
 }
 
-static void forward_chunk(struct watch *w, int stream, const uint8_t *chunk, size_t size)
+static void queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
 {
 	uint64_t limit = w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 	uint64_t kept = w->o->seen[stream] < limit ? limit - w->o->seen[stream] : 0;
@@ -29,13 +30,13 @@ static void forward_chunk(struct watch *w, int stream, const uint8_t *chunk, siz
 	count_output(w, stream, size);
 }
 
-bool past_limit(const struct watch *w, int stream)
+bool past_output_limit(const struct watch *w, int stream)
 {
 	return w->o->seen[stream] >= w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 }
 
 /* Past the limit nothing is copied: the pages of the pipe go to /dev/null. Returns like read(). */
-static ssize_t throw_away(const struct watch *w, int fd)
+static ssize_t discard_output(const struct watch *w, int fd)
 {
 	return splice(fd, NULL, w->slot->null, NULL, PIPE_BYTES, SPLICE_F_NONBLOCK);
 }
@@ -45,15 +46,15 @@ static ssize_t throw_away(const struct watch *w, int fd)
  * packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
  * keep the service busy.
  */
-bool forward(struct watch *w, int *fd, int stream, int rounds)
+bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
 	static uint8_t chunk[READ_AT_ONCE];
 	while (*fd >= 0 && rounds-- > 0) {
 		size_t used = 0;
 		ssize_t n = 0;
-		for (int pieces = 0; pieces < PIECES_IN_A_FRAME && used < sizeof chunk; pieces++) {
-			bool away = used == 0 && past_limit(w, stream);
-			n = away ? throw_away(w, *fd) : read(*fd, chunk + used, sizeof chunk - used);
+		for (int pieces = 0; pieces < READS_PER_FRAME && used < sizeof chunk; pieces++) {
+			bool away = used == 0 && past_output_limit(w, stream);
+			n = away ? discard_output(w, *fd) : read(*fd, chunk + used, sizeof chunk - used);
 			if (n <= 0)
 				break;
 			if (away)
@@ -63,7 +64,7 @@ bool forward(struct watch *w, int *fd, int stream, int rounds)
 		}
 		int err = errno;
 		if (used)
-			forward_chunk(w, stream, chunk, used);
+			queue_output(w, stream, chunk, used);
 		if (n > 0 || (n < 0 && err == EINTR))
 			continue;
 		if (n < 0 && err == EAGAIN)
@@ -80,19 +81,19 @@ bool forward(struct watch *w, int *fd, int stream, int rounds)
  * Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A deadline guards this
  * assumption.
  */
-void drain(struct watch *w)
+void drain_pipes(struct watch *w)
 {
-	uint64_t deadline = now_ns() + DRAIN_PATIENCE_MS * 1000000ull;
+	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
 	int *fd[] = {&w->box->out_fd, &w->box->err_fd};
 	for (int stream = 0; stream < 2; stream++)
-		while (forward(w, fd[stream], stream, READS_PER_ROUND)) {
+		while (forward_output(w, fd[stream], stream, READS_PER_ROUND)) {
 			struct pollfd more = {.fd = *fd[stream], .events = POLLIN};
 			if (now_ns() >= deadline) {
-				note(w->o, stream == 0 ? "stdout" : "stderr", ETIMEDOUT);
+				evidence_error(w->o, stream == 0 ? "stdout" : "stderr", ETIMEDOUT);
 				w->o->write_error = true;
 				break;
 			}
-			collect_circles();
+			collect_socket_cycles();
 			poll(&more, 1, 10);
 		}
 }

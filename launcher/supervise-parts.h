@@ -12,7 +12,7 @@ enum {
 	 * 15,000 locks of one file take 1 s of CPU time to end; on a busy CPU that must not count as a failure of the
 	 * platform.
 	 */
-	DRAIN_PATIENCE_MS = 15000,
+	END_TIMEOUT_MS = 15000,
 };
 
 struct watch {
@@ -27,36 +27,36 @@ struct watch {
 	uint64_t memory_limit; /* limit before kernel memory caused it to be lowered; 0: not lowered */
 	uint64_t oom_events; /* v1: count of OOM events */
 	/* When this stream, which was just read, is read next; 0: when data arrives. */
-	uint64_t muted_until[2];
-	bool undying; /* the program did not end after the kill */
+	uint64_t paused_until[2];
+	bool unkillable; /* the program did not end after the kill */
 };
 
-void note(struct outcome *o, const char *what, int err);
+void evidence_error(struct outcome *o, const char *what, int err);
 
 /* v1: number of times that the group was out of memory so far. */
 uint64_t count_oom_events(struct watch *w);
 
 /* Passes the request to the parked program, sets the limits and starts the program. */
-int let_go(struct watch *w, struct failure *f);
+int start_program(struct watch *w, struct failure *f);
 /* Kills the box, which may then use idle CPUs. */
 void kill_box(struct watch *w);
 /* Kills the box and records the reason; the first reason stays. */
-void end_it(struct watch *w, enum kill_reason reason);
+void kill_for(struct watch *w, enum kill_reason reason);
 
 /* Reads one pipe, at most that many times; false at its end. */
-bool forward(struct watch *w, int *fd, int stream, int rounds);
+bool forward_output(struct watch *w, int *fd, int stream, int rounds);
 /* Whether the rest of the stream is counted and discarded. */
-bool past_limit(const struct watch *w, int stream);
+bool past_output_limit(const struct watch *w, int stream);
 /* Reads the rest of both pipes after the death of every writer. */
-void drain(struct watch *w);
+void drain_pipes(struct watch *w);
 
 /* Reaps the program, and records how it ended and its progress before the exec. */
 void reap_program(struct watch *w);
 /* Whether the init of the box was killed from outside. */
-bool init_is_going(const struct watch *w);
+bool init_is_exiting(const struct watch *w);
 /* Kills the processes that outlived the program, and waits for the end of all. */
-void end_survivors(struct watch *w);
+void kill_survivors(struct watch *w);
 /* Reads the final counters. */
-void collect(struct watch *w);
+void read_counters(struct watch *w);
 
 #endif

@@ -55,9 +55,9 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 			  o->ended_ns > o->last_output_ns ? (o->ended_ns - o->last_output_ns) / 1000 : 0);
 	queue_int(out, KEY_WRITE_ERROR, o->write_error);
 	report_rlimits(o, out);
-	for (unsigned i = 0; i < b->controls; i++)
+	for (unsigned i = 0; i < b->control_count; i++)
 		queue_text(out, KEY_CONTROL, b->control[i]);
-	for (unsigned i = 0; i < b->missings; i++)
+	for (unsigned i = 0; i < b->missing_count; i++)
 		queue_text(out, KEY_CONTROL_MISSING, b->missing[i]);
 	for (unsigned i = 0; i < o->errors; i++)
 		queue_text(out, KEY_EVIDENCE_ERROR, o->error[i]);

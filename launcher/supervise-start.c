@@ -5,15 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "supervise-parts.h"
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
 
-static char *copy_string(struct hand *h, size_t *used, struct bytes text)
+static char *copy_string(struct exec_args *h, size_t *used, struct bytes text)
 {
-	size_t space = HAND_SPACE - offsetof(struct hand, strings);
+	size_t space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings);
 	if (text.size + 1 > space - *used)
 		return NULL;
 	char *to = h->strings + *used;
@@ -23,7 +24,7 @@ static char *copy_string(struct hand *h, size_t *used, struct bytes text)
 	return to;
 }
 
-static int fill_hand(struct hand *h, const struct request *r, struct failure *f)
+static int fill_exec_args(struct exec_args *h, const struct request *r, struct failure *f)
 {
 	const uint64_t *n = r->number;
 	const struct { int resource; uint64_t soft, hard; } limits[] = {
@@ -78,10 +79,10 @@ static int apply_limits(struct watch *w, struct failure *f)
 	return 0;
 }
 
-int let_go(struct watch *w, struct failure *f)
+int start_program(struct watch *w, struct failure *f)
 {
 	uint64_t one = 1;
-	if (fill_hand(w->box->lane->hand, w->request, f) < 0 || give_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
+	if (fill_exec_args(w->box->lane->exec_args, w->request, f) < 0 || give_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
 	    apply_limits(w, f) < 0)
 		return -1;
 	if (w->request->number[KEY_KEEP_WORK]) {
@@ -90,7 +91,7 @@ int let_go(struct watch *w, struct failure *f)
 			return -1;
 		w->o->kept_bytes = (uint64_t)kept;
 	}
-	if (cpus_take(w->slot->launcher->cpus, w->slot->number, w->box->program, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
+	if (cpus_acquire(w->slot->launcher->cpus, w->slot->number, w->box->program, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
 		return -1;
 	w->start_ns = now_ns();
 	if (write(w->box->go, &one, sizeof one) != sizeof one)

@@ -11,16 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "supervise-parts.h"
 
 enum {
 	OOM_RECHECK_NS = 5000000,
-	MUTED_NS = 2000000,
-	KERNEL_LOOK_NS = 20000000,
+	PAUSE_NS = 2000000,
+	KERNEL_CHECK_NS = 20000000,
 	QUIET_NS = 2000000, /* each saved wake-up shortens a run of 0.5 ms by 20 to 40 us */
 };
 
-void note(struct outcome *o, const char *what, int err)
+void evidence_error(struct outcome *o, const char *what, int err)
 {
 	if (o->errors < 8)
 		snprintf(o->error[o->errors++], sizeof o->error[0], "%s: %s", what, strerror(err));
@@ -28,15 +29,15 @@ void note(struct outcome *o, const char *what, int err)
 
 void kill_box(struct watch *w)
 {
-	enum { DYING_MOST = 1024 };
-	pid_t dying[DYING_MOST];
+	enum { DYING_MAX = 1024 };
+	pid_t dying[DYING_MAX];
 	const struct launcher *l = w->slot->launcher;
 	box_kill(w->box);
-	int tasks = leaf_tasks(&l->groups, &w->box->leaf, dying, DYING_MOST);
-	cpus_spread(l->cpus, w->slot->number, dying, tasks < DYING_MOST ? tasks : DYING_MOST);
+	int tasks = leaf_tasks(&l->groups, &w->box->leaf, dying, DYING_MAX);
+	cpus_spread(l->cpus, w->slot->number, dying, tasks < DYING_MAX ? tasks : DYING_MAX);
 }
 
-void end_it(struct watch *w, enum kill_reason reason)
+void kill_for(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
@@ -52,13 +53,13 @@ static void check_cpu(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0;
 	if (leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_CPU_USEC, &used) < 0) {
-		note(w->o, fact_name(FACT_CPU_USEC), errno);
-		end_it(w, KILL_CPU);
+		evidence_error(w->o, fact_name(FACT_CPU_USEC), errno);
+		kill_for(w, KILL_CPU);
 		return;
 	}
 	used -= w->box->base_cpu_usec;
 	if (used >= w->cpu_budget_usec) {
-		end_it(w, KILL_CPU);
+		kill_for(w, KILL_CPU);
 		return;
 	}
 	uint64_t wait = (w->cpu_budget_usec - used) * 1000 / w->cpus;
@@ -84,16 +85,16 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	const struct groups *g = &w->slot->launcher->groups;
 	uint64_t used = 0;
 	if (leaf_read(g, &w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
-		note(w->o, fact_name(FACT_KERNEL_NOW), errno);
+		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
 	if (used > w->o->kernel_bytes)
 		w->o->kernel_bytes = used;
 	if (used > w->request->number[KEY_KERNEL_BYTES]) {
 		if (!w->memory_limit && leaf_read(g, &w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
-			note(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
+			evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
 		if (leaf_stop_growth(g, &w->box->leaf) < 0)
-			note(w->o, "end of growth", errno);
+			evidence_error(w->o, "lower memory limit", errno);
 	}
-	w->kernel_check = now + KERNEL_LOOK_NS;
+	w->kernel_check = now + KERNEL_CHECK_NS;
 }
 
 /* v1 kills one process of the group; the run ends in any case. */
@@ -101,17 +102,17 @@ static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
 	if (leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
-		end_it(w, KILL_OOM);
+		kill_for(w, KILL_OOM);
 }
 
 /* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
-static void wall_is_over(struct watch *w, uint64_t now)
+static void check_wall(struct watch *w, uint64_t now)
 {
-	uint64_t from = w->box->lane->hand->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
+	uint64_t from = w->box->lane->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
 	if (from && now < from + limit)
 		w->wall_deadline = from + limit;
 	else
-		end_it(w, KILL_WALL);
+		kill_for(w, KILL_WALL);
 }
 
 static void check_deadlines(struct watch *w)
@@ -120,7 +121,7 @@ static void check_deadlines(struct watch *w)
 	if (w->oom_events)
 		check_oom(w);
 	if (now >= w->wall_deadline)
-		wall_is_over(w, now);
+		check_wall(w, now);
 	else if (now >= w->cpu_check && w->o->reason == KILL_NONE)
 		check_cpu(w, now);
 	if (now >= w->kernel_check && w->o->reason == KILL_NONE)
@@ -136,7 +137,7 @@ static struct timespec until(uint64_t deadline)
 	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
 }
 
-static uint64_t next_look(const struct watch *w, bool quiet)
+static uint64_t next_check(const struct watch *w, bool quiet)
 {
 	uint64_t next = w->cpu_check < w->wall_deadline ? w->cpu_check : w->wall_deadline;
 	if (w->kernel_check < next)
@@ -146,8 +147,8 @@ static uint64_t next_look(const struct watch *w, bool quiet)
 	if (quiet && w->quiet_until < next)
 		next = w->quiet_until;
 	for (int stream = 0; stream < 2; stream++)
-		if (w->muted_until[stream] && w->muted_until[stream] < next)
-			next = w->muted_until[stream];
+		if (w->paused_until[stream] && w->paused_until[stream] < next)
+			next = w->paused_until[stream];
 	return next;
 }
 
@@ -155,16 +156,16 @@ static uint64_t next_look(const struct watch *w, bool quiet)
  * Not at each write: for a program that wrote byte by byte for 0.7 s of CPU time, the slot used 1.7 s. A full read
  * below the limit is followed by the next at once; the limit bounds how often.
  */
-static void look_at(struct watch *w, int *fd, int stream, bool readable)
+static void read_if_due(struct watch *w, int *fd, int stream, bool readable)
 {
-	bool due = w->muted_until[stream] && now_ns() >= w->muted_until[stream];
+	bool due = w->paused_until[stream] && now_ns() >= w->paused_until[stream];
 	if (!readable && !due)
 		return;
-	w->muted_until[stream] = 0;
+	w->paused_until[stream] = 0;
 	uint64_t before = w->o->seen[stream];
-	bool open = forward(w, fd, stream, READS_PER_ROUND);
-	if (open && (past_limit(w, stream) || w->o->seen[stream] - before < READ_AT_ONCE))
-		w->muted_until[stream] = now_ns() + MUTED_NS;
+	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
+	if (open && (past_output_limit(w, stream) || w->o->seen[stream] - before < READ_AT_ONCE))
+		w->paused_until[stream] = now_ns() + PAUSE_NS;
 }
 
 static void watch_program(struct watch *w, const volatile int *stopping)
@@ -178,32 +179,32 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		bool killed = w->o->reason != KILL_NONE;
 		struct pollfd on[] = {
 			{.fd = b->program_fd, .events = POLLIN},
-			{.fd = quiet || w->muted_until[0] ? -1 : b->out_fd, .events = POLLIN},
-			{.fd = quiet || w->muted_until[1] ? -1 : b->err_fd, .events = POLLIN},
+			{.fd = quiet || w->paused_until[0] ? -1 : b->out_fd, .events = POLLIN},
+			{.fd = quiet || w->paused_until[1] ? -1 : b->err_fd, .events = POLLIN},
 			{.fd = b->leaf.oom_event, .events = POLLIN},
 			{.fd = w->connection, .events = (short)(POLLRDHUP | (queue_empty(w->out) ? 0 : POLLOUT))},
 		};
-		struct timespec wait = until(next_look(w, quiet));
+		struct timespec wait = until(next_check(w, quiet));
 		int n = ppoll(on, 5, &wait, &none);
 		if (n < 0 && errno != EINTR)
-			note(w->o, "poll", errno);
+			evidence_error(w->o, "poll", errno);
 		if (n > 0 && on[0].revents) {
 			w->o->ended_ns = now_ns();
 			return;
 		}
 		/* The slot then ends with an error instead of hanging, and the launcher sweeps and reuses its place. */
-		w->undying = killed && now_ns() - w->killed_ns > DRAIN_PATIENCE_MS * 1000000ull;
-		if (w->undying)
+		w->unkillable = killed && now_ns() - w->killed_ns > END_TIMEOUT_MS * 1000000ull;
+		if (w->unkillable)
 			return;
 		if (*stopping)
-			end_it(w, KILL_CLIENT);
-		look_at(w, &b->out_fd, 0, n > 0 && on[1].revents);
-		look_at(w, &b->err_fd, 1, n > 0 && on[2].revents);
+			kill_for(w, KILL_CLIENT);
+		read_if_due(w, &b->out_fd, 0, n > 0 && on[1].revents);
+		read_if_due(w, &b->err_fd, 1, n > 0 && on[2].revents);
 		if (n > 0 && on[3].revents)
 			count_oom_events(w);
 		bool gone = n > 0 && (on[4].revents & (POLLRDHUP | POLLHUP | POLLERR));
 		if (gone || (w->connection >= 0 && queue_flush(w->out, w->connection) < 0)) {
-			end_it(w, KILL_CLIENT);
+			kill_for(w, KILL_CLIENT);
 			w->connection = -1; /* otherwise poll would return at once until the box is dead */
 		}
 		check_deadlines(w);
@@ -211,38 +212,38 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 }
 
 /* Runs from the start to the last reading on the CPUs of the box. */
-static void run_bound(struct watch *w, const volatile int *stopping, void (*meanwhile)(void *), void *context)
+static void run_bound(struct watch *w, const volatile int *stopping, void (*on_start)(void *), void *context)
 {
 	struct outcome *o = w->o;
-	if (let_go(w, &o->failure) < 0)
+	if (start_program(w, &o->failure) < 0)
 		return;
 	w->quiet_until = w->start_ns + QUIET_NS;
 	w->wall_deadline = w->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
 	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
-	w->kernel_check = w->start_ns + KERNEL_LOOK_NS;
-	if (meanwhile)
-		meanwhile(context);
+	w->kernel_check = w->start_ns + KERNEL_CHECK_NS;
+	if (on_start)
+		on_start(context);
 	watch_program(w, stopping);
 	reap_program(w);
-	if (w->undying)
+	if (w->unkillable)
 		return;
 	bool clean = o->exited && o->code == 0;
-	bool lost = o->reason == KILL_NONE && !clean && init_is_going(w);
-	end_survivors(w);
-	drain(w);
-	collect(w);
+	bool lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
+	kill_survivors(w);
+	drain_pipes(w);
+	read_counters(w);
 	if (lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
 		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
-	       const volatile int *stopping, void (*meanwhile)(void *), void *context, struct outcome *o)
+	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o)
 {
 	memset(o, 0, sizeof *o);
 	struct watch w = {
 		.slot = s, .box = b, .request = r, .out = out, .o = o, .connection = connection,
 		.cpu_budget_usec = r->number[KEY_CPU_MS] * 1000,
 	};
-	run_bound(&w, stopping, meanwhile, context);
-	cpus_give(s->launcher->cpus, s->number);
+	run_bound(&w, stopping, on_start, context);
+	cpus_release(s->launcher->cpus, s->number);
 }

@@ -30,11 +30,11 @@ struct outcome {
 
 /*
  * Starts the parked program and supervises it to its end: forwards output as frames (beyond the limits it is read and
- * discarded), enforces deadlines, and reads the counters when every process except the init is dead. `meanwhile` (may
+ * discarded), enforces deadlines, and reads the counters when every process except the init is dead. `on_start` (may
  * be NULL) is called once, right after the start.
  */
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
-	       const volatile int *stopping, void (*meanwhile)(void *), void *context, struct outcome *o);
+	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o);
 
 /* Queues the ENDED frame. */
 void outcome_report(const struct outcome *o, const struct box *b, struct queue *out);

@@ -50,8 +50,8 @@ void queue_raw(struct queue *q, const void *data, size_t size)
 void queue_bytes(struct queue *q, enum key key, const void *data, size_t size)
 {
 	uint8_t head[5] = {(uint8_t)key};
-	if (size > wire_bytes_most(key))
-		size = wire_bytes_most(key);
+	if (size > wire_bytes_max(key))
+		size = wire_bytes_max(key);
 	store32(head + 1, (uint32_t)size);
 	queue_raw(q, head, sizeof head);
 	queue_raw(q, data, size);

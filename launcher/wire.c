@@ -25,7 +25,7 @@ static struct key_row {
 #undef KEY
 };
 
-int wire_lower(const char *name, uint64_t most)
+int wire_lower_limit(const char *name, uint64_t most)
 {
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (keys[k].name && !strcmp(keys[k].name, name) && keys[k].frame == FRAME_STEP && keys[k].type == INT &&
@@ -36,7 +36,7 @@ int wire_lower(const char *name, uint64_t most)
 	return -1;
 }
 
-size_t wire_bytes_most(enum key key)
+size_t wire_bytes_max(enum key key)
 {
 	return keys[key].type == BYTES ? (size_t)keys[key].largest : SIZE_MAX;
 }
@@ -59,7 +59,7 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 }
 
 /* A file name is one plain path component, so it can only name an entry of the work directory. */
-static bool plain_name(struct bytes name)
+static bool valid_file_name(struct bytes name)
 {
 	for (size_t i = 0; i < name.size; i++) {
 		uint8_t c = name.data[i];
@@ -79,25 +79,25 @@ static int append(struct bytes *list, unsigned *used, unsigned most, struct byte
 	return 0;
 }
 
-static int take_bytes(struct request *r, enum key key, struct bytes value, unsigned *datas)
+static int store_bytes(struct request *r, enum key key, struct bytes value, unsigned *datas)
 {
 	switch (key) {
 	case KEY_ARG:
-		return append(r->arg, &r->args, ARGS_MOST, value);
+		return append(r->arg, &r->args, ARGS_MAX, value);
 	case KEY_ENV:
-		return append(r->env, &r->envs, ENV_MOST, value);
+		return append(r->env, &r->envs, ENV_MAX, value);
 	case KEY_FILE_NAME:
 		/* A name is accepted only after the data of the previous name, so that they pair up. */
-		return r->files == *datas ? append(r->file_name, &r->files, FILES_MOST, value) : -1;
+		return r->files == *datas ? append(r->file_name, &r->files, FILES_MAX, value) : -1;
 	case KEY_FILE_DATA:
-		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MOST, value) : -1;
+		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MAX, value) : -1;
 	default:
 		r->stdin_data = value;
 		return 0;
 	}
 }
 
-static int check_whole(const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
+static int validate_request(const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
 {
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (keys[k].name && keys[k].frame == FRAME_STEP && keys[k].count == ONE && !seen[k])
@@ -113,7 +113,7 @@ static int check_whole(const struct request *r, const bool *seen, unsigned datas
 		if (memchr(r->env[i].data, 0, r->env[i].size) || !memchr(r->env[i].data, '=', r->env[i].size))
 			return refuse(why, "is not NAME=VALUE", "ENV");
 	for (unsigned i = 0; i < r->files; i++) {
-		if (!plain_name(r->file_name[i]))
+		if (!valid_file_name(r->file_name[i]))
 			return refuse(why, "is not a plain file name", "FILE_NAME");
 		for (unsigned j = 0; j < i; j++)
 			if (r->file_name[i].size == r->file_name[j].size &&
@@ -158,12 +158,12 @@ int request_parse(const uint8_t *body, size_t size, struct request *out, struct 
 			return refuse(why, "out of range", row->name);
 		if (row->type == INT)
 			out->number[key] = measure;
-		else if (take_bytes(out, key, (struct bytes){body, length}, &datas) < 0)
+		else if (store_bytes(out, key, (struct bytes){body, length}, &datas) < 0)
 			return refuse(why, "too many, or out of order", row->name);
 		body += length;
 		size -= length;
 	}
-	return check_whole(out, seen, datas, why);
+	return validate_request(out, seen, datas, why);
 }
 
 static const char *frame_name(enum frame frame)

@@ -13,10 +13,10 @@
 enum {
 	PROTOCOL_VERSION = 1,
 	FRAME_HEADER = 5,
-	FRAME_LARGEST = 9 * 1024 * 1024,
-	ARGS_MOST = 128,
-	ENV_MOST = 64,
-	FILES_MOST = 16,
+	FRAME_MAX = 9 * 1024 * 1024,
+	ARGS_MAX = 128,
+	ENV_MAX = 64,
+	FILES_MAX = 16,
 };
 
 enum frame {
@@ -44,9 +44,9 @@ struct bytes {
 /* A validated STEP. The bytes point into its frame. */
 struct request {
 	uint64_t number[KEY_COUNT]; /* value of each INT key */
-	struct bytes arg[ARGS_MOST];
-	struct bytes env[ENV_MOST];
-	struct bytes file_name[FILES_MOST], file_data[FILES_MOST];
+	struct bytes arg[ARGS_MAX];
+	struct bytes env[ENV_MAX];
+	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
 	struct bytes stdin_data;
 	unsigned args, envs, files;
 };
@@ -63,10 +63,10 @@ int request_parse(const uint8_t *body, size_t size, struct request *out, struct 
  * Lowers the largest value of an INT key of STEP for the life of the process: a ceiling set by root that no client can
  * exceed. -1 if there is no such key or the value would not lower it.
  */
-int wire_lower(const char *name, uint64_t most);
+int wire_lower_limit(const char *name, uint64_t most);
 
 /* Largest length of a value of this key; longer values are truncated when sent. */
-size_t wire_bytes_most(enum key key);
+size_t wire_bytes_max(enum key key);
 
 /* A growing buffer of outgoing bytes, of which `sent` have been sent. */
 struct queue {

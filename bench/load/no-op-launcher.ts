@@ -50,7 +50,7 @@ function answer(printed: string): Buffer {
   return Buffer.concat([
     ...(body.length > 0 ? [head, body] : []),
     keyed("ENDED", { EXIT_CODE: 0, KILL_REASON: "none", WALL_NS: 1, STDOUT_SEEN: body.length }),
-    keyed("TORN", { REAPED: 1 }),
+    keyed("TEARDOWN", { REAPED: 1 }),
   ]);
 }
 

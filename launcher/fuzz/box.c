@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(slot_mounts(&slot, slot.mounts, sizeof slot.mounts) == 0);
 	EXPECT(!strncmp(slot.mounts, before, sizeof slot.mounts - 1));
 	files_set(mountinfo, after, strlen(after));
-	list_mounts(&slot, &t);
+	list_leftover_mounts(&slot, &t);
 
 	if (strlen(after) < sizeof slot.mounts) {
 		char first[256] = "";

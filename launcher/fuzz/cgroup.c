@@ -62,12 +62,12 @@ static long no_syscall(long number, ...)
 }
 
 /* A second implementation that finds the number after a word at the start of a line. False if there is none. */
-static bool second_reading(const struct place *place, bool pressure, const char *text, uint64_t *value)
+static bool second_reading(const struct fact_source *source, bool pressure, const char *text, uint64_t *value)
 {
 	const char *at = text;
-	if (place->key) {
+	if (source->key) {
 		char word[32];
-		snprintf(word, sizeof word, "\n%s ", place->key);
+		snprintf(word, sizeof word, "\n%s ", source->key);
 		if (!strncmp(text, word + 1, strlen(word + 1)))
 			at = text + strlen(word + 1);
 		else if ((at = strstr(text, word)))
@@ -137,7 +137,7 @@ static void try_trees(const char *text, const char *groups)
 	char path[512];
 	mountinfo = text;
 	own_groups = groups;
-	find_mounts(&m);
+	find_cgroup_mounts(&m);
 	choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++) {
 		size_t mount = strnlen(m.at[t], sizeof m.at[t]);

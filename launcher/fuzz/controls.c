@@ -29,7 +29,7 @@ static void open_files(void)
 static bool noted(const struct box *b, const char *control)
 {
 	bool found = false;
-	for (unsigned i = 0; i < b->controls; i++)
+	for (unsigned i = 0; i < b->control_count; i++)
 		found = found || !strcmp(b->control[i], control);
 	return found;
 }
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	box = (struct box){.program = PROGRAM, .lane = &lane, .leaf.name = "s0-b1"};
 	controls_read(&slot, &box);
 	/* Six namespaces and eight other controls; each is either confirmed or missing. */
-	EXPECT(box.controls + box.missings == 14);
+	EXPECT(box.control_count + box.missing_count == 14);
 	for (int i = 0; i < NAMESPACES; i++)
 		EXPECT(!noted(&box, spaces[i].control));
 	EXPECT(!noted(&box, "read_only_root"));

@@ -26,19 +26,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __sanitizer_cov_trace_pc(void);
 void __asan_on_error(void);
 
-enum { PATIENCE_S = 60, INPUT_MOST = 256 * 1024, INPUTS_MOST = 4096, MAP = 1 << 13 };
+enum { TIMEOUT_S = 60, INPUT_MAX = 256 * 1024, INPUTS_MAX = 4096, MAP = 1 << 13 };
 
 struct input {
 	uint8_t *data;
 	size_t size;
 };
 
-static struct input kept[INPUTS_MOST];
+static struct input kept[INPUTS_MAX];
 static unsigned inputs;
 static uint8_t seen[MAP], hit[MAP];
 static uintptr_t previous;
 static uint64_t state;
-static uint8_t current[INPUT_MOST];
+static uint8_t current[INPUT_MAX];
 static size_t current_size;
 
 /* Called by the instrumented code at every edge; this file is not instrumented. */
@@ -85,7 +85,7 @@ static bool try_current(void)
 	bool fresh = false;
 	memset(hit, 0, sizeof hit);
 	previous = 0;
-	alarm(PATIENCE_S);
+	alarm(TIMEOUT_S);
 	LLVMFuzzerTestOneInput(current, current_size);
 	for (size_t i = 0; i < MAP; i++)
 		if (hit[i] && !seen[i])
@@ -95,7 +95,7 @@ static bool try_current(void)
 
 static void keep_current(void)
 {
-	if (inputs == INPUTS_MOST)
+	if (inputs == INPUTS_MAX)
 		return;
 	uint8_t *copy = malloc(current_size ? current_size : 1);
 	if (!copy)
@@ -106,8 +106,8 @@ static void keep_current(void)
 
 static void insert(size_t at, const uint8_t *data, size_t size)
 {
-	if (size > INPUT_MOST - current_size)
-		size = INPUT_MOST - current_size;
+	if (size > INPUT_MAX - current_size)
+		size = INPUT_MAX - current_size;
 	memmove(current + at + size, current + at, current_size - at);
 	memcpy(current + at, data, size);
 	current_size += size;

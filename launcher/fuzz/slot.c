@@ -6,7 +6,7 @@
 #include "../slot-wire.c"
 #include "target.h"
 
-enum { SENT_MOST = 64 * 1024 };
+enum { SENT_MAX = 64 * 1024 };
 
 /* Number of requests before the first invalid one. */
 static unsigned served(const uint8_t *data, size_t size)
@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct request r;
 	uint8_t answer[512];
 	int ends[2];
-	if (size > SENT_MOST)
-		size = SENT_MOST;
+	if (size > SENT_MAX)
+		size = SENT_MAX;
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];

@@ -52,10 +52,10 @@ static void try_output(const uint8_t *data, size_t size)
 		EXPECT(n > 0 || errno == EAGAIN);
 		sent += n > 0 ? (size_t)n : 0;
 		if (n < 0 || length % 8 == 0)
-			EXPECT(forward(&watch, &ends[0], stream, 1 + (int)length % 3));
+			EXPECT(forward_output(&watch, &ends[0], stream, 1 + (int)length % 3));
 	}
 	close(ends[1]);
-	while (forward(&watch, &ends[0], stream, 1))
+	while (forward_output(&watch, &ends[0], stream, 1))
 		continue;
 	EXPECT(ends[0] == -1 && !outcome.write_error);
 	check_output(stream, text, size);
@@ -63,24 +63,24 @@ static void try_output(const uint8_t *data, size_t size)
 
 /* ---- the memory that is shared until the exec ---- */
 
-static void try_hand(const uint8_t *data, size_t size)
+static void try_exec_args(const uint8_t *data, size_t size)
 {
 	static const uint8_t name[] = {'.', '/', 'm'};
-	struct hand *hand = lane.hand;
-	memcpy(hand, data, size < sizeof *hand ? size : sizeof *hand);
+	struct exec_args *exec_args = lane.exec_args;
+	memcpy(exec_args, data, size < sizeof *exec_args ? size : sizeof *exec_args);
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
 		uint8_t set;
-		memcpy(&set, &hand->set[i], 1);
-		hand->set[i] = set & 1; /* written by the slot, so it is 0 or 1 */
+		memcpy(&set, &exec_args->set[i], 1);
+		exec_args->set[i] = set & 1; /* written by the slot, so it is 0 or 1 */
 	}
 	request.arg[0] = (struct bytes){name, sizeof name};
 	watch.start_ns = 1000;
 	outcome.ended_ns = 2000;
-	wall_is_over(&watch, 1500);
-	read_hand(&watch);
+	check_wall(&watch, 1500);
+	read_exec_args(&watch);
 	EXPECT(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
-	EXPECT(outcome.failure.step || (hand->exec_ns && !hand->fail_step[0]));
-	EXPECT(box.controls + box.missings == 1 && outcome.wall_ns <= 2000);
+	EXPECT(outcome.failure.step || (exec_args->exec_ns && !exec_args->fail_step[0]));
+	EXPECT(box.control_count + box.missing_count == 1 && outcome.wall_ns <= 2000);
 	outcome_report(&outcome, &box, &out);
 }
 
@@ -90,23 +90,23 @@ static void try_strings(const uint8_t *data, size_t size)
 {
 	struct failure f = {0};
 	struct refusal why;
-	struct hand *hand = lane.hand;
-	size_t total = 0, space = HAND_SPACE - offsetof(struct hand, strings), nearly = space - data[0];
+	struct exec_args *exec_args = lane.exec_args;
+	size_t total = 0, space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings), nearly = space - data[0];
 	struct bytes all = {data, size};
-	EXPECT(!copy_string(hand, &nearly, all) == (size + 1 > data[0]));
+	EXPECT(!copy_string(exec_args, &nearly, all) == (size + 1 > data[0]));
 	if (request_parse(data, size, &request, &why) < 0)
 		return;
 	for (unsigned i = 0; i < request.args; i++)
 		total += request.arg[i].size + 1;
 	for (unsigned i = 0; i < request.envs; i++)
 		total += request.env[i].size + 1;
-	bool filled = fill_hand(hand, &request, &f) == 0;
+	bool filled = fill_exec_args(exec_args, &request, &f) == 0;
 	EXPECT(filled == (total <= space));
 	for (unsigned i = 0; filled && i < request.args; i++)
-		EXPECT(strlen(hand->argv[i]) == request.arg[i].size && !memcmp(hand->argv[i], request.arg[i].data, request.arg[i].size));
+		EXPECT(strlen(exec_args->argv[i]) == request.arg[i].size && !memcmp(exec_args->argv[i], request.arg[i].data, request.arg[i].size));
 	for (unsigned i = 0; filled && i < request.envs; i++)
-		EXPECT(strlen(hand->envp[i]) == request.env[i].size && !memcmp(hand->envp[i], request.env[i].data, request.env[i].size));
-	EXPECT(!hand->argv[request.args] && !hand->envp[request.envs]);
+		EXPECT(strlen(exec_args->envp[i]) == request.env[i].size && !memcmp(exec_args->envp[i], request.env[i].data, request.env[i].size));
+	EXPECT(!exec_args->argv[request.args] && !exec_args->envp[request.envs]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -120,16 +120,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
 	EXPECT(launcher.cpus);
-	if (!lane.hand)
-		lane.hand = malloc(HAND_SPACE);
-	EXPECT(lane.hand);
-	memset(lane.hand, 0, sizeof *lane.hand);
+	if (!lane.exec_args)
+		lane.exec_args = malloc(EXEC_ARGS_BYTES);
+	EXPECT(lane.exec_args);
+	memset(lane.exec_args, 0, sizeof *lane.exec_args);
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);
 	box = (struct box){.lane = &lane, .leaf.dir = {-1, -1, -1, -1}};
 	switch (data[0] % 3) {
 	case 0: try_output(data + 1, size - 1); break;
-	case 1: try_hand(data + 1, size - 1); break;
+	case 1: try_exec_args(data + 1, size - 1); break;
 	default: try_strings(data + 1, size - 1);
 	}
 	queue_free(&out);

@@ -38,7 +38,7 @@ static void check_inside(struct bytes value, enum key key, const uint8_t *data, 
 
 static void check_request(const struct request *r, const uint8_t *data, size_t size)
 {
-	EXPECT(r->args >= 1 && r->args <= ARGS_MOST && r->envs <= ENV_MOST && r->files <= FILES_MOST);
+	EXPECT(r->args >= 1 && r->args <= ARGS_MAX && r->envs <= ENV_MAX && r->files <= FILES_MAX);
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
 			EXPECT(r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest);
@@ -140,9 +140,9 @@ static void try_reading(const uint8_t *data, size_t size)
 
 /* ---- writing ---- */
 
-enum { STREAM_MOST = 1 << 20, PIECE_MOST = 1 << 17, OPERATIONS_MOST = 64 };
+enum { STREAM_MAX = 1 << 20, PIECE_MOST = 1 << 17, OPERATIONS_MOST = 64 };
 
-static uint8_t stream[STREAM_MOST]; /* expected bytes at the peer, encoded independently */
+static uint8_t stream[STREAM_MAX]; /* expected bytes at the peer, encoded independently */
 static size_t written, complete, received;
 static int ends[2];
 
@@ -176,7 +176,7 @@ static void receive(size_t most)
 /* The input is a program: frames, entries and raw bytes of many sizes, with sends and reads in between. */
 static void try_writing(const uint8_t *data, size_t size)
 {
-	static const enum frame kind[] = {FRAME_ENDED, FRAME_TORN, FRAME_STDOUT, FRAME_REFUSED};
+	static const enum frame kind[] = {FRAME_ENDED, FRAME_TEARDOWN, FRAME_STDOUT, FRAME_REFUSED};
 	static uint8_t piece[PIECE_MOST];
 	struct queue q = {0};
 	size_t frame = 0;

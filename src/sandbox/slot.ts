@@ -137,7 +137,7 @@ export class Slot {
       case "ENDED":
         running.ended = { entries: new Entries(frame), atMs: performance.now() };
         break;
-      case "TORN":
+      case "TEARDOWN":
         this.#finish(running, new Entries(frame));
         break;
       default:
@@ -146,7 +146,7 @@ export class Slot {
   }
 
   #finish(running: Running, torn: Entries): void {
-    if (!running.ended) throw new ProtocolError("TORN before ENDED");
+    if (!running.ended) throw new ProtocolError("TEARDOWN before ENDED");
     const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
     const { entries, atMs } = running.ended;
     const report = decodeReport(this.hello, entries, torn, output);

@@ -111,7 +111,7 @@ test("a format whose interpreter is the host's (flag F) is found by its name, an
   const rest = "offset 0\nmagic 7f454c46\n";
   assert.deepEqual(await look(`enabled\ninterpreter /usr/bin/foreign\nflags: OCF\n${rest}`), [false, "foreign"]);
   const [none, nothing] = await look(`enabled\ninterpreter /usr/bin/Foreign\nflags: OC\n${rest}`);
-  assert.deepEqual([none, nothing], [true, "no interpreter of the host's is in reach"]);
+  assert.deepEqual([none, nothing], [true, "no interpreter of the host is reachable"]);
   assert.equal((await look(`disabled\ninterpreter /usr/bin/foreign\nflags: F\n${rest}`))[0], true);
 });
 

@@ -90,7 +90,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   "an image that others can write to": {
     host: (t) => ({ image: emptyImage(t, 0o777, ["box", "tmp", "proc", "dev"]) }),
-    launcher: /image: can be changed by others than root: Operation not permitted\n$/,
+    launcher: /image: is writable by users other than root: Operation not permitted\n$/,
     missing: ["image"],
     remedy: /image\//,
   },

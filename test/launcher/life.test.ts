@@ -195,7 +195,7 @@ test("reads 50 MB of output, forwards it up to the limit, and does not affect th
   assert.equal(entries.int("STDOUT_SEEN"), size);
   assert.equal(stdout.length, MiB);
   assert.equal(entries.int("WRITE_ERROR"), 0);
-  assert.equal((await raw.expect("TORN")).int("REAPED"), 1);
+  assert.equal((await raw.expect("TEARDOWN")).int("REAPED"), 1);
   raw.close();
 });
 
@@ -265,7 +265,7 @@ test("refuses to create its socket in a directory that other users can change", 
   });
   const code = await new Promise((resolve) => child.once("close", resolve));
   assert.equal(code, 1);
-  assert.match(stderr, /can be changed by others than root/);
+  assert.match(stderr, /is writable by users other than root/);
 });
 
 function leavesOf(launcher: Launcher): string[] {

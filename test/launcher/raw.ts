@@ -176,5 +176,5 @@ export async function run(
 ): Promise<{ ended: Entries; torn: Entries; stdout: string; stderr: string }> {
   raw.send(stepFrame(entries));
   const { entries: ended, stdout, stderr } = await raw.until("ENDED");
-  return { ended, torn: await raw.expect("TORN"), stdout: stdout.toString(), stderr: stderr.toString() };
+  return { ended, torn: await raw.expect("TEARDOWN"), stdout: stdout.toString(), stderr: stderr.toString() };
 }

@@ -156,7 +156,7 @@ describe("refuses a request that breaks the protocol, and continues to serve", (
     raw.send(Buffer.concat([stepFrame(step(["/bin/echo", "one"])), stepFrame(step(["/bin/echo", "two"]))]));
     for (const expected of ["one\n", "two\n"]) {
       assert.equal((await raw.until("ENDED")).stdout.toString(), expected);
-      await raw.expect("TORN");
+      await raw.expect("TEARDOWN");
     }
     raw.close();
   });

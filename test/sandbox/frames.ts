@@ -49,7 +49,7 @@ export function ended(values: Values = {}): Buffer {
 }
 
 export function torn(values: Values = {}): Buffer {
-  return keyed("TORN", { REAPED: 1, ...values });
+  return keyed("TEARDOWN", { REAPED: 1, ...values });
 }
 
 /** The expected error of a protocol violation, for `assert.throws` and `assert.rejects`. */

@@ -45,7 +45,7 @@ for (const [name, said, error] of [
   ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
   ["refuses", refusal, lost("the launcher refused the request: WALL_MS too large")],
-  ["sends another frame first", torn(), refused("unexpected TORN")],
+  ["sends another frame first", torn(), refused("unexpected TEARDOWN")],
   ["does not speak frames", Buffer.from("SSH-2.0-OpenSSH_9.9\r\n"), refused("unknown frame 50")],
 ] as const) {
   test(`rejects a launcher that ${name} and closes the connection`, LIMIT, async (t) => {
@@ -95,7 +95,7 @@ for (const [name, happens, error] of [
   ["fails", (peer: Peer) => peer.say(failed), lost("no box: mount /box (errno 12)")],
   ["refuses", (peer: Peer) => peer.say(refusal), lost("the launcher refused the request: WALL_MS too large")],
   ["sends a second hello", (peer: Peer) => peer.say(hello()), refused("unexpected HELLO")],
-  ["omits the end", (peer: Peer) => peer.say(torn()), refused("TORN before ENDED")],
+  ["omits the end", (peer: Peer) => peer.say(torn()), refused("TEARDOWN before ENDED")],
   [
     "sends an invalid report",
     (peer: Peer) => peer.say(ended({ KILL_REASON: "?" }), torn()),
@@ -165,7 +165,7 @@ test("a step that cannot be encoded does not affect the slot", LIMIT, async (t) 
 
 for (const [name, said, error] of [
   ["output", frame("STDOUT", Buffer.from("late")), refused("STDOUT while nothing runs")],
-  ["a report", torn(), refused("TORN while nothing runs")],
+  ["a report", torn(), refused("TEARDOWN while nothing runs")],
   ["a failure", failed, lost("no box: mount /box (errno 12)")],
 ] as const) {
   test(`a slot that sends ${name} without a run is lost`, LIMIT, async (t) => {

@@ -89,7 +89,7 @@ test("waits for the rest of an incomplete frame", () => {
   assert.deepEqual([...reader.push(bytes.subarray(0, bytes.length - 1))], []);
   assert.deepEqual(
     [...reader.push(bytes.subarray(bytes.length - 1))].map(({ name }) => name),
-    ["TORN"],
+    ["TEARDOWN"],
   );
 });
 
@@ -118,30 +118,33 @@ function entry(key: number, value: Buffer, length = value.length): Buffer {
 }
 
 test("rejects a torn entry", () => {
-  assert.throws(() => new Entries(withBody("TORN", body(torn()), Buffer.alloc(4))), refused("torn entry in TORN"));
+  assert.throws(
+    () => new Entries(withBody("TEARDOWN", body(torn()), Buffer.alloc(4))),
+    refused("torn entry in TEARDOWN"),
+  );
   const long = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 4);
   assert.throws(
-    () => new Entries(withBody("TORN", body(torn()), long)),
+    () => new Entries(withBody("TEARDOWN", body(torn()), long)),
     refused("GROUP_LEFT is longer than its frame"),
   );
   const huge = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 0xffff_ffff);
   assert.throws(
-    () => new Entries(withBody("TORN", body(torn()), huge)),
+    () => new Entries(withBody("TEARDOWN", body(torn()), huge)),
     refused("GROUP_LEFT is longer than its frame"),
   );
 });
 
 test("rejects an unknown key and a key of another frame", () => {
   const unknown = entry(250, Buffer.alloc(8));
-  assert.throws(() => new Entries(withBody("TORN", body(torn()), unknown)), refused("key 250 in TORN"));
+  assert.throws(() => new Entries(withBody("TEARDOWN", body(torn()), unknown)), refused("key 250 in TEARDOWN"));
   const foreign = entry(KEYS.WALL_NS.number, Buffer.alloc(8));
-  assert.throws(() => new Entries(withBody("TORN", body(torn()), foreign)), refused("key 66 in TORN"));
+  assert.throws(() => new Entries(withBody("TEARDOWN", body(torn()), foreign)), refused("key 66 in TEARDOWN"));
 });
 
 test("rejects a number with the wrong size", () => {
   for (const size of [0, 4, 7, 9]) {
     const short = entry(KEYS.POPULATED.number, Buffer.alloc(size));
-    assert.throws(() => new Entries(withBody("TORN", body(torn()), short)), refused("POPULATED is not 8 bytes"));
+    assert.throws(() => new Entries(withBody("TEARDOWN", body(torn()), short)), refused("POPULATED is not 8 bytes"));
   }
 });
 

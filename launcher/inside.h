@@ -1,0 +1,46 @@
+#ifndef ASSAY_INSIDE_H
+#define ASSAY_INSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "cgroup.h"
+
+enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
+
+/*
+ * Shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
+ * memory is not mapped after the exec.
+ */
+struct exec_args {
+	struct rlimit rlimit[RLIM_NLIMITS];
+	bool set[RLIM_NLIMITS];
+	char *argv[EXEC_ARGS_STRINGS];
+	char *envp[EXEC_ARGS_STRINGS];
+	char fail_step[32];
+	char fail_object[32];
+	int fail_errno;
+	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
+	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel */
+	char strings[];
+};
+
+/* Sizes of a box. A parked box fits a request only if they are equal. */
+struct shape {
+	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
+};
+
+/* The two processes of a box (inside.c). Neither function returns. */
+struct inside {
+	const struct shape *shape;
+	uid_t uid;
+	int init_pidfd, netns, proc, tasks[TREE_COUNT];
+	int stdin_fd, out_fd, err_fd, go, ready, lifeline;
+	struct exec_args *exec_args;
+};
+_Noreturn void inside_init(const struct inside *in);
+_Noreturn void inside_program(const struct inside *in);
+
+#endif
