@@ -19,12 +19,40 @@ const described: Described = JSON.parse(
 );
 const text = readFileSync(new URL("../../launcher/PROTOCOL.md", import.meta.url), "utf8");
 
-/** The rows of the document's tables of frames or keys: those with a number and a name in back-quotes. */
-function* rows(section: string): Generator<string[]> {
+/** "STD{OUT,ERR}_SEEN" is STDOUT_SEEN and STDERR_SEEN. */
+function expanded(name: string): string[] {
+  const [, before = "", choices, after = ""] = /^([^{]*)\{([^}]*)\}(.*)$/.exec(name) ?? [];
+  return choices === undefined
+    ? [name]
+    : choices.split(",").flatMap((choice) => expanded(after).map((rest) => before + choice + rest));
+}
+
+/** Rows of the tables of frames and keys: number, name and the other cells. A row with braces in its name has a range of numbers. */
+function* rows(section: string): Generator<[number, string, ...string[]]> {
   for (const line of section.split("\n")) {
     const cells = line.split("|").map((cell) => cell.trim());
-    if (/^\d+$/.test(cells[1] ?? "") && /^`[A-Z_]+`$/.test(cells[2] ?? "")) yield cells.slice(1, -1);
+    const [, first, last] = /^(\d+)(?: \.\. (\d+))?$/.exec(cells[1] ?? "") ?? [];
+    const [, name] = /^`([A-Z_{,}]+)`$/.exec(cells[2] ?? "") ?? [];
+    if (!first || !name) continue;
+    const names = expanded(name);
+    assert.equal(Number(last ?? first) - Number(first) + 1, names.length, name);
+    assert.ok(cells.at(-2), `${name} has no meaning`);
+    for (const [i, each] of names.entries()) yield [Number(first) + i, each, ...cells.slice(3, -1)];
   }
+}
+
+/** Type, count and range of a key: "bytes, many, 1 .. 64 KiB", each with a default. */
+function value(cell: string) {
+  const words = cell.split(", ").filter(Boolean);
+  const take = (known: RegExp, otherwise: string) =>
+    known.test(words[0] ?? "") ? (words.shift() as string) : otherwise;
+  const type = take(/^bytes$/, "int");
+  const count = take(/^(optional|many)$/, "one");
+  const [smallest, largest] = take(/ \.\. /, "0 .. unlimited")
+    .split(" .. ")
+    .map(amount);
+  assert.deepEqual(words, [], cell);
+  return { type, count, smallest, largest };
 }
 
 function section(title: string): string {
@@ -42,9 +70,8 @@ function amount(amountText: string): string {
 }
 
 test("the document lists the launcher's frames", () => {
-  const documented = [...rows(section("Frames"))].map(([number, name, direction, meaning]) => {
-    assert.ok(meaning, `${name} has no meaning`);
-    return [name?.replaceAll("`", ""), { number: Number(number), direction: direction?.replace(" ", "_") }];
+  const documented = [...rows(section("Frames"))].map(([number, name, direction]) => {
+    return [name, { number, direction: direction?.replace(" ", "_") }];
   });
   assert.deepEqual(Object.fromEntries(documented), described.frames);
 });
@@ -53,11 +80,9 @@ test("the document lists the launcher's keys by frame, with type, count and rang
   const documented = Object.keys(described.frames)
     .filter((frame) => text.includes(`\n## ${frame}: `))
     .flatMap((frame) =>
-      [...rows(section(`${frame}: `))].map(([number, name, type, count, range, meaning]) => {
-        assert.ok(meaning, `${name} has no meaning`);
-        const [smallest, largest] = (range as string).split(" .. ").map(amount);
-        return [name?.replaceAll("`", ""), { number: Number(number), type, frame, count, smallest, largest }];
-      }),
+      [...rows(section(`${frame}: `))].map(
+        ([number, name, cell = ""]) => [name, { number, frame, ...value(cell) }] as const,
+      ),
     );
   assert.equal(new Set(documented.map(([name]) => name)).size, documented.length, "a key is listed twice");
   assert.deepEqual(Object.fromEntries(documented), described.keys);
