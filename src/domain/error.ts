@@ -1,18 +1,18 @@
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "./submission.ts";
 
 /**
- * Every error that a client can receive: status and text, in one list. Texts name what the
- * client sent and what is allowed, never a path, a stack or an internal name.
+ * Every error that a client can receive, with its status and text. A text names what the
+ * client sent and what is allowed, but no path, stack or internal name.
  */
 const list = {
   malformedJson: row(400, () => "request body is not valid JSON"),
   bodyNotObject: row(400, () => "request body must be a JSON object"),
-  duplicateField: row(400, () => "request body names a field twice"),
+  duplicateField: row(400, () => "request body has a duplicate field"),
   tooNested: row(400, (levels: number) => `request body is nested more than ${levels} levels deep`),
   tooManyValues: row(400, (values: number) => `request body has more than ${values} values`),
   fieldMissing: row(400, (field: string) => `${field} is required`),
   fieldNotString: row(400, (field: string) => `${field} must be a string`),
-  notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has half of a surrogate pair`),
+  notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has an unpaired surrogate`),
   unknownFields: row(400, (fields: string) => `unknown field: ${fields}`),
   webhookField: row(
     400,
@@ -43,13 +43,13 @@ const list = {
   notAllowed: row(403, () => "only an administrator may do this"),
   foreignOrigin: row(403, () => "the request does not come from this service's own pages"),
   submissionNotFound: row(404, () => "submission not found"),
-  notThere: row(404, () => "there is no such thing, or it is not yours"),
-  linkUseless: row(404, () => "this link was used, has expired or never was"),
+  notThere: row(404, () => "not found, or you have no access to it"),
+  linkUseless: row(404, () => "this link has been used, has expired or is not valid"),
   noDashboard: row(404, () => "this service was started without the dashboard's files"),
   routeNotFound: row(404, () => "no such endpoint"),
   methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
   notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
-  notFinishedAtStop: row(408, () => "not finished when the service had to stop; poll GET /api/result/{id}"),
+  notFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/result/{id}"),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
   submissionTooLarge: row(
@@ -63,13 +63,13 @@ const list = {
   notPossible: row(422, (why: string) => why),
   quotaExceeded: row(429, () => "API key quota exceeded"),
   tooManyRequests: row(429, () => "too many requests without a key from this address"),
-  tooManyWatched: row(429, () => "too many runs are watched at once: close the page of one"),
+  tooManyWatched: row(429, () => "too many runs are watched at the same time: close the page of one of them"),
   tooManySignIns: row(429, () => "too many attempts to sign in, try again later"),
   headersTooLarge: row(431, () => "request headers are too large"),
   internal: row(500, () => "internal error"),
   queueFull: row(503, () => "queue full, try again later"),
   tooManyConnections: row(503, () => "too many connections or requests under way, try again later"),
-  noRoom: row(503, () => "too much data of this account is on its way, try again later"),
+  noRoom: row(503, () => "too much data of this account is in transit, try again later"),
   shuttingDown: row(503, () => "the service is shutting down, try again later"),
   languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),
   databaseAway: row(503, () => "the database does not answer, try again later"),
@@ -93,16 +93,16 @@ function row<Args extends readonly unknown[]>(
 export const ERRORS: typeof list = list;
 export type ErrorCode = keyof typeof list;
 
-/** Client text in an error is cut to this, so that an error never echoes a whole request. */
+/** Characters of client input that an error repeats. */
 const MAX_ECHO = 64;
 
-/** A text of the client, fit to be repeated in an error: printable, quoted and short. */
+/** Formats client input for an error: printable, quoted and short. */
 export function echo(text: string): string {
   const short = text.length > MAX_ECHO ? `${text.slice(0, MAX_ECHO)}…` : text;
   return JSON.stringify(short);
 }
 
-/** An error of the list, on its way to the client. */
+/** An error of the list, as a response to the client. */
 export class ClientError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -128,7 +128,7 @@ export class ClientError extends Error {
 type ArgsOf<Code extends ErrorCode> = Parameters<(typeof list)[Code]["error"]>;
 
 /**
- * Makes an error of the list.
+ * Creates an error of the list.
  * @param extra response headers and further body fields, such as Retry-After or the id of a 408.
  */
 export function clientError<Code extends ErrorCode>(

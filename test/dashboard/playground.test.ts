@@ -83,7 +83,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await store.live.append(claim.lease, 0, [{ stream: "stdout", at: 0, bytes: Buffer.from("as it") }]);
     await result.getByText("as it").waitFor();
     await store.submissions.finish(claim.lease, conclude({ execute: report({ stdout: Buffer.from("as it was\n") }) }));
-    await result.getByRole("heading", { name: "Accepted: it ran to its end" }).waitFor();
+    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
     assert.equal(await result.getByRole("region", { name: "Standard output" }).textContent(), "as it was\n");
     await result.getByText("Evidence: what the kernel confirmed").click();
     await result.getByText("isolation.controls_applied").waitFor();
@@ -102,7 +102,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await write("print(2)\n");
     await page.reload();
     await program.getByText("as it was written").waitFor();
-    await result.getByRole("heading", { name: "Accepted: it ran to its end" }).waitFor();
+    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
     assert.equal(await source(), WRITTEN);
     assert.equal(await page.getByLabel("Standard input").inputValue(), "in\n");
   });

@@ -218,7 +218,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await output.getByText("two").waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
     await store.submissions.finish(claim.lease, conclude({ execute: report({ stdout: Buffer.from("one\ntwo\n") }) }));
-    await page.getByRole("heading", { name: "Accepted: it ran to its end" }).waitFor();
+    await page.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
   });
 
@@ -228,7 +228,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
       ...{ accountId: club.other.accountId, language: "python", code: "1", stdin: "", profile: "judge" },
     });
     await go(`${SUBMISSIONS}/${json.id}`);
-    await page.getByText("there is no such thing, or it is not yours").waitFor();
+    await page.getByText("not found, or you have no access to it").waitFor();
     assert.ok(complaints.splice(0).every((text: string) => text.includes("status of 404")));
   });
 

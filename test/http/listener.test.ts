@@ -252,7 +252,7 @@ test("a field that is named twice is refused, wherever it may hide", LIMIT, asyn
   for (const body of twice) {
     const { status, json } = await submit(body);
     assert.equal(status, 400, body);
-    assert.equal(json.error, "request body names a field twice");
+    assert.equal(json.error, "request body has a duplicate field");
   }
   assert.equal(await store.submissions.depth(), 0);
   const once = [

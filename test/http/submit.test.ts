@@ -187,6 +187,6 @@ test("a shutdown answers who waits, with the id", LIMIT, async (t) => {
   const { status, json } = await waiting;
   assert.equal(status, 408);
   assert.match(json.id, UUID);
-  const error = "not finished when the service had to stop; poll GET /api/result/{id}";
+  const error = "not finished before the service stopped; poll GET /api/result/{id}";
   assert.deepEqual(json, { error, id: json.id, status: "pending" });
 });

@@ -3,23 +3,22 @@ import type { RecordWithoutOutput } from "../record.ts";
 import { meaningOf, signalText } from "./signals.ts";
 import { bytesText, countText, secondsText } from "./units.ts";
 
-/** A verdict in words for somebody who is new to it. */
+/** Explains a verdict to a reader who is new to it. */
 export interface Explanation {
   readonly title: string;
   readonly text: string;
-  /** Why it was not one that lies near: "Why not RE?" */
+  /** Why similar verdicts do not apply: "Why not RE?" */
   readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
 }
 
-/** What the words are made of. */
 interface Facts {
   readonly record: RecordWithoutOutput;
   readonly course: Course | undefined;
-  /** Of the step that ended it; undefined where no evidence came back. */
+  /** Of the step that decided the verdict; undefined without evidence. */
   readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
-/** @returns null until it has ended. */
+/** @returns null for a submission that has not ended. */
 export function explain(record: RecordWithoutOutput, course?: Course): Explanation | null {
   const cause = record.result.cause as Cause | null;
   if (cause === null) return null;
@@ -32,127 +31,136 @@ const EXPLAINED: Readonly<
   Record<LimitCause | Exclude<Cause, LimitCause | `compile_${string}`> | "compile_error", (facts: Facts) => Explanation>
 > = {
   normal_exit: (facts) => ({
-    title: "Accepted: it ran to its end",
-    text: `The program ended by itself with exit code 0, which says that all went well. No limit and no signal ended it. Whether what it printed is the right answer is for you to judge: Assay does not know the question.${leftBehind(facts)}`,
+    title: "Accepted: the program finished",
+    text: `The program exited with code 0, which means success. No limit and no signal ended it. Assay does not know the expected output: compare it yourself.${leftBehind(facts)}`,
     whyNot: [
-      { verdict: "RE", text: "RE is for a program that ends by itself with any other exit code than 0." },
-      { verdict: "TLE", text: `It was done in time: ${timeUsed(facts)}.` },
-      { verdict: "MLE", text: `It stayed within its memory: ${memoryUsed(facts)}.` },
+      { verdict: "RE", text: "RE is the verdict for a program that exits with a code other than 0." },
+      { verdict: "TLE", text: `The program finished in time: ${timeUsed(facts)}.` },
+      { verdict: "MLE", text: `The program stayed within its memory limit: ${memoryUsed(facts)}.` },
     ],
   }),
   nonzero_exit: (facts) => ({
-    title: "Runtime error: it ended by itself and said that it failed",
-    text: `The program ended by itself with exit code ${facts.record.result.exit_code}. Any code but 0 says that something went wrong: an exception that nobody caught, or an error that the program noticed. What it had to say of it is usually at the end of its standard error.`,
+    title: "Runtime error: the program reported a failure",
+    text: `The program exited with code ${facts.record.result.exit_code}. Any code other than 0 reports a failure, such as an uncaught exception or an error that the program detected. The reason is usually at the end of its standard error.`,
     whyNot: [
       {
         verdict: "MLE",
-        text: `The kernel killed nothing of it for memory: its counter of such kills stands at ${facts.group?.oom_kill_events ?? 0}, and ${memoryUsed(facts)}. A program that is refused memory and gives up by itself (MemoryError, bad_alloc) is RE.`,
+        text: `The kernel did not kill any of its processes for memory: the OOM kill counter is ${facts.group?.oom_kill_events ?? 0}, and ${memoryUsed(facts)}. A program that fails to allocate memory and exits (MemoryError, bad_alloc) is RE.`,
       },
-      { verdict: "SIG", text: "No signal killed it: then it would have no exit code." },
-      { verdict: "TLE", text: `It ended before its time was over: ${timeUsed(facts)}.` },
+      { verdict: "SIG", text: "No signal killed it: a program that is killed by a signal has no exit code." },
+      { verdict: "TLE", text: `The program ended within its time limits: ${timeUsed(facts)}.` },
     ],
   }),
   fatal_signal: ({ record, group }) => ({
     title: `Killed by signal ${signalText(record.result.signal ?? 0)}`,
-    text: `The program did not end by itself: a signal killed it. With this one that usually means that ${meaningOf(record.result.signal ?? 0)}. No limit was met, so it is the program's own doing.`,
+    text: `A signal killed the program. This signal usually means that ${meaningOf(record.result.signal ?? 0)}. No limit was reached, so the cause is the program itself.`,
     whyNot: [
       {
         verdict: "RE",
-        text: "RE is for a program that ends by itself. This one was killed before it could say how it went.",
+        text: "RE is the verdict for a program that exits. This one was killed before it could return an exit code.",
       },
       {
         verdict: "MLE",
-        text: `For MLE the kernel's OOM killer must have killed something of it; its counter stands at ${group?.oom_kill_events ?? 0}. No program can make it count.`,
+        text: `MLE requires that the kernel's OOM killer killed a process of the program. Its counter is ${group?.oom_kill_events ?? 0}, and no program can change that counter.`,
       },
-      { verdict: "TLE", text: "Our timers note that they are about to kill before they do. They had noted nothing." },
+      {
+        verdict: "TLE",
+        text: "The supervisor records a timeout before it kills the program. It did not record one.",
+      },
     ],
   }),
   compile_error: ({ record }) => ({
-    title: "It does not compile",
-    text: `The compile step failed, so the program was never run: ${record.result.error_message ?? "the compiler refused it"}. What the compiler said is in the standard error.`,
+    title: "The program does not compile",
+    text: `The compile step failed, so the program was never run: ${record.result.error_message ?? "the compiler rejected it"}. The messages of the compiler are in the standard error.`,
     whyNot: [
-      { verdict: "SIG", text: "A compiler that crashes on a program counts as one that refuses it, too." },
-      { verdict: "TLE", text: "The compiler ended by itself, within its own limits of time and memory." },
+      { verdict: "SIG", text: "A compiler that crashes on a program counts as a compiler that rejects it." },
+      { verdict: "TLE", text: "The compiler ended within its own time and memory limits." },
     ],
   }),
   oom_kill: (facts) => ({
     title: "Memory limit exceeded",
-    text: `All processes of the program together, and the files that they had written, needed more memory than the ${limitOfMemory(facts)} that they may have. The kernel's OOM killer ended it: in this box, which had been made for this run alone, it has counted ${countText(facts.group?.oom_kill_events ?? 0, "kill")}.`,
+    text: `All processes of the program together, including the files that they wrote, needed more memory than the limit of ${limitOfMemory(facts)}. The kernel's OOM killer ended the program: it counted ${countText(facts.group?.oom_kill_events ?? 0, "kill")} in this box, which was created for this run alone.`,
     whyNot: [
       {
         verdict: "RE",
         text:
           facts.record.result.exit_code === null
-            ? "It did not end by itself, so it has no exit code. Had it noticed that there is no more memory and given up by itself, it would be RE."
-            : `There is an exit code, ${facts.record.result.exit_code}: that of a process that was left when the kernel had killed another one. What follows a kill is its consequence.`,
+            ? "The program did not exit, so it has no exit code. A program that fails to allocate memory and exits is RE."
+            : `Exit code ${facts.record.result.exit_code} comes from a process that remained after the kernel had killed another one. It is a consequence of the kill.`,
       },
       {
         verdict: "SIG",
-        text: "The OOM killer kills with signal 9 (SIGKILL), and so can a program itself. The difference is the kernel's counter, which no program can move.",
+        text: "The OOM killer uses signal 9 (SIGKILL), which a program can also send to itself. The kernel's counter tells them apart, and no program can change that counter.",
       },
-      { verdict: "TLE", text: "The kill came first. Whatever would have happened later did not." },
+      { verdict: "TLE", text: "The OOM kill came first." },
     ],
   }),
   wall_timeout: (facts) => ({
-    title: "Time limit exceeded: by the clock on the wall",
-    text: `The program had not ended when its time by the clock was over${limitText(facts, "wallMs")}, so it was killed: ${timeUsed(facts)}.${waited(facts)}`,
+    title: "Time limit exceeded: wall time",
+    text: `The program was still running when its wall time limit was reached${limitText(facts, "wallMs")}, so it was killed: ${timeUsed(facts)}.${waited(facts)}`,
     whyNot: [
-      { verdict: "RE", text: "It did not end by itself. How it would have ended, nobody knows." },
-      { verdict: "SIG", text: "The signal that killed it was ours: the timer had noted the reason before it sent it." },
-      { verdict: "MLE", text: `It was not killed for memory: ${memoryUsed(facts)}.` },
+      { verdict: "RE", text: "The program did not exit before it was killed." },
+      {
+        verdict: "SIG",
+        text: "The supervisor sent the signal that killed it, and had recorded the timeout before that.",
+      },
+      { verdict: "MLE", text: `The program was not killed for memory: ${memoryUsed(facts)}.` },
     ],
   }),
   cpu_timeout: (facts) => ({
     title: "Time limit exceeded: CPU time",
-    text: `The processes of the program together had computed for as long as they may${limitText(facts, "cpuMs")}, ${cpuEnd(facts)}: ${timeUsed(facts)}. Time in which it waits does not count here, and several threads that compute at once count each.`,
+    text: `The processes of the program together used up their CPU time limit${limitText(facts, "cpuMs")}, ${cpuEnd(facts)}: ${timeUsed(facts)}. Waiting does not count as CPU time. Threads that compute at the same time each count.`,
     whyNot: [
       { verdict: "RE", text: cpuExit(facts) },
       {
         verdict: "SIG",
-        text: "A signal alone would be SIG. Here the kernel's count of CPU time shows that the time was really spent.",
+        text: "A signal alone would be SIG. Here the kernel's accounting proves that the program used the CPU time.",
       },
-      { verdict: "MLE", text: `It was not killed for memory: ${memoryUsed(facts)}.` },
+      { verdict: "MLE", text: `The program was not killed for memory: ${memoryUsed(facts)}.` },
     ],
   }),
   pids_limit: (facts) => ({
     title: "Process limit exceeded",
-    text: `The program wanted more processes and threads at a time than the ${facts.group?.process_limit ?? "number"} that it may have. The kernel refused to start another one and counted that; the program did not cope with it and ${ending(facts)}.`,
+    text: `The program tried to have more than ${facts.group ? countText(facts.group.process_limit, "process or thread", "processes and threads") : "the permitted number of processes and threads"} at the same time. The kernel refused to start another one and counted the refusal. The program did not handle the refusal and ${ending(facts)}.`,
     whyNot: [
       {
         verdict: "RE",
-        text: "A failure of the program would be RE. This one came after the kernel had refused it a process.",
+        text: "A failure without a refused process would be RE. This failure followed a refusal by the kernel.",
       },
-      { verdict: "AC", text: "A program that copes with the refusal and ends with exit code 0 is accepted." },
+      { verdict: "AC", text: "A program that handles the refusal and exits with code 0 is accepted." },
       {
         verdict: "TLE",
-        text: "A program that starts processes without end is stopped by a timer in the end. Why it could not go on is the limit before that.",
+        text: "A program that keeps starting processes is eventually stopped by a timer. The process limit was reached before that.",
       },
     ],
   }),
   file_size_limit: (facts) => ({
     title: "File size limit exceeded",
-    text: `The program wrote to a file beyond the largest size that a single file may have. The kernel refused that and sent it the signal 25 (SIGXFSZ); the program did not cope with it and ${ending(facts)}.`,
+    text: `The program tried to write a file beyond the maximum size of a single file. The kernel refused the write and sent signal 25 (SIGXFSZ). The program did not handle this and ${ending(facts)}.`,
     whyNot: [
       {
         verdict: "RE",
-        text: "Many runtimes ignore the signal and tell the program of an error in writing, with which it then fails. The kernel's own count of the signal says why.",
+        text: "Many runtimes ignore the signal and report a write error to the program, which then fails. The kernel's own count of the signal proves the cause.",
       },
       {
         verdict: "SIG",
-        text: "A program can send itself that signal; then it is SIG. What the kernel sends is counted apart.",
+        text: "A program that sends this signal to itself is SIG. Signals from the kernel are counted separately.",
       },
-      { verdict: "MLE", text: `Files count as memory, too, but that was enough: ${memoryUsed(facts)}.` },
+      {
+        verdict: "MLE",
+        text: `Files also count as memory, but the memory limit was not reached: ${memoryUsed(facts)}.`,
+      },
     ],
   }),
   internal_error: ({ record }) => ({
     title: "The platform failed, not your program",
-    text: `The run cannot be judged: ${record.result.error_message ?? "no reason is known"}. A verdict that is not proven is worse than none, so there is none, and no output. A judge run is tried three times before that is said; an agent run once, because it may have had effects.`,
+    text: `Assay cannot judge this run: ${record.result.error_message ?? "the reason is unknown"}. Assay reports neither a verdict without proof nor the output of such a run. A judge run is attempted three times before it ends as IE. An agent run is attempted once, because it may have had side effects.`,
     whyNot: [
       {
         verdict: "RE",
-        text: "Whatever a program does wrong is never IE. This says nothing about the program: run it again.",
+        text: "No failure of a program causes IE. This result says nothing about the program: run it again.",
       },
-      { verdict: "AC", text: "It may have done all that it should. There is no evidence that can be believed." },
+      { verdict: "AC", text: "The program may have succeeded, but there is no trustworthy evidence." },
     ],
   }),
 };
@@ -161,15 +169,15 @@ function limitOfCompiler(cause: Cause): LimitCause | undefined {
   return LIMIT_CAUSES.find((limit) => cause === `compile_${limit}`);
 }
 
-/** The same limits hold a compiler, and the same verdicts are given when it meets them. */
+/** A limit that ends the compile step has the same verdict as in the execute step. */
 function ofCompiler({ title, text, whyNot }: Explanation): Explanation {
   return {
-    title: `${title}, by the compiler`,
-    text: `It is the compiler that met a limit; your program was never run. ${text.replaceAll("The program ", "The compiler ").replaceAll("the program ", "the compiler ")}`,
+    title: `${title} by the compiler`,
+    text: `The compiler reached a limit, so your program was never run. ${text.replaceAll("The program", "The compiler").replaceAll("the program", "the compiler")}`,
     whyNot: [
       {
         verdict: "RE",
-        text: "A program that the compiler refuses is RE. Here the compiler got no answer ready, so nobody knows whether it would.",
+        text: "A program that the compiler rejects is RE. Here the compiler ended before it could accept or reject the program.",
       },
       ...whyNot.filter(({ verdict }) => verdict !== "RE"),
     ],
@@ -178,17 +186,17 @@ function ofCompiler({ title, text, whyNot }: Explanation): Explanation {
 
 function timeUsed({ record: { metrics }, group }: Facts): string {
   if (metrics.wall_time_secs !== null && metrics.cpu_time_secs !== null)
-    return `${secondsText(metrics.wall_time_secs)} by the clock, ${secondsText(metrics.cpu_time_secs)} of CPU time`;
+    return `${secondsText(metrics.wall_time_secs)} of wall time, ${secondsText(metrics.cpu_time_secs)} of CPU time`;
   return `${secondsText((group?.cpu_usage_usec ?? 0) / 1e6)} of CPU time`;
 }
 
 function memoryUsed({ group }: Facts): string {
-  if (!group) return "nothing is known of its memory";
-  return `at most ${bytesText(group.memory_peak_bytes)} of ${bytesText(group.memory_limit_bytes)} were in use`;
+  if (!group) return "its memory use is unknown";
+  return `its memory peak was ${bytesText(group.memory_peak_bytes)} of ${bytesText(group.memory_limit_bytes)}`;
 }
 
 function limitOfMemory({ group }: Facts): string {
-  return group ? bytesText(group.memory_limit_bytes) : "memory";
+  return group ? bytesText(group.memory_limit_bytes) : "this run";
 }
 
 function limitText({ course }: Facts, name: "wallMs" | "cpuMs"): string {
@@ -196,15 +204,14 @@ function limitText({ course }: Facts, name: "wallMs" | "cpuMs"): string {
   return limit === undefined ? "" : ` (${secondsText(limit / 1000)})`;
 }
 
-/** Who did not compute most of the time waited for something. */
 function waited({ record: { metrics } }: Facts): string {
   const ratio = metrics.cpu_wall_ratio;
   if (metrics.divergence === "host_interference_suspected")
-    return " It also waited for the processor, so the machine may have been too busy; run it again.";
+    return " It also waited for a CPU, so the machine may have been too busy: run it again.";
   if (ratio === null) return "";
   return ratio < 0.5
-    ? " Most of that time it did not compute but wait: it slept, or read input that never came."
-    : " Most of that time it computed.";
+    ? " It spent most of that time waiting, for example asleep or for input that never came."
+    : " It spent most of that time computing.";
 }
 
 function ending({ record: { result } }: Facts): string {
@@ -214,21 +221,21 @@ function ending({ record: { result } }: Facts): string {
 
 function leftBehind({ record }: Facts): string {
   const left = record.evidence?.teardown.judge_actions?.some(({ action_type }) => action_type === "descendant_kill");
-  return left ? " Processes that it had started and left behind were killed when it had ended." : "";
+  return left ? " Processes that it had started and left behind were killed after it exited." : "";
 }
 
-/** Nothing ended a program whose end itself took more time than there was left. */
+/** True for a program that exceeded its CPU time limit while it exited: it was not killed. */
 const endedByItself = ({ record: { result, evidence } }: Facts): boolean =>
   result.actor === "judge" &&
   !evidence?.teardown.judge_actions?.some(({ action_type }) => action_type === "forced_kill");
 
 function cpuEnd(facts: Facts): string {
-  if (endedByItself(facts)) return "and at the end of the last of them it was more of it than it may";
-  return facts.record.result.actor === "kernel" ? "so the kernel ended it" : "so it was killed";
+  if (endedByItself(facts)) return "and exceeded it while they exited";
+  return facts.record.result.actor === "kernel" ? "so the kernel killed it" : "so it was killed";
 }
 
 function cpuExit(facts: Facts): string {
   return endedByItself(facts)
-    ? "Its exit code does not count: time that is spent cannot be given back."
-    : "It did not end by itself. How it would have ended is not known.";
+    ? "The exit code does not matter once the CPU time limit is exceeded."
+    : "The program did not exit before it was killed.";
 }

@@ -1,7 +1,7 @@
 import type { EvidenceRecord } from "../record.ts";
 import { bytesText, secondsText } from "./units.ts";
 
-/** A field of the evidence, and what it proves. */
+/** A field of the evidence with its meaning. */
 export interface Proof {
   /** Its path in the evidence: `limits.cgroup.oom_kill_events`. */
   readonly field: string;
@@ -12,7 +12,7 @@ export interface Proof {
 type Rlimits = Required<EvidenceRecord["limits"]["rlimits"]>;
 type Cgroup = EvidenceRecord["limits"]["cgroup"];
 
-/** One sentence or two for each field there is: the compiler misses what is left out and refuses what is not there. */
+/** One or two sentences for each field of the evidence. The types reject missing and unknown fields. */
 interface Meanings {
   readonly isolation: Readonly<Record<keyof EvidenceRecord["isolation"], string>>;
   readonly limits: {
@@ -25,54 +25,55 @@ interface Meanings {
 
 const MEANINGS: Meanings = {
   isolation: {
-    mode: "`strict`: every control below was in force before the first instruction of the program. With anything less there is no verdict but IE.",
+    mode: "`strict`: every control below was in force before the first instruction of the program. In any other mode the verdict is IE.",
     controls_applied:
-      "What shut the program in, each read back from the kernel's account of the waiting program, never from what had been asked for. The program can undo none of them.",
+      "The controls that confined the program. Each was read back from the kernel before the program started, not copied from the request. The program cannot undo them.",
     controls_missing:
-      "Controls that could not be confirmed. One of them is enough for IE: then nothing else here proves anything.",
-    proc_policy: "`hardened`: the program saw its own processes and nothing else of the machine.",
-    sys_policy:
-      "Which filter of system calls was on it. `builtin-deny`: calls that no submission needs are refused by the kernel.",
+      "Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.",
+    proc_policy: "`hardened`: in `/proc` the program saw its own processes and nothing else of the machine.",
+    sys_policy: "The system call filter. `builtin-deny`: the kernel refuses calls that no submission needs.",
     pidfd_mode:
-      "`native`: processes were held by handles that the kernel never gives to another one, so nothing that was killed or waited for was mistaken.",
-    reason: "The same in one sentence, and which control groups the kernel keeps its accounts in.",
+      "`native`: the supervisor referred to processes by pidfds, which the kernel never reuses for another process, so it never killed or waited for a wrong one.",
+    reason: "A summary of the isolation, with the cgroup version that the kernel uses for accounting.",
   },
   limits: {
     rlimits: {
       cpu_secs:
-        "A backstop of the kernel, higher than the CPU time limit: it would end a program that our own timer did not.",
+        "A backstop above the CPU time limit: the kernel ends a program that the supervisor's timer did not end.",
       as_bytes:
-        "How much address space a process could ask for. Reserved is not used: the memory limit below counts what is used.",
-      nofile: "How many files and connections a process could have open at once.",
-      nproc: "A backstop, higher than the process limit below, so that the refusals are counted there.",
+        "The address space that a process could reserve. The memory limit below counts memory in use, not reservations.",
+      nofile: "The number of files and connections that a process could have open at the same time.",
+      nproc: "A backstop above the process limit below, so that the kernel counts refusals there.",
     },
-    cgroup_backend: "Which of the kernel's ways of accounting the numbers below were read from.",
+    cgroup_backend: "The cgroup version from which the numbers below were read.",
     cgroup: {
       memory_limit_bytes:
-        "What all its processes together could use, as the kernel held it: read back, not repeated from the request.",
-      memory_peak_bytes: "The most that they used at a time, files that they or the compiler wrote included.",
-      oom_events: "How often the limit was met and nothing could be freed.",
+        "The memory that all processes together could use, read back from the kernel, not copied from the request.",
+      memory_peak_bytes:
+        "The most memory that they used at the same time, including files that they or the compiler wrote.",
+      oom_events: "How often the memory limit was reached and the kernel could not free memory.",
       oom_kill_events:
-        "Processes of this box that the kernel killed for memory. It is what MLE rests on: the box was made for this run, and no program can make the kernel count.",
+        "Processes of this box that the kernel killed for memory. MLE is based on this counter: the box was created for this run alone, and no program can change the counter.",
       cpu_usage_usec:
-        "CPU time of all its processes together, by the kernel's exact count: what was spent cannot be hidden in children.",
-      process_count: "Processes and threads that were there when the facts were collected.",
-      process_limit: "How many there could be at a time, as the kernel held it.",
+        "CPU time of all processes together, counted exactly by the kernel. CPU time of child processes is included.",
+      process_count: "Processes and threads that existed when the evidence was collected.",
+      process_limit:
+        "The number of processes and threads that could exist at the same time, read back from the kernel.",
     },
   },
   teardown: {
     reap_status:
-      "`clean`: the first process of the box has ended and was waited for; with it the kernel ends all others.",
+      "`clean`: the first process of the box ended and was reaped; its end makes the kernel kill all others.",
     descendant_containment:
-      "`ok`: when the box was gone, no process was left in its groups. Nothing ran on in the background.",
-    zombie_count: "Processes that had ended and that nobody had waited for.",
+      "`ok`: after the box was removed, no process was left in its cgroups. Nothing continued in the background.",
+    zombie_count: "Processes that had ended but had not been reaped.",
     cleanup_verified:
-      "`true`: processes, groups and mounts of the box are proven to be gone, so the next run begins with nothing of this one.",
-    residual_mounts: "Mounts of the box that were still there afterwards. Empty: none.",
+      "`true`: the processes, cgroups and mounts of the box are proven to be gone, so the next run inherits nothing from this one.",
+    residual_mounts: "Mounts of the box that remained after teardown. Empty: none.",
     collection_errors:
-      "Evidence that could not be read. A counter that cannot be read is not zero, so one of them means IE.",
+      "Evidence that could not be read. An unreadable counter does not count as zero, so a single error here makes the verdict IE.",
     judge_actions:
-      "What we did to the program ourselves, and why, noted before it was done. Absent: we did not lay hands on it.",
+      "Actions of the supervisor on the program with their reasons, recorded before each action. Absent: the supervisor did not intervene.",
   },
 };
 
@@ -114,7 +115,7 @@ function valueText(field: string, value: unknown): string {
   return partText(value);
 }
 
-/** A limit has two numbers: what holds, and how far the program could have raised it. */
+/** An rlimit has a soft value, which is in force, and a hard value, up to which the program could raise it. */
 function partText(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   if ("soft" in value && "hard" in value) return `${value.soft} (at most ${value.hard})`;

@@ -1,23 +1,17 @@
-/** What signals usually mean for a program that died of one; numbers of Linux, x86-64 and arm64 alike. */
+/** The usual meaning of each signal that kills a program. The numbers are the same on x86-64 and arm64 Linux. */
 const SIGNALS: Readonly<Record<number, readonly [name: string, means: string]>> = {
-  4: [
-    "SIGILL",
-    "it came to an instruction that the processor does not have; compilers put one where code may never get",
-  ],
-  5: ["SIGTRAP", "it came to a breakpoint, which some runtimes use to stop themselves"],
-  6: ["SIGABRT", "it gave up by calling abort: a failed assertion, an exception that nobody caught, or damaged memory"],
-  7: ["SIGBUS", "it used memory behind which there is nothing, such as a file that had become shorter"],
-  8: ["SIGFPE", "it divided a whole number by zero, or the result did not fit"],
+  4: ["SIGILL", "it executed an invalid instruction; compilers put one where execution must never arrive"],
+  5: ["SIGTRAP", "it reached a breakpoint, which some runtimes use to stop themselves"],
+  6: ["SIGABRT", "it called abort after a failed assertion, an uncaught exception or memory corruption"],
+  7: ["SIGBUS", "it accessed mapped memory without content behind it, such as a mapped file that had been truncated"],
+  8: ["SIGFPE", "it divided an integer by zero, or the result did not fit"],
   9: ["SIGKILL", "one of its own processes killed it; no limit did"],
-  11: [
-    "SIGSEGV",
-    "it used memory that is not its own: a wrong pointer, an index out of range, or recursion without an end",
-  ],
-  13: ["SIGPIPE", "it wrote to a pipe that nobody reads any more"],
-  14: ["SIGALRM", "a timer that it had set itself ran out"],
-  15: ["SIGTERM", "one of its own processes asked it to end"],
-  24: ["SIGXCPU", "it was sent the signal of the CPU time limit, but had not used that time"],
-  25: ["SIGXFSZ", "it was sent the signal of the file size limit, but not by the kernel"],
+  11: ["SIGSEGV", "it accessed invalid memory: a wrong pointer, an index out of range or infinite recursion"],
+  13: ["SIGPIPE", "it wrote to a pipe that has no reader"],
+  14: ["SIGALRM", "a timer that it had set expired"],
+  15: ["SIGTERM", "one of its own processes terminated it"],
+  24: ["SIGXCPU", "it received the signal of the CPU time limit without having used that time"],
+  25: ["SIGXFSZ", "it received the signal of the file size limit, but not from the kernel"],
   31: ["SIGSYS", "it made a system call that is not allowed in the box"],
 };
 

@@ -2,12 +2,12 @@ import type { Submission } from "../submission.ts";
 
 export interface Span {
   readonly name: "queued" | "compile" | "run" | "teardown";
-  /** Since it was accepted. */
+  /** Since the submission was accepted. */
   readonly startMs: number;
   readonly ms: number;
 }
 
-/** What happened to it one after the other. What is not known, such as the steps of an old record, is absent. */
+/** The phases of a submission in order. Unknown phases, such as the steps of an old record, are absent. */
 export function timeline({ createdAtMs, startedAtMs, outcome }: Submission, nowMs: number): Span[] {
   const queuedMs = Math.max((startedAtMs ?? nowMs) - createdAtMs, 0);
   const spans: Span[] = [{ name: "queued", startMs: 0, ms: queuedMs }];

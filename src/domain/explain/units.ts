@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for readers. */
 
 export function bytesText(bytes: number): string {
   if (bytes >= 1 << 20) return `${trim(bytes / (1 << 20))} MiB`;
@@ -13,7 +13,7 @@ export function countText(count: number, what: string, many = `${what}s`): strin
   return `${count} ${count === 1 ? what : many}`;
 }
 
-/** 256, 3.4: whole numbers stand alone. */
+/** One decimal place, none for whole numbers: 256, 3.4. */
 function trim(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(1);
 }

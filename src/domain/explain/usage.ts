@@ -1,17 +1,17 @@
 import type { Course } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 
-/** What the program used of what it may. */
+/** What the program used of one of its limits. */
 export interface Usage {
   readonly name: "cpu" | "wall" | "memory" | "processes" | "stdout" | "stderr";
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** This is what ended it. */
+  /** Whether this limit ended the program. */
   readonly met: boolean;
 }
 
-/** Which limit a cause is about. Output beyond its limit is thrown away and ends nothing. */
+/** The limit of each cause. Output beyond its limit is discarded and does not end the program. */
 const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
   cpu_timeout: "cpu",
   wall_timeout: "wall",
@@ -19,7 +19,7 @@ const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
   pids_limit: "processes",
 };
 
-/** Of the execute step; empty where there was none. What is not known of an old record is absent. */
+/** Usage of the execute step; empty without one. Values that an old record does not have are absent. */
 export function usage({ result, metrics, evidence }: RecordWithoutOutput, course?: Course): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;

@@ -36,18 +36,21 @@ test("every row of the verdict table has its own text with the numbers that prov
   );
   const words = (name: string) => wordsOf(recordOf({ execute: ENDS[name] ?? assert.fail(name) }));
   for (const [name, says] of [
-    ["MLE oom_kill kernel", /more memory than the 256 MiB .* counted 1 kill\..*Not RE: .*no exit code/s],
-    ["PLE pids_limit kernel", /than the 10 that it may have.*ended with exit code 1/s],
-    ["FSE file_size_limit kernel", /largest size.*killed by signal 25 \(SIGXFSZ\)/s],
-    ["FSE file_size_limit kernel, without BPF", /largest size.*killed by signal 25 \(SIGXFSZ\)/s],
-    ["TLE wall_timeout judge", /by the clock.*5\.00 s by the clock, 10 ms of CPU time.*not compute but wait/s],
-    ["TLE cpu_timeout judge", /CPU time.*it was killed: 2\.10 s by the clock, 2\.00 s of CPU time/s],
-    ["TLE cpu_timeout judge, in exit", /more of it than it may.*12\.00 s of CPU time.*Not RE: .*exit code/s],
-    ["TLE cpu_timeout kernel", /the kernel ended it: .*4\.00 s of CPU time/s],
-    ["TLE cpu_timeout kernel, at the rlimit", /the kernel ended it: .*6\.00 s of CPU time/s],
-    ["SIG fatal_signal runtime", /signal 11 \(SIGSEGV\).*memory that is not its own.*Not MLE: .*stands at 0/s],
-    ["RE nonzero_exit runtime", /exit code 3.*Not MLE: .*stands at 0, and at most 8\.6 MiB of 256 MiB/s],
-    ["AC normal_exit runtime", /exit code 0/],
+    ["MLE oom_kill kernel", /more memory than the limit of 256 MiB.* counted 1 kill .*Not RE: .*no exit code/s],
+    ["PLE pids_limit kernel", /more than 10 processes and threads.*ended with exit code 1/s],
+    ["FSE file_size_limit kernel", /maximum size.*killed by signal 25 \(SIGXFSZ\)/s],
+    ["FSE file_size_limit kernel, without BPF", /maximum size.*killed by signal 25 \(SIGXFSZ\)/s],
+    ["TLE wall_timeout judge", /wall time.*5\.00 s of wall time, 10 ms of CPU time.*most of that time waiting/s],
+    ["TLE cpu_timeout judge", /CPU time.*it was killed: 2\.10 s of wall time, 2\.00 s of CPU time/s],
+    ["TLE cpu_timeout judge, in exit", /exceeded it while they exited.*12\.00 s of CPU time.*Not RE: .*exit code/s],
+    ["TLE cpu_timeout kernel", /the kernel killed it: .*4\.00 s of CPU time/s],
+    ["TLE cpu_timeout kernel, at the rlimit", /the kernel killed it: .*6\.00 s of CPU time/s],
+    ["SIG fatal_signal runtime", /signal 11 \(SIGSEGV\).*accessed invalid memory.*Not MLE: .*counter is 0/s],
+    [
+      "RE nonzero_exit runtime",
+      /exited with code 3.*Not MLE: .*counter is 0, and its memory peak was 8\.6 MiB of 256 MiB/s,
+    ],
+    ["AC normal_exit runtime", /exited with code 0/],
   ] as const) {
     assert.match(words(name), says, name);
   }
@@ -58,7 +61,7 @@ test("every row of the verdict table has its own text with the numbers that prov
 test("explains that the kill of a child is MLE whatever its parent's exit code is", () => {
   const record = recordOf({ execute: report({ exitCode: 1, oomKills: 2 }) });
   assert.equal(theEnd(record), "MLE oom_kill kernel");
-  assert.match(wordsOf(record), /counted 2 kills.*Not RE: There is an exit code, 1: that of a process that was left/s);
+  assert.match(wordsOf(record), /counted 2 kills.*Not RE: Exit code 1 comes from a process that remained/s);
 });
 
 test("explains limits of the compile step as the compiler's, and that the program did not run", () => {
@@ -71,11 +74,7 @@ test("explains limits of the compile step as the compiler's, and that the progra
     const words = wordsOf(record);
     if (limit) {
       told.add(limit);
-      assert.match(
-        words,
-        /^.*, by the compiler\. It is the compiler that met a limit; your program was never run\./,
-        name,
-      );
+      assert.match(words, /^.* by the compiler\. The compiler reached a limit, so your program was never run\./, name);
       assert.doesNotMatch(explain(record)?.text ?? "", /[Tt]he program/);
     } else assert.deepEqual([verdict, cause, /never run/.test(words)], ["RE", "compile_error", true], name);
   }
@@ -95,7 +94,7 @@ test("names recorded limits, a busy host and leftovers", () => {
   const plan = { execute: { limits: LIMITS } } as Plan;
   assert.match(
     explain(recordOf(steps), course(steps, plan))?.text ?? "",
-    new RegExp(`over \\(${(LIMITS.wallMs / 1000).toFixed(2)} s\\)`),
+    new RegExp(`reached \\(${(LIMITS.wallMs / 1000).toFixed(2)} s\\)`),
   );
   const busy = recordOf({ execute: { ...steps.execute, psiFullUsec: 4_000_000 } });
   assert.match(wordsOf(busy), /machine may have been too busy/);

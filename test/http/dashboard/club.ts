@@ -58,7 +58,7 @@ function asker(person: SignedInPerson): Asker {
   return Object.assign(ask, { person });
 }
 
-export const NOT_THERE = { error: "there is no such thing, or it is not yours" };
+export const NOT_THERE = { error: "not found, or you have no access to it" };
 
 /** Entries of the audit trail that somebody's changes made, newest first, but those about people. */
 export async function entriesOf({ running }: Club, { person }: Asker) {

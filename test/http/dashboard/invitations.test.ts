@@ -38,7 +38,7 @@ test("the first link makes an administrator who is signed in at once, and works 
   assert.equal(session.json.person.name, "Ada");
   for (const again of [await look(running, token), await use(running, token, { ...ADA, email: "b@example.com" })]) {
     assert.equal(again.status, 404);
-    assert.deepEqual(again.json, { error: "this link was used, has expired or never was" });
+    assert.deepEqual(again.json, { error: "this link has been used, has expired or is not valid" });
   }
   await assert.rejects(firstLink(running.store, BY), /somebody can sign in already/);
   const body = { email: "ada@example.com", password: PASSWORD };
@@ -125,7 +125,7 @@ test("what is no token is as useless as one that never was", async (t) => {
   for (const token of ["x", "A".repeat(43), "A".repeat(44), "%00", "..%2f..", "A".repeat(5_000)]) {
     const reply = await look(running, token);
     assert.equal(reply.status, 404, token.slice(0, 50));
-    assert.deepEqual(reply.json, { error: "this link was used, has expired or never was" });
+    assert.deepEqual(reply.json, { error: "this link has been used, has expired or is not valid" });
   }
 });
 

@@ -66,7 +66,7 @@ onEachEngine((open) => {
       await one.ended;
       assert.deepEqual(
         [data.row.id, data.row.status, data.explanation.title],
-        [id, "completed", "Accepted: it ran to its end"],
+        [id, "completed", "Accepted: the program finished"],
       );
       assert.equal(one.heard.at(-1)?.event, "ended");
     }
@@ -145,7 +145,7 @@ test("one person watches so many and no more; who leaves makes room", async (t) 
   const refused = await bob.ask({ path });
   assert.deepEqual(
     [refused.status, refused.json.error],
-    [429, "too many runs are watched at once: close the page of one"],
+    [429, "too many runs are watched at the same time: close the page of one of them"],
   );
   watching[0]?.leave();
   for (const until = performance.now() + 5_000; ; await sleep(10)) {
@@ -204,7 +204,7 @@ test("another account's run cannot be watched, nor one that is not there, nor wi
     [there.bob.ask, "00000000-0000-4000-8000-000000000000", 404],
   ] as const) {
     const reply = await ask({ path: `${SUBMISSIONS}/${path}/live` });
-    assert.deepEqual([reply.status, reply.json.error], [status, "there is no such thing, or it is not yours"]);
+    assert.deepEqual([reply.status, reply.json.error], [status, "not found, or you have no access to it"]);
   }
   assert.equal((await there.ask({ path: `${SUBMISSIONS}/${id}/live`, key: null })).status, 401);
 });

@@ -6,7 +6,7 @@ import { type SignedInPerson, signedIn } from "./signed-in.ts";
 
 const MEMBERS = "/dashboard/api/members";
 const NOT_ALLOWED = { error: "only an administrator may do this" };
-const NOT_THERE = { error: "there is no such thing, or it is not yours" };
+const NOT_THERE = { error: "not found, or you have no access to it" };
 
 interface Club {
   readonly running: Running;

@@ -11,7 +11,7 @@ import { signedIn } from "./signed-in.ts";
 import { watch } from "./watching.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
-const NOT_THERE = { error: "there is no such thing, or it is not yours" };
+const NOT_THERE = { error: "not found, or you have no access to it" };
 
 onEachEngine((open) => {
   test("an administrator's look at a program is in the trail of its account; a member's is not", async (t) => {
