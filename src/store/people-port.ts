@@ -151,15 +151,18 @@ export interface From {
 
 /** Attempts to sign in, as all processes of the database count them. */
 export interface SignInStore {
+  /** Whether the person of that e-mail has signed in from that place in the last 90 days. Takes no lock. */
+  isKnown(attempt: { readonly place: string; readonly email: string }): Promise<boolean>;
+
   /**
-   * Counts an attempt, unless there were too many in the last minute. The limit of the e-mail does not count for a place from
-   * which its person has signed in before: strangers can use it up.
-   * @param limits attempts in any minute: of one place at one e-mail, of one place, and at one e-mail from wherever.
+   * Counts an attempt, unless there were too many in the last minute.
+   * @param limits attempts in any minute: of one place at one e-mail, of one place, and at one e-mail from any place (null: no
+   * limit, for a place that is known of its person, because strangers can use this limit up).
    * @returns 0, or the seconds after which there is room.
    */
   take(
     attempt: { readonly place: string; readonly email: string },
-    limits: { readonly both: number; readonly place: number; readonly email: number },
+    limits: { readonly both: number; readonly place: number; readonly email: number | null },
   ): Promise<number>;
 
   /**

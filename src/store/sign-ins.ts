@@ -25,7 +25,7 @@ const FORGOTTEN_AT_ONCE = 500;
  * are asked at once, no limit is passed.
  * @param now milliseconds since the epoch.
  */
-export function signInStore({ abilities }: Engine, transactions: Transactions, now: () => number): SignInStore {
+export function signInStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): SignInStore {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power cut may forget the last attempts: for that, nobody has to wait for the disk.
     transactions.runUnflushed(async (trx) => {
@@ -34,15 +34,26 @@ export function signInStore({ abilities }: Engine, transactions: Transactions, n
     });
 
   return {
+    async isKnown({ place, email }) {
+      const known = await db
+        .selectFrom("known_places")
+        .innerJoin("people", "people.id", "known_places.person_id")
+        .select("people.id")
+        .where("people.email", "=", email)
+        .where("known_places.place", "=", place)
+        .where("known_places.at", ">", now() - KNOWN_MS)
+        .executeTakeFirst();
+      return known !== undefined;
+    },
+
     take({ place, email }, limits) {
       return locked(async (trx) => {
         const atMs = now();
         const emailHash = createHash("sha256").update(email).digest("hex");
-        const known = await isKnown(trx, email, place, atMs);
         const bounds = [
           [limits.both, { place, emailHash }],
           [limits.place, { place }],
-          ...(known ? [] : ([[limits.email, { emailHash }]] as const)),
+          ...(limits.email === null ? [] : ([[limits.email, { emailHash }]] as const)),
         ] as const;
         for (const [limit, whose] of bounds) {
           const waitMs = await waitFor(trx, whose, limit, atMs);
@@ -101,19 +112,6 @@ export function signInStore({ abilities }: Engine, transactions: Transactions, n
       });
     },
   };
-}
-
-/** Whether the person of that e-mail has signed in from there. */
-async function isKnown(trx: Transaction<Schema>, email: string, place: string, atMs: number): Promise<boolean> {
-  const known = await trx
-    .selectFrom("known_places")
-    .innerJoin("people", "people.id", "known_places.person_id")
-    .select("people.id")
-    .where("people.email", "=", email)
-    .where("known_places.place", "=", place)
-    .where("known_places.at", ">", atMs - KNOWN_MS)
-    .executeTakeFirst();
-  return known !== undefined;
 }
 
 /** @returns milliseconds until fewer than `limit` attempts lie within a minute; 0 when that is so now. */

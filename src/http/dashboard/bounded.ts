@@ -1,34 +1,51 @@
 import { clientError } from "../../domain/error.ts";
 
-/** Work that takes a core and much memory: so many at once, so many behind them, and no more. */
+/**
+ * Limits work that takes a core and much memory. Each lane has its own bounded queue, and the lanes with waiting work take turns.
+ * A lane that is full therefore delays another lane by at most one piece of work in each round.
+ */
 export class Bounded {
   readonly #atOnce: number;
   readonly #waitingAtMost: number;
-  readonly #waiting: (() => void)[] = [];
+  /** Lanes with waiting work; the lane whose turn is next comes first. */
+  readonly #lanes = new Map<string, (() => void)[]>();
   #running = 0;
 
+  /** @param waitingAtMost in each lane. */
   constructor(atOnce: number, waitingAtMost: number) {
     this.#atOnce = atOnce;
     this.#waitingAtMost = waitingAtMost;
   }
 
-  /** @throws ClientError tooManySignIns when too many wait. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** @throws ClientError tooManySignIns when the lane is full. */
+  async run<T>(lane: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnce) this.#running++;
-    else await this.#turn();
+    else await this.#turn(lane);
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
+      const next = this.#next();
       if (next) next();
       else this.#running--;
     }
   }
 
-  #turn(): Promise<void> {
-    if (this.#waiting.length >= this.#waitingAtMost) {
+  #turn(lane: string): Promise<void> {
+    const waiting = this.#lanes.get(lane) ?? [];
+    if (waiting.length >= this.#waitingAtMost) {
       throw clientError("tooManySignIns", [], { headers: { "retry-after": "2" } });
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#lanes.set(lane, waiting);
+    return new Promise((resolve) => waiting.push(resolve));
+  }
+
+  #next(): (() => void) | undefined {
+    for (const [lane, waiting] of this.#lanes) {
+      const next = waiting.shift();
+      this.#lanes.delete(lane);
+      if (waiting.length > 0) this.#lanes.set(lane, waiting);
+      return next;
+    }
+    return undefined;
   }
 }

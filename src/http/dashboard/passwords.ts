@@ -7,7 +7,10 @@ import { network } from "../network.ts";
 import { Attempts } from "./attempts.ts";
 import { Bounded } from "./bounded.ts";
 
-/** Two of the four threads that Node has for such work and for files: the rest of the service goes on. */
+/**
+ * Two of the four threads that Node has for such work and for files: the rest of the service goes on. A flood of guesses fills the
+ * lane of strangers; a person on a known network has a lane of their own and waits for one check of each other lane.
+ */
 const AT_ONCE = 2;
 const WAITING = 32;
 
@@ -41,14 +44,14 @@ export class Passwords {
    * @returns the person's id. @throws ClientError tooManySignIns.
    */
   async whose(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
-    await this.#attempts.take(request, email);
+    const lane = await this.#attempts.take(request, email);
     const known = await this.#people.passwordOf(email);
-    const right = await this.#hashing.run(() => isPassword(password, known?.hash ?? null));
+    const right = await this.#hashing.run(lane, () => isPassword(password, known?.hash ?? null));
     if (!known || !right) {
       await this.#signIns.refused({ place: network(request.ip), email });
       return undefined;
     }
-    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.#hash(password));
+    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.#hash(lane, password));
     return known.personId;
   }
 
@@ -77,15 +80,16 @@ export class Passwords {
     this.#choosing.add(chooser);
     try {
       await count();
-      await this.#judging.run(() => checkPassword(password, person));
-      return await this.#hash(password);
+      // One lane for all choices: a single chooser has one choice under way, and there may be many links.
+      await this.#judging.run("choices", () => checkPassword(password, person));
+      return await this.#hash(chooser, password);
     } finally {
       this.#choosing.delete(chooser);
     }
   }
 
   /** @throws ClientError tooManySignIns. */
-  #hash(password: string): Promise<string> {
-    return this.#hashing.run(() => hashPassword(password));
+  #hash(lane: string, password: string): Promise<string> {
+    return this.#hashing.run(lane, () => hashPassword(password));
   }
 }

@@ -86,10 +86,11 @@ test("a flood from one address is refused without a look at the database", async
   let looks = 0;
   const attempts = new Attempts(
     {
-      take: async () => {
+      isKnown: async () => {
         looks++;
-        return 0;
+        return false;
       },
+      take: async () => 0,
     },
     () => 0,
   );

@@ -8,7 +8,7 @@ test("two at once, three behind them in order, and no more; a failure gives its 
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const asked = Array.from({ length: 6 }, (_, n) =>
-    bounded.run(async () => {
+    bounded.run("one", async () => {
       begun.push(n);
       await new Promise<void>((resolve) => ends.push(resolve));
       if (n === 0) throw new Error("failed");
@@ -30,5 +30,27 @@ test("two at once, three behind them in order, and no more; a failure gives its 
     (await all).map((one) => (one.status === "fulfilled" ? one.value : "failed")),
     ["failed", 1, 2, 3, 4, "failed"],
   );
-  assert.equal(await bounded.run(async () => "free again"), "free again");
+  assert.equal(await bounded.run("one", async () => "free again"), "free again");
+});
+
+test("lanes take turns, and a full lane refuses its own work alone", async () => {
+  const bounded = new Bounded(1, 3);
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const run = (lane: string, name: string) =>
+    bounded.run(lane, async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+  const flood = Array.from({ length: 10 }, (_, n) => run("strangers", `s${n}`));
+  const known = [run("ada", "a0"), run("ada", "a1"), run("bob", "b0")];
+  const all = Promise.allSettled([...flood, ...known]);
+  while (begun.length < 7) {
+    ends[begun.length - 1]?.();
+    await new Promise(setImmediate);
+  }
+  ends.at(-1)?.();
+  assert.deepEqual(begun, ["s0", "s1", "a0", "b0", "s2", "a1", "s3"]);
+  const refused = (await all).map(({ status }) => status === "rejected");
+  assert.deepEqual(refused, [...Array(4).fill(false), ...Array(6).fill(true), false, false, false]);
 });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { hashPassword } from "../../../src/admin/passwords.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { Passwords } from "../../../src/http/dashboard/passwords.ts";
 import { addPerson } from "../../store/members.ts";
-import { temporaryStore } from "../../store/temporary.ts";
+import { onEachEngine, temporaryStore } from "../../store/temporary.ts";
 
 test("weak passwords by many links from many addresses leave the places of sign-ins free", async (t) => {
   const { store } = await temporaryStore(t);
@@ -30,4 +31,62 @@ test("weak passwords by many links from many addresses leave the places of sign-
   });
   // One place and eight that wait; each one that is judged before the last request comes makes room for another.
   assert.ok(refused.length >= 28 && refused.length <= 31, `${refused.length} were refused`);
+});
+
+/** Well under a second beside a flood on two idle cores; the rest is patience with loaded machines. */
+const KNOWN_WITHIN_MS = 10_000;
+
+onEachEngine((open) => {
+  test("a flood from many networks in two processes keeps strangers out, and delays no person on a known network", {
+    timeout: 120_000,
+  }, async (t) => {
+    const { store, another } = await open(t);
+    const password = "four words are good";
+    const hash = await hashPassword(password);
+    const people = await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        const [email, place] = [`person${n}@example.com`, `198.51.100.${n}`];
+        const id = await addPerson(store, email);
+        await store.people.setPassword(id, hash, null, "test");
+        await store.sessions.begin(`session ${n}`, id, { address: place, place });
+        return { id, email, place };
+      }),
+    );
+    const processes = [store, await another()].map((one) => new Passwords(one));
+    let [over, guesses, refused] = [false, 0, 0];
+    const isRefused = (error: unknown) => error instanceof ClientError && error.status === 429;
+    // Each guess comes from a network of its own: no limit of an address or an e-mail is met.
+    const guess = async () => {
+      while (!over) {
+        const n = guesses++;
+        const ip = `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
+        try {
+          assert.equal(await processes[n % 2]?.whose({ ip }, `stranger${n}@example.com`, "a guess"), undefined);
+        } catch (error) {
+          assert.ok(isRefused(error), String(error));
+          refused++;
+          await sleep(50);
+        }
+      }
+    };
+    const flood = Promise.all(Array.from({ length: 160 }, guess));
+    const waitsMs: number[] = [];
+    try {
+      while (refused < 20) await sleep(10);
+      const fromElsewhere = await Promise.allSettled(
+        people.map(({ email }, n) => processes[n % 2]?.whose({ ip: `203.0.113.${n}` }, email, password)),
+      );
+      assert.ok(fromElsewhere.some((one) => one.status === "rejected" && isRefused(one.reason)));
+      for (const [n, { id, email, place }] of people.entries()) {
+        const began = performance.now();
+        assert.equal(await processes[n % 2]?.whose({ ip: place }, email, password), id);
+        waitsMs.push(Math.round(performance.now() - began));
+      }
+    } finally {
+      over = true;
+      await flood;
+    }
+    t.diagnostic(`${refused} of ${guesses} guesses were refused; persons waited ${waitsMs} ms`);
+    assert.ok(Math.max(...waitsMs) <= KNOWN_WITHIN_MS, `${waitsMs} ms`);
+  });
 });
