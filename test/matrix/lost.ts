@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import { PATIENCE } from "../engine/patience.ts";
+import { UIDS_EACH } from "../launcher/launcher.ts";
 
 const PATIENCE_MS = 60_000 * PATIENCE;
 
@@ -57,7 +58,7 @@ async function theProgramWithInput(mark: string, { launcher }: Engine): Promise<
 function isProgram(pid: number, mark: string, uidBase: number): boolean {
   try {
     const { uid } = statSync(`/proc/${pid}`);
-    if (uid < uidBase || uid >= uidBase + 64) return false;
+    if (uid < uidBase || uid >= uidBase + UIDS_EACH) return false;
     // Reading other descriptors might block. Until its exec, the process still runs the launcher's code.
     if (!readlinkSync(`/proc/${pid}/fd/0`).startsWith("/memfd:stdin")) return false;
     if (readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("assay-")) return false;

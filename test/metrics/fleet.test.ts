@@ -30,6 +30,12 @@ test("service and worker each expose their own metrics, and both the same about 
   while ((await scrape(serviceSocket)).get("assay_workers") !== 2) await sleep(100);
   for (let n = 0; n < 3; n++) assert.equal((await submit()).status, 200);
 
+  // Both count a submission after its client has the answer; what is counted twice is found below.
+  for (const [socket, name] of [
+    [serviceSocket, "assay_http_request_duration_seconds_count"],
+    [workerSocket, "assay_submissions_ended_total"],
+  ] as const)
+    while (total(await scrape(socket), name) < 3) await sleep(20);
   const [ofService, ofWorker] = [await scrape(serviceSocket), await scrape(workerSocket)];
   const both = (name: string) => [total(ofService, name), total(ofWorker, name)];
   assert.deepEqual(both("assay_submissions_accepted_total"), [3, 0]);

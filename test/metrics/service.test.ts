@@ -48,6 +48,16 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         const record = (await engine().run(language, code)) as { result: { verdict: string } };
         assert.equal(record.result.verdict, verdict, code);
       }
+      // The client has its answer before the last counts of its run are made. What is counted twice is found below.
+      const late: readonly (readonly [name: string, labels: Record<string, string>])[] = [
+        ["assay_submissions_ended_total", {}],
+        ["assay_http_request_duration_seconds_count", { route: "/api/submit?wait=true" }],
+        ["assay_database_operation_duration_seconds_count", { operation: "finish" }],
+      ];
+      for (const [name, labels] of late) while ((await grown(before, name, labels)) < PROGRAMS.length) await sleep(20);
+      const states = ["alive", "busy"].map((state) => `assay_slots{state="${state}"}`);
+      for (let now = await samples(); String(states.map((name) => now.get(name))) !== "2,0"; now = await samples())
+        await sleep(20);
       for (const language of ["c", "python", "rust"]) {
         const mine = PROGRAMS.filter(([one]) => one === language);
         for (const verdict of METRICS.ended.labels.verdict) {
@@ -93,7 +103,8 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         [1, 1, 2, 0, 0],
       );
       const proofAge = Date.now() / 1000 - (now.get("assay_last_proof_timestamp_seconds") ?? 0);
-      assert.ok(proofAge >= -1 && proofAge < 10, `${proofAge}`);
+      // A proof is renewed after 5 s; on a loaded machine it takes longer itself. Milliseconds would be far outside.
+      assert.ok(proofAge >= -1 && proofAge < 60, `${proofAge}`);
     });
 
     test("reports running and pending submissions", LIMIT, async () => {
@@ -123,8 +134,13 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         0
       )
         await sleep(100);
-      const { recent }: StatusPage = JSON.parse(await askOperator({ path: socket() }, "/status"));
-      assert.equal(recent?.verdicts.AC, 3 + PROGRAMS.filter(([, , verdict]) => verdict === "AC").length);
+      const accepted = 3 + PROGRAMS.filter(([, , verdict]) => verdict === "AC").length;
+      const recent = async () => {
+        const { recent }: StatusPage = JSON.parse(await askOperator({ path: socket() }, "/status"));
+        return recent?.verdicts.AC ?? 0;
+      };
+      while ((await recent()) < accepted) await sleep(100); // counted after the row is final
+      assert.equal(await recent(), accepted);
     });
 
     test("labels have only allowed values, whatever clients send", LIMIT, async () => {

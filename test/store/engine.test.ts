@@ -168,7 +168,8 @@ test("PostgreSQL: who waits for one another is tried again until both are throug
       }
     });
   await Promise.all([cross(rows), cross(rows.toReversed())]);
-  assert.equal(tries, 3);
+  // PostgreSQL ends one of the two; on a loaded machine it may end the other one as well.
+  assert.ok(tries >= 3, `${tries} tries`);
   const counts = await engine.db.selectFrom("tiers").select("requests_per_minute").where("name", "in", rows).execute();
   assert.deepEqual(counts, [{ requests_per_minute: 2 }, { requests_per_minute: 2 }]);
 });
