@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { Account, Whose } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
@@ -22,7 +23,7 @@ export interface AccountView {
 export async function createAccount(
   store: Store,
   { name, tier = DEFAULT_TIER }: { readonly name: string; readonly tier?: string | undefined },
-  actor: string,
+  actor: AuditActor,
 ): Promise<AccountView> {
   checkName(name);
   await checkTier(store, tier);
@@ -45,7 +46,7 @@ export async function updateAccount(
   store: Store,
   which: string,
   { name, tier }: { readonly name?: string | undefined; readonly tier?: string | undefined },
-  actor: string,
+  actor: AuditActor,
 ): Promise<AccountView> {
   const { id } = await findAccount(store, which);
   // Before anything is changed: half of what was asked is nothing that anybody asked for.
@@ -70,7 +71,7 @@ const ERASED_AT_ONCE = 16;
 export async function eraseRecords(
   store: Store,
   which: string,
-  actor: string,
+  actor: AuditActor,
 ): Promise<{ readonly account: string; readonly erased: number; readonly notEnded: number }> {
   const { id, name } = await findAccount(store, which);
   const endedBeforeMs = await store.retention.beginErase(id, actor);
@@ -94,27 +95,27 @@ export interface Dropped {
  * Refuses the requests of an account's keys, and claims nothing of it. What runs ends by itself, what waits waits until the
  * account is resumed, and its records stay. @throws AdminError when there is no such account.
  */
-export async function suspendAccount(store: Store, which: string, actor: string): Promise<AccountView> {
+export async function suspendAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
   await store.accounts.setSuspended(id, true, actor);
   return view(await findAccount(store, id));
 }
 
 /** Ends a suspension: what waits is claimed again. @throws AdminError when there is no such account. */
-export async function resumeAccount(store: Store, which: string, actor: string): Promise<AccountView> {
+export async function resumeAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
   await store.accounts.setSuspended(id, false, actor);
   return view(await findAccount(store, id));
 }
 
 /** Ends what waits of an account. @throws AdminError when there is no such account. */
-export async function dropPendingOf(store: Store, which: string, actor: string): Promise<Dropped> {
+export async function dropPendingOf(store: Store, which: string, actor: AuditActor): Promise<Dropped> {
   const { id, name } = await findAccount(store, which);
   return { account: name, dropped: await dropPending(store, { accountId: id }, actor) };
 }
 
 /** What is accepted meanwhile stays. @returns how many pending submissions are now `error`, IE. */
-export async function dropPending(store: Store, whose: Whose, actor: string): Promise<number> {
+export async function dropPending(store: Store, whose: Whose, actor: AuditActor): Promise<number> {
   const last = await store.queue.beginDrop(whose, actor);
   let dropped = 0;
   for (let gone = -1; gone !== 0; ) {
@@ -136,7 +137,7 @@ export type Unnamed = (account: string, made: boolean) => void;
 export async function ensureAccount(
   store: Store,
   { name, account }: { readonly name: string; readonly account?: string | undefined },
-  actor: string,
+  actor: AuditActor,
   unnamed: Unnamed,
 ): Promise<string> {
   checkName(account ?? name);

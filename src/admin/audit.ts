@@ -14,7 +14,7 @@ export interface AuditView {
   /** Null for what belongs to no account. */
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** From where it was done; null for a command, and where it is not known. */
+  /** Of the client that made the request; null for a command, and for entries from before addresses were noted. */
   readonly address: string | null;
 }
 

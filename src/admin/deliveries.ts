@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { Delivery, ReplayBounds, Store } from "../store/port.ts";
 import { noSuchEndpoint } from "./endpoints.ts";
 import { AdminError } from "./error.ts";
@@ -62,7 +63,12 @@ export function printable(text: string): string {
  * Has the same message sent again, by the service and by the same rules as the first time.
  * @returns the id of the new delivery. @throws AdminError when there is no such one, or its endpoint is off or gone.
  */
-export async function replayDelivery(store: Store, id: string, actor: string, bounds?: ReplayBounds): Promise<string> {
+export async function replayDelivery(
+  store: Store,
+  id: string,
+  actor: AuditActor,
+  bounds?: ReplayBounds,
+): Promise<string> {
   const replayed = await store.deliveries.replay(id, actor, bounds);
   if (replayed === null) throw tooManyReplays(bounds);
   if (replayed !== undefined) return replayed;
@@ -101,7 +107,7 @@ export async function replayFailed(
     readonly onlyIdle?: boolean;
     readonly bounds?: ReplayBounds;
   },
-  actor: string,
+  actor: AuditActor,
 ): Promise<{ readonly replayed: number; readonly more: boolean }> {
   const sinceMs = since === undefined ? 0 : Date.parse(since);
   if (Number.isNaN(sinceMs)) throw new AdminError(`${since} is not a time like 2026-01-31T12:00:00Z`);
@@ -120,10 +126,10 @@ export async function replayFailed(
 }
 
 /** Sends an endpoint a test message now, once. @returns the delivery when that is over; undefined when there is no such endpoint. */
-export type SendTest = (endpointId: string, actor: string) => Promise<Delivery | undefined>;
+export type SendTest = (endpointId: string, actor: AuditActor) => Promise<Delivery | undefined>;
 
 /** @throws AdminError when there is no such endpoint, or it was removed before the answer came. */
-export async function testEndpoint(send: SendTest, endpointId: string, actor: string): Promise<DeliveryView> {
+export async function testEndpoint(send: SendTest, endpointId: string, actor: AuditActor): Promise<DeliveryView> {
   const delivery = await send(endpointId, actor);
   if (!delivery) throw noSuchEndpoint(endpointId);
   return deliveryView(delivery);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AuditActor } from "../domain/audit.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import { newWebhookSecret, type Signing } from "../domain/webhook.ts";
 import type { Endpoint } from "../store/admin-port.ts";
@@ -55,7 +56,7 @@ export interface MadeEndpoint extends EndpointView {
 export async function createEndpoint(
   { store, sealer, checkUrl }: EndpointRoom,
   request: NewEndpoint,
-  actor: string,
+  actor: AuditActor,
 ): Promise<{ readonly made: MadeEndpoint; readonly caution: string | null }> {
   const project = await findOpenProject(store, request.project);
   const { url, signing = "standard" } = request;
@@ -90,7 +91,7 @@ export async function setEndpointActive(
   store: Store,
   id: string,
   active: boolean,
-  actor: string,
+  actor: AuditActor,
 ): Promise<EndpointView> {
   return await changed(store, id, await store.endpoints.setActive(id, active, actor));
 }
@@ -99,7 +100,7 @@ export async function setEndpointSigning(
   store: Store,
   id: string,
   signing: Signing,
-  actor: string,
+  actor: AuditActor,
 ): Promise<EndpointView> {
   return await changed(store, id, await store.endpoints.setSigning(id, signing, actor));
 }
@@ -114,7 +115,7 @@ export async function rotateEndpointSecret(
   { store, sealer }: Pick<EndpointRoom, "store" | "sealer">,
   id: string,
   overlapMs: number,
-  actor: string,
+  actor: AuditActor,
 ): Promise<MadeEndpoint & { readonly formerEndsAt: string }> {
   checkOverlap(overlapMs);
   const endpoint = await store.endpoints.get(id);
@@ -142,7 +143,7 @@ function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secre
 }
 
 /** Removes an endpoint; its deliveries stay on record. */
-export async function removeEndpoint(store: Store, id: string, actor: string): Promise<void> {
+export async function removeEndpoint(store: Store, id: string, actor: AuditActor): Promise<void> {
   if (!(await store.endpoints.remove(id, actor))) throw noSuchEndpoint(id);
 }
 

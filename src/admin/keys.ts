@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AuditActor } from "../domain/audit.ts";
 import { hashKey, isPlaygroundKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { ApiKey, KeyBounds, KeyChanges, KeysRefused } from "../store/admin-port.ts";
@@ -49,7 +50,7 @@ export interface MadeKey extends KeyView {
 export async function createKey(
   store: Store,
   request: NewKey,
-  actor: string,
+  actor: AuditActor,
   { unnamed = () => {}, bounds = null }: Bounded & { readonly unnamed?: Unnamed } = {},
 ): Promise<MadeKey> {
   checkName(request.name);
@@ -90,7 +91,7 @@ export async function listKeys(
  * @param which the key itself, its id, or its visible first characters; as in what follows.
  * @throws AdminError when that is no live key or more than one, or a value is out of its range.
  */
-export async function updateKey(store: Store, which: string, update: KeyUpdate, actor: string): Promise<KeyView> {
+export async function updateKey(store: Store, which: string, update: KeyUpdate, actor: AuditActor): Promise<KeyView> {
   if (Object.values(update).every((value) => value === undefined)) throw new AdminError("there is nothing to change");
   const key = await findLiveKey(store, which);
   const { requestsPerMinute = key.requestsPerMinute, concurrency = key.concurrency } = update;
@@ -110,7 +111,7 @@ export async function rotateKey(
   store: Store,
   which: string,
   overlapMs: number,
-  actor: string,
+  actor: AuditActor,
   { bounds = null }: Bounded = {},
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
   checkOverlap(overlapMs);
@@ -134,7 +135,7 @@ export async function rotateKey(
 export async function revokeKey(
   store: Store,
   which: string,
-  actor: string,
+  actor: AuditActor,
   { drop = false }: { readonly drop?: boolean | undefined } = {},
 ): Promise<{ readonly key: KeyView; readonly dropped: number; readonly pending: number }> {
   const { id, accountId } = await findLiveKey(store, which);
@@ -148,7 +149,7 @@ export async function revokeKey(
 export async function dropPendingOfKey(
   store: Store,
   which: string,
-  actor: string,
+  actor: AuditActor,
 ): Promise<{ readonly key: KeyView; readonly dropped: number }> {
   const [key, ...others] = await store.keys.match({ id: which, hash: hashKey(which), prefix: which });
   if (!key) throw new AdminError("there is no such key");
@@ -157,7 +158,7 @@ export async function dropPendingOfKey(
   return { key: await viewOf(store, key.id), dropped };
 }
 
-async function ownerOf(store: Store, request: NewKey, actor: string, unnamed: Unnamed) {
+async function ownerOf(store: Store, request: NewKey, actor: AuditActor, unnamed: Unnamed) {
   const { account, project } = request;
   if (project === undefined) return { accountId: await ensureAccount(store, request, actor, unnamed), projectId: null };
   if (account !== undefined) await findAccount(store, account);

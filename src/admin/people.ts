@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AuditActor } from "../domain/audit.ts";
 import { LINK_MS, newToken } from "../domain/session.ts";
 import type { NewInvitation, Person, PersonChanges } from "../store/people-port.ts";
 import type { Store } from "../store/port.ts";
@@ -20,7 +21,7 @@ export interface LinkView {
 export interface Asked {
   /** `https://HOST:PORT`. */
   readonly origin: string;
-  readonly actor: string;
+  readonly actor: AuditActor;
 }
 
 export interface PersonView {
@@ -121,7 +122,7 @@ export async function updatePerson(
   store: Store,
   which: string,
   changes: PersonChanges,
-  actor: string,
+  actor: AuditActor,
 ): Promise<Person> {
   if (changes.name !== undefined) checkName(changes.name);
   const { id, email } = await findPerson(store, which);

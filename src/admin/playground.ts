@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import { newKey, playgroundKeyId } from "../domain/key.ts";
 import type { Caller } from "../domain/submission.ts";
 import type { Store } from "../store/port.ts";
@@ -13,7 +14,7 @@ const NAME = "playground";
 export async function playgroundCaller(
   store: Store,
   accountId: string,
-  actor: string,
+  actor: AuditActor,
 ): Promise<Caller | "closed" | "suspended"> {
   const known = await hashOf(store, accountId);
   const hash = known ?? (await make(store, accountId, actor));
@@ -27,7 +28,7 @@ async function hashOf(store: Store, accountId: string): Promise<string | undefin
   return (await store.keys.get(id))?.hash;
 }
 
-async function make(store: Store, accountId: string, actor: string): Promise<string> {
+async function make(store: Store, accountId: string, actor: AuditActor): Promise<string> {
   const { hash, prefix } = newKey();
   const limits = { requestsPerMinute: null, concurrency: null };
   // Of `agent` more can be had: as for any other key, that is an administrator's to give.

@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { Project } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
@@ -34,7 +35,7 @@ export const MEMBERS_PROJECTS = 200;
 export async function createProject(
   store: Store,
   request: NewProject,
-  actor: string,
+  actor: AuditActor,
   { unnamed = () => {}, most = null }: { readonly unnamed?: Unnamed; readonly most?: number | null } = {},
 ): Promise<ProjectView> {
   checkName(request.name);
@@ -59,7 +60,12 @@ export async function listProjects(store: Store, which: ListedPart = {}): Promis
 }
 
 /** @throws AdminError when there is no such project, or its account has another one of that name. */
-export async function renameProject(store: Store, which: string, name: string, actor: string): Promise<ProjectView> {
+export async function renameProject(
+  store: Store,
+  which: string,
+  name: string,
+  actor: AuditActor,
+): Promise<ProjectView> {
   checkName(name);
   const { id, accountName } = await findProject(store, which);
   if (!(await store.projects.rename(id, name, actor))) {
@@ -73,7 +79,7 @@ export async function renameProject(store: Store, which: string, name: string, a
  * @throws AdminError when there is no such project, or keys of it are live: whoever uses them
  * would notice only afterwards.
  */
-export async function archiveProject(store: Store, which: string, actor: string): Promise<ProjectView> {
+export async function archiveProject(store: Store, which: string, actor: AuditActor): Promise<ProjectView> {
   const { id, name } = await findProject(store, which);
   const keys = await store.projects.archive(id, actor);
   if (keys > 0) throw new AdminError(`the project ${name} has live keys (${keys}); revoke them first`);
@@ -81,7 +87,7 @@ export async function archiveProject(store: Store, which: string, actor: string)
 }
 
 /** @throws AdminError when there is no such project. */
-export async function restoreProject(store: Store, which: string, actor: string): Promise<ProjectView> {
+export async function restoreProject(store: Store, which: string, actor: AuditActor): Promise<ProjectView> {
   const { id } = await findProject(store, which);
   await store.projects.restore(id, actor);
   return view(await findProject(store, id));

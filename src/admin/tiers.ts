@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { Tier } from "../store/admin-port.ts";
 import type { Store } from "../store/port.ts";
 import { checkLimits, checkName } from "./rules.ts";
@@ -7,7 +8,7 @@ export function listTiers(store: Store): Promise<Tier[]> {
 }
 
 /** Makes a tier or changes it, for all of its accounts at once. @throws AdminError when a value is out of its range. */
-export async function setTier(store: Store, tier: Tier, actor: string): Promise<Tier> {
+export async function setTier(store: Store, tier: Tier, actor: AuditActor): Promise<Tier> {
   checkName(tier.name);
   checkLimits(tier);
   await store.tiers.set(tier, actor);

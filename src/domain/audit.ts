@@ -41,5 +41,17 @@ export const AUDIT_ACTIONS = [
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** The author of a change: a name alone for a command, a name and the address of the client for a request. */
+export type AuditActor = string | { readonly name: string; readonly address: string };
+
+export function nameOf(actor: AuditActor): string {
+  return typeof actor === "string" ? actor : actor.name;
+}
+
+/** Null for a command. */
+export function addressOf(actor: AuditActor): string | null {
+  return typeof actor === "string" ? null : actor.address;
+}
+
 /** Entries about signing in. Strangers can cause them, so they are bounded and not kept for ever. */
 export const DOOR_ACTIONS = ["person.sign-in", "person.sign-out", "person.refuse"] as const satisfies AuditAction[];

@@ -1,4 +1,4 @@
-import type { AuditAction } from "../domain/audit.ts";
+import type { AuditAction, AuditActor } from "../domain/audit.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import type { Shares } from "../domain/status.ts";
 import type { Caller } from "../domain/submission.ts";
@@ -6,7 +6,7 @@ import type { Signing } from "../domain/webhook.ts";
 
 /**
  * The part of the port (port.ts) that operators change. Each change is noted in the audit trail
- * by the transaction that makes it; `actor` is who it was.
+ * by the transaction that makes it; `actor` is its author, with the address of the client if a request made it.
  */
 
 /** Which part of a list is read; lists are newest first. */
@@ -67,7 +67,7 @@ export interface KeyStore {
    * has made as many today ("spent") as it may.
    * @param bounds null: any number.
    */
-  add(key: NewApiKey, actor: string, bounds?: KeyBounds | null): Promise<"added" | KeysRefused | "no-project">;
+  add(key: NewApiKey, actor: AuditActor, bounds?: KeyBounds | null): Promise<"added" | KeysRefused | "no-project">;
 
   /** @param which.projectId only those of a project; `live`: only live ones. */
   list(
@@ -86,7 +86,7 @@ export interface KeyStore {
   match(which: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]>;
 
   /** @returns false when there is no such live key. */
-  update(id: string, changes: KeyChanges, actor: string): Promise<boolean>;
+  update(id: string, changes: KeyChanges, actor: AuditActor): Promise<boolean>;
 
   /**
    * Adds a key with the same settings, and ends the old one after the overlap.
@@ -98,12 +98,12 @@ export interface KeyStore {
     id: string,
     successor: Pick<ApiKey, "id" | "prefix" | "hash">,
     overlapMs: number,
-    actor: string,
+    actor: AuditActor,
     bounds?: KeyBounds | null,
   ): Promise<number | KeysRefused | undefined>;
 
   /** Ends a key now. @returns false when there is no such live key. */
-  revoke(id: string, actor: string): Promise<boolean>;
+  revoke(id: string, actor: AuditActor): Promise<boolean>;
 
   /** The caller behind the hash of a live key, that hash as stored, and whether the account is suspended. */
   findCaller(
@@ -141,7 +141,7 @@ export interface Account {
 
 export interface AccountStore {
   /** The account of that name, made with the tier if there is none. @throws when there is no such tier. */
-  ensure(name: string, tier: string, actor: string): Promise<{ readonly id: string; readonly made: boolean }>;
+  ensure(name: string, tier: string, actor: AuditActor): Promise<{ readonly id: string; readonly made: boolean }>;
 
   /** Oldest first; those of these ids, or all. */
   list(ids?: readonly string[] | null): Promise<Account[]>;
@@ -150,17 +150,17 @@ export interface AccountStore {
   find(nameOrId: string): Promise<Account | undefined>;
 
   /** @returns false when another account has that name, or there is no such account. */
-  rename(id: string, name: string, actor: string): Promise<boolean>;
+  rename(id: string, name: string, actor: AuditActor): Promise<boolean>;
 
   /** @returns false when there is no such account. @throws when there is no such tier. */
-  setTier(id: string, tier: string, actor: string): Promise<boolean>;
+  setTier(id: string, tier: string, actor: AuditActor): Promise<boolean>;
 
   /**
    * From now on its keys are refused and nothing of it is claimed; what runs ends by itself. Not suspended: the opposite, and
    * what waits is claimed again.
    * @returns false when there is no such account.
    */
-  setSuspended(id: string, suspended: boolean, actor: string): Promise<boolean>;
+  setSuspended(id: string, suspended: boolean, actor: AuditActor): Promise<boolean>;
 }
 
 /** An account, or one key of it. */
@@ -172,7 +172,7 @@ export interface Whose {
 /** The queue as operators see and clear it. */
 export interface QueueStore {
   /** Notes in the audit trail that pending submissions are dropped. @returns the last of them, an argument of `drop`. */
-  beginDrop(whose: Whose, actor: string): Promise<number>;
+  beginDrop(whose: Whose, actor: AuditActor): Promise<number>;
 
   /**
    * Ends up to `max` pending submissions as `error` with IE, and puts their deliveries into the outbox.
@@ -195,7 +195,7 @@ export interface TierStore {
   list(): Promise<Tier[]>;
 
   /** Makes the tier or changes it, for its accounts at once. */
-  set(tier: Tier, actor: string): Promise<void>;
+  set(tier: Tier, actor: AuditActor): Promise<void>;
 }
 
 export interface Project {
@@ -214,7 +214,7 @@ export interface ProjectStore {
    * @param most projects that the account may have afterwards, archived ones included, in all processes; null: any number.
    * @returns its id; undefined when the account has a project of that name, null when it has as many as it may.
    */
-  create(accountId: string, name: string, actor: string, most?: number | null): Promise<string | undefined | null>;
+  create(accountId: string, name: string, actor: AuditActor, most?: number | null): Promise<string | undefined | null>;
 
   /** Archived ones included, unless only open ones are asked for. */
   list(which?: Part & { readonly open?: boolean | undefined }): Promise<Project[]>;
@@ -225,12 +225,12 @@ export interface ProjectStore {
   find(nameOrId: string): Promise<Project[]>;
 
   /** @returns false when the account has another project of that name, or there is no such project. */
-  rename(id: string, name: string, actor: string): Promise<boolean>;
+  rename(id: string, name: string, actor: AuditActor): Promise<boolean>;
 
   /** @returns its live keys: it was archived if they are 0. */
-  archive(id: string, actor: string): Promise<number>;
+  archive(id: string, actor: AuditActor): Promise<number>;
 
-  restore(id: string, actor: string): Promise<void>;
+  restore(id: string, actor: AuditActor): Promise<void>;
 }
 
 /** Where a project's results are sent. */
@@ -278,7 +278,7 @@ export interface SecretStore {
    */
   reseal(
     renew: (endpointId: string, sealed: Buffer) => Buffer | null,
-    actor: string,
+    actor: AuditActor,
     after?: SecretPlace,
     max?: number,
   ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }>;
@@ -292,7 +292,7 @@ export interface EndpointStore {
   add(
     endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
     most: number,
-    actor: string,
+    actor: AuditActor,
   ): Promise<"added" | "full" | "no-project">;
 
   list(which?: Part & { readonly projectId?: string | undefined }): Promise<Endpoint[]>;
@@ -303,9 +303,9 @@ export interface EndpointStore {
   get(id: string): Promise<Endpoint | undefined>;
 
   /** Each of the following returns false when there is no such endpoint. */
-  setActive(id: string, active: boolean, actor: string): Promise<boolean>;
-  setSigning(id: string, signing: Signing, actor: string): Promise<boolean>;
-  remove(id: string, actor: string): Promise<boolean>;
+  setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean>;
+  setSigning(id: string, signing: Signing, actor: AuditActor): Promise<boolean>;
+  remove(id: string, actor: AuditActor): Promise<boolean>;
 
   /**
    * Replaces the secret; deliveries are signed with the old one too for the overlap. One of 0 ends all old ones now.
@@ -316,7 +316,7 @@ export interface EndpointStore {
     id: string,
     seal: Seal,
     overlap: { readonly overlapMs: number; readonly mostFormer: number },
-    actor: string,
+    actor: AuditActor,
   ): Promise<number | "full" | undefined>;
 }
 
@@ -333,7 +333,7 @@ export interface AuditEntry {
   readonly accountId: string | null;
   readonly accountName: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** From where it was done; null for a command, and where it is not known. */
+  /** Of the client that made the request; null for a command, and for entries from before addresses were noted. */
   readonly address: string | null;
 }
 

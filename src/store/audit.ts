@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { AuditAction } from "../domain/audit.ts";
+import { type AuditAction, type AuditActor, addressOf, nameOf } from "../domain/audit.ts";
 import type { AuditStore } from "./admin-port.ts";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
@@ -7,7 +7,7 @@ import type { Transactions } from "./transactions.ts";
 
 interface Entry {
   readonly atMs: number;
-  readonly actor: string;
+  readonly actor: AuditActor;
   readonly action: AuditAction;
   /** Id of what was changed. */
   readonly subject: string;
@@ -15,7 +15,7 @@ interface Entry {
   readonly accountId: string | null;
   /** What it is now, or from what to what it changed; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** From where it was done. */
+  /** The client's address where the actor is a name alone; that of the actor otherwise. */
   readonly address?: string | null;
 }
 
@@ -25,12 +25,12 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
     .insertInto("audit")
     .values({
       at: entry.atMs,
-      actor: entry.actor,
+      actor: nameOf(entry.actor),
       action: entry.action,
       subject: entry.subject,
       account_id: entry.accountId,
       detail: JSON.stringify(entry.detail),
-      address: entry.address ?? null,
+      address: entry.address ?? addressOf(entry.actor),
     })
     .execute();
 }

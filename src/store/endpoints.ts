@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
-import type { AuditAction } from "../domain/audit.ts";
+import type { AuditAction, AuditActor } from "../domain/audit.ts";
 import type { Signing } from "../domain/webhook.ts";
 import type { Endpoint, EndpointStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
@@ -19,7 +19,7 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
   const change = (
     id: string,
     action: AuditAction,
-    actor: string,
+    actor: AuditActor,
     to: Partial<Pick<EndpointRow, "signing" | "active" | "removed_at">>,
     detail: Record<string, unknown>,
     also: (trx: Transaction<Schema>) => Promise<void> = async () => {},

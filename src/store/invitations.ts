@@ -64,7 +64,7 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       });
     },
 
-    accept(hash, { email, name, password }) {
+    accept(hash, { email, name, password }, address = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");
@@ -75,7 +75,7 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
           // Whoever had the old password, or the provider's account, is not the person any more.
           await trx.updateTable("people").set({ provider_subject: null }).where("id", "=", personId).execute();
           await setPassword(trx, personId, password, null);
-          await note(trx, passwordEntry(atMs, invitation.email ?? "", personId));
+          await note(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
           return personId;
         }
         const own = invitation.email ?? email;
@@ -86,7 +86,8 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
           .where((eb) => eb.or([eb("hash", "=", hash), eb("email", "=", own), eb("kind", "=", "first")]))
           .execute();
         const accountIds = account === null ? [] : [account.id];
-        return await addPerson(trx, { email: own, name, password, subject: null, administrator, accountIds, atMs });
+        const person = { email: own, name, password, subject: null, administrator, accountIds };
+        return await addPerson(trx, { ...person, atMs, address });
       });
     },
 

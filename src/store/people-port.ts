@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { LinkKind } from "../domain/session.ts";
 
 /** The part of the port (port.ts) about who signs in to the dashboard; changes are noted as in admin-port.ts. */
@@ -43,10 +44,10 @@ export interface PeopleStore {
    * Disabling ends all sessions of the person, and makes its links useless.
    * @returns "last" when nobody would be left who is an administrator and not disabled; then nothing is changed.
    */
-  update(id: string, changes: PersonChanges, actor: string): Promise<"updated" | "unknown" | "last">;
+  update(id: string, changes: PersonChanges, actor: AuditActor): Promise<"updated" | "unknown" | "last">;
 
   /** Sets a password that the person has chosen; all sessions but that one end. @returns false for who is not there. */
-  setPassword(id: string, hash: string, keepSession: string | null, actor: string): Promise<boolean>;
+  setPassword(id: string, hash: string, keepSession: string | null, actor: AuditActor): Promise<boolean>;
 
   /** The same password, hashed anew: nothing has changed, so nothing is noted, and not if it was changed meanwhile. */
   rehash(id: string, from: string, to: string): Promise<void>;
@@ -54,9 +55,12 @@ export interface PeopleStore {
   /**
    * Who comes from the provider with that verified e-mail: a person who is there, or one who was invited, whose invitation
    * is used up by it. The first time, the subject is noted; afterwards that person is the subject's alone.
-   * @returns the person's id; undefined for everybody else.
+   * @param address of the client, for the audit trail. @returns the person's id; undefined for everybody else.
    */
-  enterWithProvider(who: { email: string; name: string; subject: string }): Promise<string | undefined>;
+  enterWithProvider(
+    who: { email: string; name: string; subject: string },
+    address?: string | null,
+  ): Promise<string | undefined>;
 }
 
 /** A one-time link. Of its token, only the hash is stored. */
@@ -91,7 +95,7 @@ export interface InvitationStore {
   add(
     link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
     what: NewInvitation,
-    actor: string,
+    actor: AuditActor,
   ): Promise<number | undefined>;
 
   /** One that can be used now. */
@@ -101,14 +105,19 @@ export interface InvitationStore {
   list(accountIds?: readonly string[] | null): Promise<Invitation[]>;
 
   /** @returns false when there is none. */
-  withdraw(id: string, actor: string): Promise<boolean>;
+  withdraw(id: string, actor: AuditActor): Promise<boolean>;
 
   /**
    * Uses it up: makes the person, or sets the new password and ends the person's sessions.
    * @param chosen the e-mail counts for the first administrator alone, the name for all but a reset.
+   * @param address of the client, for the audit trail.
    * @returns the person's id; undefined when it cannot be used any more, or somebody has that e-mail by now.
    */
-  accept(hash: string, chosen: { email: string; name: string; password: string }): Promise<string | undefined>;
+  accept(
+    hash: string,
+    chosen: { email: string; name: string; password: string },
+    address?: string | null,
+  ): Promise<string | undefined>;
 
   /** Removes those that have expired. To be called now and then. */
   forget(): Promise<void>;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Kysely, Selectable, Transaction } from "kysely";
+import type { AuditActor } from "../domain/audit.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import type { PeopleStore, Person } from "./people-port.ts";
@@ -92,7 +93,7 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
       );
     },
 
-    enterWithProvider({ email, name, subject }) {
+    enterWithProvider({ email, name, subject }, address = null) {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");
@@ -125,6 +126,7 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
           administrator: invited.some(({ administrator }) => administrator === 1),
           accountIds: invited.flatMap(({ account_id }) => account_id ?? []),
           atMs,
+          address,
         });
       });
     },
@@ -146,9 +148,11 @@ export async function addPerson(
     readonly administrator: boolean;
     readonly accountIds: readonly string[];
     readonly atMs: number;
+    /** Of the client. */
+    readonly address: string | null;
   },
 ): Promise<string> {
-  const { email, name, password, subject, administrator, accountIds, atMs } = person;
+  const { email, name, password, subject, administrator, accountIds, atMs, address } = person;
   const id = randomUUID();
   await trx
     .insertInto("people")
@@ -166,7 +170,7 @@ export async function addPerson(
     .execute();
   await setAccounts(trx, id, accountIds);
   const detail = { email, name, administrator, accountIds };
-  await note(trx, { atMs, actor: email, action: "person.create", subject: id, accountId: null, detail });
+  await note(trx, { atMs, actor: email, action: "person.create", subject: id, accountId: null, detail, address });
   return id;
 }
 
@@ -191,7 +195,7 @@ export async function setPassword(
   return numUpdatedRows > 0n;
 }
 
-export function passwordEntry(atMs: number, actor: string, id: string) {
+export function passwordEntry(atMs: number, actor: AuditActor, id: string) {
   return { atMs, actor, action: "person.set-password", subject: id, accountId: null, detail: {} } as const;
 }
 

@@ -1,3 +1,4 @@
+import type { AuditActor } from "../domain/audit.ts";
 import type { Attempt, Next } from "../domain/delivery.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { Readiness } from "../domain/readiness.ts";
@@ -334,7 +335,7 @@ export interface DeliveryStore {
    * Sends the same message again, and notes in the audit trail that `actor` asked for it.
    * @returns the new delivery's id; undefined when there is no such one to an active endpoint; null when the bounds are reached.
    */
-  replay(id: string, actor: string, bounds?: ReplayBounds): Promise<string | undefined | null>;
+  replay(id: string, actor: AuditActor, bounds?: ReplayBounds): Promise<string | undefined | null>;
 
   /**
    * Sends the results again whose newest delivery to an active endpoint has failed, the oldest first. A result that is
@@ -355,7 +356,7 @@ export interface DeliveryStore {
       readonly lookAt?: number;
       readonly bounds?: ReplayBounds | undefined;
     },
-    actor: string,
+    actor: AuditActor,
   ): Promise<number | undefined | null>;
 
   /**
@@ -365,7 +366,7 @@ export interface DeliveryStore {
   addTest(
     endpointId: string,
     test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
-    actor: string,
+    actor: AuditActor,
   ): Promise<DeliveryClaim | undefined>;
 }
 
@@ -397,7 +398,7 @@ export interface RetentionStore {
   purge(beforeMs: number, max: number): Promise<number>;
 
   /** Notes in the audit trail that an account's records are erased. @returns the time from which on what ends stays. */
-  beginErase(accountId: string, actor: string): Promise<number>;
+  beginErase(accountId: string, actor: AuditActor): Promise<number>;
 
   /** Removes up to `max` records of an account, undelivered ones too. @returns how many: 0 when nothing is left. */
   erase(accountId: string, endedBeforeMs: number, max: number): Promise<number>;

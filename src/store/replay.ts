@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
+import type { AuditActor } from "../domain/audit.ts";
 import { note } from "./audit.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
@@ -10,7 +11,7 @@ import { countSent, pendingReplays, sentBy } from "./sends.ts";
 
 /** Who asks for a delivery, and when. */
 interface Asking {
-  readonly actor: string;
+  readonly actor: AuditActor;
   readonly atMs: number;
 }
 

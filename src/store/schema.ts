@@ -220,7 +220,7 @@ interface AuditTable {
   account_id: string | null;
   /** JSON, never a secret. */
   detail: string;
-  /** From where it was done; null for a command, and for what has no address. */
+  /** Of the client that made the request; null for a command. */
   address: string | null;
 }
 

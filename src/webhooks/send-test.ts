@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AuditActor } from "../domain/audit.ts";
 import type { Delivery, Store } from "../store/port.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
@@ -15,7 +16,7 @@ export async function sendTest(
   store: Store,
   options: SendOptions,
   endpointId: string,
-  actor: string,
+  actor: AuditActor,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<Delivery | undefined> {
   const messageId = randomUUID();

@@ -50,7 +50,8 @@ onEachEngine((temporaryStore) => {
         await store.audit.list({ max: 100 }),
       ]);
     const before = await everything();
-    const nobody = null as unknown as string; // the table refuses an entry without an actor
+    // The table refuses an entry without an actor.
+    const nobody = { name: null as unknown as string, address: "192.0.2.1" };
     const settings = { requestsPerMinute: 1, concurrency: 1, profiles: ["judge"], defaultProfile: "judge" } as const;
     const key = { id: "b", hash: "b", prefix: "b" };
     const changes: readonly (() => Promise<unknown>)[] = [

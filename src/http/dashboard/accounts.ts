@@ -12,7 +12,7 @@ import type { Account, AccountChanges, Dropped, NewAccount } from "./answers.ts"
 import { bodyOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { ownAccount } from "./own.ts";
-import { personOf } from "./session.ts";
+import { actorOf, personOf } from "./session.ts";
 
 const ACCOUNTS = "/dashboard/api/accounts";
 
@@ -31,32 +31,32 @@ export function accountRoutes(server: FastifyInstance, { store }: DashboardDepen
   const config = { session: "administrator" } as const;
 
   server.post(ACCOUNTS, { config }, async (request): Promise<Account> => {
-    return answer(await createAccount(store, bodyOf(request, newAccount), personOf(request).email));
+    return answer(await createAccount(store, bodyOf(request, newAccount), actorOf(request)));
   });
 
   server.patch<ById>(`${ACCOUNTS}/:id`, { config }, async (request): Promise<Account> => {
     const change = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
-    return answer(await updateAccount(store, id, change, person.email));
+    return answer(await updateAccount(store, id, change, actorOf(request)));
   });
 
   server.post<ById>(`${ACCOUNTS}/:id/suspend`, { config }, async (request): Promise<Account> => {
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
-    return answer(await suspendAccount(store, id, person.email));
+    return answer(await suspendAccount(store, id, actorOf(request)));
   });
 
   server.post<ById>(`${ACCOUNTS}/:id/resume`, { config }, async (request): Promise<Account> => {
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
-    return answer(await resumeAccount(store, id, person.email));
+    return answer(await resumeAccount(store, id, actorOf(request)));
   });
 
   server.post<ById>(`${ACCOUNTS}/:id/drop-pending`, { config }, async (request): Promise<Dropped> => {
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
-    const { dropped } = await dropPendingOf(store, id, person.email);
+    const { dropped } = await dropPendingOf(store, id, actorOf(request));
     return { dropped };
   });
 }

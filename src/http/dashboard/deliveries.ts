@@ -9,7 +9,7 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { anId } from "./own.ts";
 import { nextOf, place } from "./pages.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
-import { maySee, personOf, type SignedIn } from "./session.ts";
+import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
 const DELIVERIES = "/dashboard/api/deliveries";
 const PAGE = 50;
@@ -40,7 +40,7 @@ export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDepe
       const person = personOf(request);
       const { id, accountId } = await ownDelivery(store, person, request.params.id);
       await takeSend(store, "replays", accountId);
-      const replayed = await replayDelivery(store, id, person.email, REPLAY_BOUNDS);
+      const replayed = await replayDelivery(store, id, actorOf(request), REPLAY_BOUNDS);
       return deliveryAnswer(deliveryView(await ownDelivery(store, person, replayed)));
     },
   );

@@ -29,7 +29,7 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownEndpoint, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
-import { personOf, type SignedIn } from "./session.ts";
+import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const ENDPOINTS = "/dashboard/api/endpoints";
 
@@ -80,7 +80,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const person = personOf(request);
     const project = await ownProject(store, person, projectId);
     const room = { store, sealer, checkUrl };
-    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, person.email);
+    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, actorOf(request));
     return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
   });
 
@@ -88,8 +88,8 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const { active, signing: form } = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownEndpoint(store, person, request.params.id);
-    if (active !== undefined) await setEndpointActive(store, id, active, person.email);
-    if (form !== undefined) await setEndpointSigning(store, id, form, person.email);
+    if (active !== undefined) await setEndpointActive(store, id, active, actorOf(request));
+    if (form !== undefined) await setEndpointSigning(store, id, form, actorOf(request));
     return await endpointOf(store, person, id);
   });
 
@@ -98,14 +98,14 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const person = personOf(request);
     const { id } = await ownEndpoint(store, person, request.params.id);
     const room = { store, sealer };
-    const { secret, formerEndsAt } = await rotateEndpointSecret(room, id, overlapMs, person.email);
+    const { secret, formerEndsAt } = await rotateEndpointSecret(room, id, overlapMs, actorOf(request));
     return { endpoint: await endpointOf(store, person, id), secret, caution: null, formerEndsAt };
   });
 
   server.delete<ById>(`${ENDPOINTS}/:id`, { config }, async (request, reply) => {
     const person = personOf(request);
     const { id } = await ownEndpoint(store, person, request.params.id);
-    await removeEndpoint(store, id, person.email);
+    await removeEndpoint(store, id, actorOf(request));
     return reply.code(204).send();
   });
 
@@ -113,7 +113,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
     await takeSend(store, "tests", accountId);
-    return deliveryAnswer(await testEndpoint(sendTest, id, person.email));
+    return deliveryAnswer(await testEndpoint(sendTest, id, actorOf(request)));
   });
 
   server.post<ById>(`${ENDPOINTS}/:id/replay-failed`, { config }, async (request): Promise<Replayed> => {
@@ -121,7 +121,11 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
     await takeSend(store, "replays", accountId);
-    return await replayFailed(store, { endpointId: id, since, onlyIdle: true, bounds: REPLAY_BOUNDS }, person.email);
+    return await replayFailed(
+      store,
+      { endpointId: id, since, onlyIdle: true, bounds: REPLAY_BOUNDS },
+      actorOf(request),
+    );
   });
 }
 

@@ -44,7 +44,7 @@ export function invitationRoutes(server: FastifyInstance, door: Door): void {
       password: asked.password,
     });
     const password = await passwords.chooseByLink(request, hash, asked.password, person);
-    const personId = await invitations.accept(hash, { ...person, password });
+    const personId = await invitations.accept(hash, { ...person, password }, request.ip);
     if (personId === undefined) throw clientError("linkUseless", []);
     await guard.begin(request, reply, personId);
     return await sessionOf(door, request);

@@ -9,7 +9,7 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { keyAnswers, keyOf } from "./key-answers.ts";
 import { anId, ownKey, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
-import { personOf, type SignedIn } from "./session.ts";
+import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const KEYS = "/dashboard/api/keys";
 
@@ -64,7 +64,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     };
     if (!person.administrator) await checkMembersKey(store, project.accountId, wanted, null);
     const asked = { name, project: project.id, ...wanted, defaultProfile };
-    const made = await createKey(store, asked, person.email, bounds(person));
+    const made = await createKey(store, asked, actorOf(request), bounds(person));
     return { key: await keyOf(store, person, made.id), secret: made.key };
   });
 
@@ -73,7 +73,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     const person = personOf(request);
     const key = await ownKey(store, person, request.params.id);
     if (!person.administrator) await checkMembersKey(store, key.accountId, update, key);
-    await updateKey(store, key.id, update, person.email);
+    await updateKey(store, key.id, update, actorOf(request));
     return await keyOf(store, person, key.id);
   });
 
@@ -81,7 +81,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     const { overlapMs } = bodyOf(request, rotation);
     const person = personOf(request);
     const { id } = await ownKey(store, person, request.params.id);
-    const { made } = await rotateKey(store, id, overlapMs, person.email, bounds(person));
+    const { made } = await rotateKey(store, id, overlapMs, actorOf(request), bounds(person));
     return { key: await keyOf(store, person, made.id), secret: made.key };
   });
 
@@ -89,7 +89,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     const person = personOf(request);
     const key = await ownKey(store, person, request.params.id);
     if (!person.administrator) checkMembersRevoke(key);
-    await revokeKey(store, key.id, person.email);
+    await revokeKey(store, key.id, actorOf(request));
     return await keyOf(store, person, key.id);
   });
 }

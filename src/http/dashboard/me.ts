@@ -5,7 +5,7 @@ import { checkLength } from "../../admin/password-rules.ts";
 import { updatePerson } from "../../admin/people.ts";
 import type { MyChanges, Person } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
-import { personOf } from "./session.ts";
+import { actorOf, personOf } from "./session.ts";
 import { type Door, describe } from "./sign-in.ts";
 
 const changes = z.strictObject({
@@ -24,10 +24,10 @@ export function meRoutes(server: FastifyInstance, { store, passwords }: Door): v
       const personId = await passwords.whose(request, person.email, password.current);
       if (personId !== person.id) throw new AdminError("the current password is another one");
       const hash = await passwords.choose(person, password.next);
-      await store.people.setPassword(person.id, hash, request.sessionHash, person.email);
+      await store.people.setPassword(person.id, hash, request.sessionHash, actorOf(request));
     }
     if (name === undefined) return await describe(store, person);
-    const changed = await updatePerson(store, person.id, { name: name.trim() }, person.email);
+    const changed = await updatePerson(store, person.id, { name: name.trim() }, actorOf(request));
     return await describe(store, { ...person, name: changed.name });
   });
 }

@@ -7,7 +7,7 @@ import type { Invited, Link, Member, MemberChanges, Members, NewInvitation } fro
 import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { ownAccount } from "./own.ts";
-import { maySee, personOf, type SignedIn } from "./session.ts";
+import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
 const MEMBERS = "/dashboard/api/members";
 const INVITATIONS = `${MEMBERS}/invitations`;
@@ -42,7 +42,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
   });
 
   server.delete(`${INVITATIONS}/:id`, administrator, async (request, reply) => {
-    if (!(await store.invitations.withdraw(idOf(request), personOf(request).email))) throw clientError("notThere", []);
+    if (!(await store.invitations.withdraw(idOf(request), actorOf(request)))) throw clientError("notThere", []);
     return reply.code(204).send();
   });
 
@@ -54,7 +54,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
     const person = personOf(request);
     const changes = bodyOf(request, memberChanges);
     const { id } = await known(idOf(request));
-    return memberFor(person, await updatePerson(store, id, changes, person.email));
+    return memberFor(person, await updatePerson(store, id, changes, actorOf(request)));
   });
 
   async function known(id: string): Promise<stored.Person> {
@@ -70,7 +70,7 @@ function idOf(request: FastifyRequest): string {
 
 /** The links are for where this administrator is now. */
 function asked(request: FastifyRequest) {
-  return { origin: `${request.protocol}://${request.host}`, actor: personOf(request).email };
+  return { origin: `${request.protocol}://${request.host}`, actor: actorOf(request) };
 }
 
 /** Of somebody's accounts, others see those that they share. */

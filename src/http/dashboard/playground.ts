@@ -9,7 +9,7 @@ import type { Accepted } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { ownAccount } from "./own.ts";
-import { personOf } from "./session.ts";
+import { actorOf, personOf } from "./session.ts";
 import { readOwn, SUBMISSIONS } from "./submissions.ts";
 
 /** Whose playground it is. What else is in the body is what any client may send, and is checked as that. */
@@ -42,7 +42,7 @@ async function run(
   accountId: string,
   program: unknown,
 ): Promise<Accepted> {
-  const caller = await playgroundCaller(d.store, accountId, personOf(request).email);
+  const caller = await playgroundCaller(d.store, accountId, actorOf(request));
   if (caller === "suspended") throw clientError("accountSuspended", []);
   if (caller === "closed") throw clientError("playgroundClosed", []);
   const retryAfter = await d.store.quota.take(caller.keyId, caller.requestsPerMinute);

@@ -15,7 +15,7 @@ import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { anId, ownAccount, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
-import { personOf, type SignedIn } from "./session.ts";
+import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const PROJECTS = "/dashboard/api/projects";
 
@@ -55,7 +55,7 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
     const person = personOf(request);
     const account = await ownAccount(store, person, accountId);
     const most = person.administrator ? null : MEMBERS_PROJECTS;
-    const { id } = await createProject(store, { name, accountId: account.id }, person.email, { most });
+    const { id } = await createProject(store, { name, accountId: account.id }, actorOf(request), { most });
     return await projectOf(store, person, id);
   });
 
@@ -63,9 +63,9 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
     const { name, archived } = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownProject(store, person, request.params.id);
-    if (name !== undefined) await renameProject(store, id, name, person.email);
-    else if (archived) await archiveProject(store, id, person.email);
-    else await restoreProject(store, id, person.email);
+    if (name !== undefined) await renameProject(store, id, name, actorOf(request));
+    else if (archived) await archiveProject(store, id, actorOf(request));
+    else await restoreProject(store, id, actorOf(request));
     return await projectOf(store, person, id);
   });
 }

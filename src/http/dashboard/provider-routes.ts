@@ -26,7 +26,7 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
 
   server.get(BACK, { config }, async (request, reply) => {
     const vouched = await vouchedFor(request, known());
-    const personId = vouched && (await store.people.enterWithProvider(vouched));
+    const personId = vouched && (await store.people.enterWithProvider(vouched, request.ip));
     guard.cookies.clear(reply, "provider");
     if (personId === undefined) return reply.redirect(REFUSED, 303);
     await guard.begin(request, reply, personId);

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
 import type { SessionPerson } from "../../store/people-port.ts";
@@ -110,6 +111,11 @@ export class Guard {
 export function personOf(request: FastifyRequest): SignedIn {
   if (!request.person) throw new Error("a handler ran without a session");
   return request.person;
+}
+
+/** The author of the changes that the request makes, for the audit trail. @throws as `personOf`. */
+export function actorOf(request: FastifyRequest): AuditActor {
+  return { name: personOf(request).email, address: request.ip };
 }
 
 /** Whether the person may see what belongs to that account. What they may not see is `notThere`, as what is not there. */

@@ -4,7 +4,7 @@ import { setTier } from "../../admin/tiers.ts";
 import type { Tier } from "./answers.ts";
 import { bodyOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { personOf } from "./session.ts";
+import { actorOf } from "./session.ts";
 
 const limits = z.strictObject({ requestsPerMinute: z.number(), concurrency: z.number() });
 
@@ -14,6 +14,6 @@ export function tierRoutes(server: FastifyInstance, { store }: DashboardDependen
 
   server.put<{ Params: { name: string } }>("/dashboard/api/tiers/:name", { config }, (request): Promise<Tier> => {
     const tier = { name: request.params.name, ...bodyOf(request, limits) };
-    return setTier(store, tier, personOf(request).email);
+    return setTier(store, tier, actorOf(request));
   });
 }

@@ -47,6 +47,57 @@ onEachEngine((open) => {
   });
 });
 
+onEachEngine((open) => {
+  test("every entry of a request has the address of the client", { timeout: 60_000 }, async (t) => {
+    const club = await startClub(t, { open });
+    const { running, root, ada, accountId, projectId } = club;
+    const { store } = running;
+    const known = new Set((await store.audit.list({ max: 1_000 })).map(({ seq }) => seq));
+    const done = async (...[method, path, body]: Parameters<Asker>) => {
+      const { status, json } = await (path.startsWith("/members") || /accounts|tiers/.test(path) ? root : ada)(
+        method,
+        path,
+        body,
+      );
+      assert.ok(status === 200 || status === 204, `${method} ${path}: ${status} ${JSON.stringify(json)}`);
+      return json;
+    };
+    await done("PUT", "/tiers/large", { requestsPerMinute: 600, concurrency: 50 });
+    const { id: made } = await done("POST", "/accounts", { name: "new", tier: "beta" });
+    await done("PATCH", `/accounts/${made}`, { name: "newer", tier: "large" });
+    for (const change of ["suspend", "resume", "drop-pending"]) await done("POST", `/accounts/${made}/${change}`, {});
+    const { id: project } = await done("POST", "/projects", { name: "p", accountId });
+    for (const change of [{ name: "q" }, { archived: true }, { archived: false }])
+      await done("PATCH", `/projects/${project}`, change);
+    const { key } = await done("POST", "/keys", { name: "k", projectId });
+    await done("PATCH", `/keys/${key.id}`, { concurrency: 2 });
+    await done("POST", `/keys/${key.id}/rotate`, { overlapMs: 0 });
+    const { key: other } = await done("POST", "/keys", { name: "k", projectId });
+    await done("POST", `/keys/${other.id}/revoke`, {});
+    const { endpoint } = await done("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
+    const at = `/endpoints/${endpoint.id}`;
+    await done("PATCH", at, { active: false, signing: "raw" });
+    await done("PATCH", at, { active: true });
+    await done("POST", `${at}/rotate-secret`, { overlapMs: 0 });
+    await done("POST", `${at}/replay-failed`, {});
+    await done("DELETE", at, {});
+    const invitation = { email: "bob@example.com", accountId, administrator: false };
+    const { url } = await done("POST", "/members/invitations", invitation);
+    const token = url.split("#")[1];
+    const bob = { token, email: "", name: "Bob", password: "six words that make one password" };
+    assert.equal((await ada("POST", "/invitations/accept", bob)).status, 200);
+    await done("POST", "/members/invitations", { ...invitation, email: "carol@example.com" });
+    const { members, invited } = await done("GET", "/members");
+    await done("DELETE", `/members/invitations/${invited[0].id}`, {});
+    const { id } = members.find(({ name }: { name: string }) => name === "Bob");
+    await done("POST", `/members/${id}/reset`, {});
+    await done("PATCH", `/members/${id}`, { disabled: true });
+    const entries = (await store.audit.list({ max: 1_000 })).filter(({ seq }) => !known.has(seq));
+    assert.ok(new Set(entries.map(({ action }) => action)).size >= 28, entries.map(({ action }) => action).join());
+    for (const { action, address } of entries) assert.equal(address, "127.0.0.1", action);
+  });
+});
+
 test("what is no such request is said", async (t) => {
   const { ada } = await startClub(t);
   for (const query of ["limit=0", "limit=501", "limit=x", "before=-1", "before=1&before=2", "account=%00", "all=1"]) {
