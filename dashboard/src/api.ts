@@ -33,7 +33,6 @@ export const asking = {
       queryKey: ["/invitations/look", token],
       queryFn: () => send<A.Invitation>("POST", "/invitations/look", { token }),
     }),
-  members: (account?: string) => question<A.Members>("/members", { account }),
   overview: (window: A.Window, account?: string) => question<A.Overview>("/overview", { window, account }),
   now: (account?: string) => question<A.Now>("/overview/now", { account }),
   health: () => question<A.Health>("/health"),
@@ -51,6 +50,8 @@ export const asking = {
 
 /** Lists that come in parts, by what the part before said is next. */
 export const part = {
+  members: (before?: string) => get<A.Members>("/members", { before }),
+  invitations: (before?: string) => get<A.Invitations>("/members/invitations", { before }),
   projects: (state: "open" | "any", before?: string) => get<A.Projects>("/projects", { state, before }),
   keys: (state: "live" | "any", project?: string, before?: string) => get<A.Keys>("/keys", { state, project, before }),
   endpoints: (project?: string, before?: string) => get<A.Endpoints>("/endpoints", { project, before }),

@@ -80,7 +80,11 @@ export async function listEndpoints(
   { project, ...which }: ListedPart & { readonly project?: string | undefined } = {},
 ): Promise<EndpointView[]> {
   const projectId = project === undefined ? undefined : (await findProject(store, project, which.account)).id;
-  const part = await partFor(store, which, (id) => store.endpoints.get(id));
+  const part = await partFor(store, which, async (id) => {
+    const endpoint = await store.endpoints.get(id);
+    const project = endpoint && (await store.projects.get(endpoint.projectId));
+    return project && [project.accountId];
+  });
   return await Promise.all(
     (await store.endpoints.list({ ...part, projectId })).map((endpoint) => view(store, endpoint)),
   );

@@ -82,7 +82,10 @@ export async function listKeys(
   { project, ...which }: ListedPart & { readonly project?: string | undefined } = {},
 ): Promise<KeyView[]> {
   const projectId = project === undefined ? undefined : (await findProject(store, project, which.account)).id;
-  const part = await partFor(store, which, (id) => store.keys.get(id));
+  const part = await partFor(store, which, async (id) => {
+    const key = await store.keys.get(id);
+    return key && [key.accountId];
+  });
   return (await store.keys.list({ ...part, projectId })).map(keyView);
 }
 

@@ -17,17 +17,18 @@ export interface ListedPart {
 
 /**
  * The part as the store reads it.
- * @param get finds the row behind which the part begins.
+ * @param accountsOf the accounts to which the row of that id belongs, behind which the part begins.
  * @throws AdminError when there is no such account or row, or `limit` is not from 1 to 1,000.
  */
 export async function partFor(
   store: Store,
   { account, after, limit = MOST_ROWS }: ListedPart,
-  get: (id: string) => Promise<unknown>,
+  accountsOf: (id: string) => Promise<readonly string[] | undefined>,
 ): Promise<Part> {
   if (limit < 1 || limit > MOST_ROWS) throw new AdminError(`from 1 to ${MOST_ROWS} rows can be listed at once`);
-  if (after !== undefined && (await get(after)) === undefined)
-    throw new AdminError(`there is nothing of the id ${after}`);
   const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
+  const owners = after === undefined ? null : await accountsOf(after);
+  const isListed = owners && (accountIds === null || owners.some((owner) => accountIds.includes(owner)));
+  if (owners !== null && !isListed) throw new AdminError(`there is nothing of the id ${after}`);
   return { accountIds, after, max: limit };
 }

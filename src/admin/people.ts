@@ -5,6 +5,7 @@ import type { NewInvitation, Person, PersonChanges } from "../store/people-port.
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
+import { type ListedPart, partFor } from "./parts.ts";
 import { checkLength } from "./password-rules.ts";
 import { checkName, isName } from "./rules.ts";
 
@@ -37,9 +38,10 @@ export interface PersonView {
   readonly disabledAt: string | null;
 }
 
-/** Everybody, oldest first. */
-export async function listPeople(store: Store): Promise<PersonView[]> {
-  return (await store.people.list()).map((person) => ({
+/** A part of the people, newest first. @throws AdminError when there is no such account or person. */
+export async function listPeople(store: Store, which: ListedPart = {}): Promise<PersonView[]> {
+  const part = await partFor(store, which, async (id) => (await store.people.get(id))?.accounts.map((one) => one.id));
+  return (await store.people.list(part)).map((person) => ({
     ...personView(person),
     accounts: person.accounts.map(({ name }) => name),
   }));
@@ -135,7 +137,7 @@ export async function updatePerson(
 
 /** @throws AdminError when nobody has that e-mail or id. */
 export async function findPerson(store: Store, which: string): Promise<Person> {
-  const person = (await store.people.list()).find(({ id, email }) => id === which || email === which.toLowerCase());
+  const person = await store.people.find(which.toLowerCase());
   if (!person) throw new AdminError(`there is no person ${which}`);
   return person;
 }

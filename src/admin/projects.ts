@@ -55,7 +55,10 @@ export async function createProject(
 
 /** A part of the projects, newest first. @throws AdminError when there is no such account or project. */
 export async function listProjects(store: Store, which: ListedPart = {}): Promise<ProjectView[]> {
-  const part = await partFor(store, which, (id) => store.projects.get(id));
+  const part = await partFor(store, which, async (id) => {
+    const project = await store.projects.get(id);
+    return project && [project.accountId];
+  });
   return (await store.projects.list(part)).map(view);
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../admin/people.ts";
 import { type Config, ConfigError } from "../config.ts";
 import { answer, table } from "./answer.ts";
+import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
 interface LinkOptions extends StoreOptions {
@@ -28,9 +29,10 @@ const WHICH = "e-mail or id";
 export function membersCommand(): Command {
   const members = new Command("members").description("Manage dashboard users: list, invite, and restore access.");
 
-  commandOnStore(members, "list", "List people and their permissions, oldest first.").action((options: StoreOptions) =>
+  listing(members, "List people and their permissions, newest first.").action((options: ListOptions) =>
     withStore(options, async (store) => {
-      const all = await listPeople(store);
+      const all = await listPeople(store, options);
+      noteMore(all, options.limit);
       answer(options.json, all, () =>
         table(["ID", "E-MAIL", "NAME", "MAY SEE", "SIGNS IN WITH", "SEEN", "STATE"], all.map(row)),
       );

@@ -56,7 +56,12 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
 
     async list({ projectId, ...part } = {}) {
       const placeOf = (id: string) =>
-        db.selectFrom("endpoints").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+        db
+          .selectFrom("endpoints")
+          .innerJoin("projects", "projects.id", "endpoints.project_id")
+          .select(["endpoints.id", "endpoints.created_at", "projects.account_id"])
+          .where("endpoints.id", "=", id)
+          .executeTakeFirst();
       const rows = await partOf(part, placeOf, (accountId, max, place) => {
         let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null).limit(max);
         if (accountId !== null) {

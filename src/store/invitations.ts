@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from "kysely";
 import type { LinkKind } from "../domain/session.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { behindPlace, USUAL_ROWS } from "./parts.ts";
 import { addPerson, anybody, passwordEntry, setPassword } from "./people.ts";
 import type { Invitation, InvitationStore, NewInvitation } from "./people-port.ts";
 import type { Schema } from "./schema.ts";
@@ -46,10 +47,16 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
     },
 
-    async list(accountIds = null) {
+    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
       if (accountIds?.length === 0) return [];
       let query = usable(db, now()).where("kind", "<>", "first");
       if (accountIds) query = query.where("account_id", "in", accountIds);
+      if (after !== undefined) {
+        const behind = await query.where("invitations.id", "=", after).executeTakeFirst();
+        if (!behind) return [];
+        query = query.where(behindPlace("invitations", { id: behind.id, createdAt: behind.created_at }));
+      }
+      query = query.orderBy("invitations.created_at", "desc").orderBy("invitations.id", "desc").limit(max);
       return (await query.execute()).map(toInvitation);
     },
 
@@ -130,9 +137,7 @@ function usable(db: Kysely<Schema>, atMs: number) {
     .leftJoin("accounts", "accounts.id", "invitations.account_id")
     .selectAll("invitations")
     .select("accounts.name as account_name")
-    .where("invitations.expires_at", ">", atMs)
-    .orderBy("invitations.created_at")
-    .orderBy("invitations.id");
+    .where("invitations.expires_at", ">", atMs);
 }
 
 type InvitationRow = Awaited<ReturnType<ReturnType<typeof usable>["executeTakeFirstOrThrow"]>>;

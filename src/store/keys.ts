@@ -53,7 +53,7 @@ export function keyStore({ db, abilities }: Engine, transactions: Transactions, 
     async list({ projectId, live = false, ...part } = {}) {
       const nowMs = now();
       const placeOf = (id: string) =>
-        db.selectFrom("api_keys").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+        db.selectFrom("api_keys").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
       const rows = await partOf(part, placeOf, (accountId, max, place) => {
         let query = selectKeys(db).limit(max);
         if (accountId !== null) query = query.where("api_keys.account_id", "=", accountId);

@@ -1,5 +1,6 @@
 import type { AuditActor } from "../domain/audit.ts";
 import type { LinkKind } from "../domain/session.ts";
+import type { Part } from "./admin-port.ts";
 
 /** The part of the port (port.ts) about who signs in to the dashboard; changes are noted as in admin-port.ts. */
 
@@ -32,10 +33,13 @@ export interface PeopleStore {
   /** Whether there is anybody. */
   any(): Promise<boolean>;
 
-  /** Oldest first, disabled ones included. @param accountIds only members of one of them; null is everyone. */
-  list(accountIds?: readonly string[] | null): Promise<Person[]>;
+  /** Disabled ones included. `accountIds`: members of one of these; a cursor of another person gives an empty part. */
+  list(which?: Part): Promise<Person[]>;
 
   get(id: string): Promise<Person | undefined>;
+
+  /** @param which id or e-mail, in lower case. */
+  find(which: string): Promise<Person | undefined>;
 
   /** What a password is compared with; undefined for who is not there, is disabled or has none. */
   passwordOf(email: string): Promise<{ readonly personId: string; readonly hash: string } | undefined>;
@@ -101,8 +105,8 @@ export interface InvitationStore {
   /** One that can be used now. */
   find(hash: string): Promise<Invitation | undefined>;
 
-  /** Those that can be used now, oldest first, except of the first administrator. @param accountIds as for people. */
-  list(accountIds?: readonly string[] | null): Promise<Invitation[]>;
+  /** Those that can be used now, except of the first administrator. */
+  list(which?: Part): Promise<Invitation[]>;
 
   /** @returns false when there is none. */
   withdraw(id: string, actor: AuditActor): Promise<boolean>;

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { Kysely, Selectable, Transaction } from "kysely";
+import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../domain/audit.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
+import { behindPlace, USUAL_ROWS } from "./parts.ts";
 import type { PeopleStore, Person } from "./people-port.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
@@ -15,22 +16,31 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
   return {
     any: () => anybody(db),
 
-    async list(accountIds = null) {
+    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
       if (accountIds?.length === 0) return [];
-      let query = db.selectFrom("people").selectAll().orderBy("created_at").orderBy("id");
+      let query = db.selectFrom("people").selectAll();
       if (accountIds) {
-        query = query.where(
-          "id",
-          "in",
-          db.selectFrom("members").select("person_id").where("account_id", "in", accountIds),
-        );
+        const members = db.selectFrom("members").select("person_id").where("account_id", "in", accountIds);
+        query = query.where("id", "in", members);
       }
-      return await withAccounts(db, await query.execute());
+      if (after !== undefined) {
+        const behind = await query.where("id", "=", after).executeTakeFirst();
+        if (!behind) return [];
+        query = query.where(behindPlace("people", { id: behind.id, createdAt: behind.created_at }));
+      }
+      const rows = await query.orderBy("created_at", "desc").orderBy("id", "desc").limit(max).execute();
+      return await withAccounts(db, rows);
     },
 
     async get(id) {
       const rows = await db.selectFrom("people").selectAll().where("id", "=", id).execute();
       return (await withAccounts(db, rows))[0];
+    },
+
+    async find(which) {
+      const byEither = (eb: ExpressionBuilder<Schema, "people">) =>
+        eb.or([eb("id", "=", which), eb("email", "=", which)]);
+      return (await withAccounts(db, await db.selectFrom("people").selectAll().where(byEither).execute()))[0];
     },
 
     async passwordOf(email) {
@@ -230,12 +240,13 @@ async function withAccounts(db: Kysely<Schema>, rows: readonly PersonRow[]): Pro
     )
     .orderBy("accounts.name")
     .execute();
+  const ofPerson = Map.groupBy(members, ({ person_id }) => person_id);
   return rows.map((row) => ({
     id: row.id,
     email: row.email,
     name: row.name,
     administrator: row.administrator === 1,
-    accounts: members.filter(({ person_id }) => person_id === row.id).map(({ id, name }) => ({ id, name })),
+    accounts: (ofPerson.get(row.id) ?? []).map(({ id, name }) => ({ id, name })),
     hasPassword: row.password !== null,
     hasProvider: row.provider_subject !== null,
     createdAtMs: row.created_at,

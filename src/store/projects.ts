@@ -42,7 +42,7 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
 
     async list({ open = false, ...part } = {}) {
       const placeOf = (id: string) =>
-        db.selectFrom("projects").select(["id", "created_at"]).where("id", "=", id).executeTakeFirst();
+        db.selectFrom("projects").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
       const rows = await partOf(part, placeOf, (accountId, max, place) => {
         let query = select().limit(max);
         if (accountId !== null) query = query.where("projects.account_id", "=", accountId);

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AdminError } from "../../src/admin/error.ts";
+import { listKeys } from "../../src/admin/keys.ts";
 import { emailOf, firstLink, invite, listPeople, nameOr, reset, updatePerson } from "../../src/admin/people.ts";
+import { listProjects } from "../../src/admin/projects.ts";
 import { addPerson } from "../store/members.ts";
-import { temporaryStore } from "../store/temporary.ts";
+import { addKey, temporaryStore } from "../store/temporary.ts";
 
 const BY = { origin: "https://judge.example.com", actor: "cli" };
 
@@ -50,10 +52,30 @@ test("whoever lost everything gets in again by the command: a new administrator,
   assert.deepEqual(
     (await listPeople(store)).map(({ email, disabledAt, signsInWith }) => [email, disabledAt, signsInWith]),
     [
-      ["ada@example.com", null, ["password"]],
       ["bob@example.com", null, ["password"]],
+      ["ada@example.com", null, ["password"]],
     ],
   );
+});
+
+test("a part of people, keys or projects of one account continues after a row of that account alone", async (t) => {
+  const { store } = await temporaryStore(t);
+  const [mine, other] = [await addKey(store, "mine"), await addKey(store, "other")];
+  const [ada, eve] = await Promise.all(
+    [mine, other].map(({ accountId, keyId }) => addPerson(store, `${keyId}@example.com`, [accountId])),
+  );
+  const [first, second] = await Promise.all(
+    [mine, other].map(({ accountId }) => store.projects.create(accountId, "p", "test")),
+  );
+  for (const [list, own, foreign] of [
+    [listPeople, ada, eve],
+    [listKeys, mine.keyId, other.keyId],
+    [listProjects, first, second],
+  ] as const) {
+    assert.deepEqual(await list(store, { account: "mine", after: own ?? "" }), []);
+    const there = { message: `there is nothing of the id ${foreign}` };
+    await assert.rejects(list(store, { account: "mine", after: foreign ?? "" }), there);
+  }
 });
 
 test("accounts are named by id or name, and what is none is said", async (t) => {

@@ -4,7 +4,7 @@ import { addPerson } from "./members.ts";
 import { onEachEngine } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("people are listed oldest first, with the accounts that they belong to by name", async (t) => {
+  test("people are listed newest first, with the accounts that they belong to by name", async (t) => {
     const { store, clock } = await temporaryStore(t);
     assert.equal(await store.people.any(), false);
     const { id: zoo } = await store.accounts.ensure("zoo", "beta", "test");
@@ -17,15 +17,6 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.people.list(), [
       {
         ...base,
-        id: ada,
-        email: "ada@example.com",
-        name: "ada",
-        administrator: true,
-        accounts: [],
-        createdAtMs: clock.nowMs - 1,
-      },
-      {
-        ...base,
         id: bob,
         email: "bob@example.com",
         name: "bob",
@@ -36,8 +27,19 @@ onEachEngine((temporaryStore) => {
         ],
         createdAtMs: clock.nowMs,
       },
+      {
+        ...base,
+        id: ada,
+        email: "ada@example.com",
+        name: "ada",
+        administrator: true,
+        accounts: [],
+        createdAtMs: clock.nowMs - 1,
+      },
     ]);
     assert.deepEqual(await store.people.get("nobody"), undefined);
+    for (const which of [ada, "ada@example.com"]) assert.equal((await store.people.find(which))?.id, ada);
+    assert.deepEqual(await store.people.find("ada"), undefined);
   });
 
   test("a password is that of who has the e-mail and is not disabled", async (t) => {

@@ -1,13 +1,14 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import type { Invited, Member } from "../../../src/http/dashboard/answers.ts";
-import { asking, change } from "../api.ts";
+import { change, part } from "../api.ts";
 import { Answered, Empty } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Icon } from "../pieces/icon.tsx";
 import { Moment } from "../pieces/moment.tsx";
+import { More } from "../pieces/more.tsx";
 import { Page, Section } from "../pieces/page.tsx";
+import { useParts } from "../pieces/parts.ts";
 import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
 import { State } from "../pieces/state.tsx";
 import { usePerson } from "../session.ts";
@@ -64,7 +65,8 @@ const WITHDRAW: Column<Invited> = {
 
 export function MembersPage() {
   const { administrator } = usePerson();
-  const members = useQuery(asking.members());
+  const members = useParts(["/members"], part.members);
+  const invitations = useParts(["/members/invitations"], part.invitations);
   const [inviting, { open, close }] = useDisclosure();
   return (
     <Page
@@ -79,11 +81,12 @@ export function MembersPage() {
       }
     >
       <Answered of={members} waiting={<RowsWaiting />}>
-        {({ members: all, invited }) => (
-          <>
-            {all.length === 0 ? (
-              <Empty title="Nobody yet" />
-            ) : (
+        {(pages) => {
+          const all = pages.flatMap((page) => page.members);
+          return all.length === 0 ? (
+            <Empty title="Nobody yet" />
+          ) : (
+            <>
               <Rows
                 caption="Members"
                 columns={administrator ? [...MEMBERS, ACTIONS] : MEMBERS}
@@ -91,19 +94,26 @@ export function MembersPage() {
                 of={({ id }) => id}
                 faded={({ disabledAt }) => disabledAt !== null}
               />
-            )}
-            {invited.length > 0 && (
-              <Section title="Links that nobody has used yet">
-                <Rows
-                  caption="Links that nobody has used yet"
-                  columns={administrator ? [...INVITED, WITHDRAW] : INVITED}
-                  rows={invited}
-                  of={({ id }) => id}
-                />
-              </Section>
-            )}
-          </>
-        )}
+              <More of={members} />
+            </>
+          );
+        }}
+      </Answered>
+      <Answered of={invitations} waiting={null}>
+        {(pages) => {
+          const invited = pages.flatMap((page) => page.invited);
+          return invited.length === 0 ? null : (
+            <Section title="Links that nobody has used yet">
+              <Rows
+                caption="Links that nobody has used yet"
+                columns={administrator ? [...INVITED, WITHDRAW] : INVITED}
+                rows={invited}
+                of={({ id }) => id}
+              />
+              <More of={invitations} />
+            </Section>
+          );
+        }}
       </Answered>
       {inviting && <Invite onClose={close} />}
     </Page>

@@ -78,11 +78,16 @@ export interface MyChanges {
 
 // ---- members: /members
 
-/** GET /members[?account=ID] → Members; administrators: all, others: those of their accounts. */
+/** GET /members[?account=ID][&before=NEXT&limit=100] → Members; administrators: all, others: those of their accounts. */
 export interface Members {
   readonly members: readonly Member[];
-  /** Links that nobody has used yet. */
+  readonly next: string | null;
+}
+
+/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: links that can still be used. */
+export interface Invitations {
   readonly invited: readonly Invited[];
+  readonly next: string | null;
 }
 
 export interface Member {
@@ -194,7 +199,7 @@ export interface HealthCheck {
 // ---- projects, keys, webhooks
 
 /**
- * Lists of projects, keys and endpoints come in parts, newest first: `before` is what the part before had as `next`, `limit` is
+ * Lists of projects, keys, endpoints, people and invitations come in parts, newest first: `before` is what the part before had as `next`, `limit` is
  * from 1 to 500 and 100 otherwise, `account` chooses one account.
  */
 

@@ -3,16 +3,16 @@ import { z } from "zod";
 import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/people-port.ts";
-import type { Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
+import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
 import { bodyOf, queryOf } from "./asked.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { ownAccount } from "./own.ts";
+import { listed, partOf } from "./pages.ts";
 import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
 const MEMBERS = "/dashboard/api/members";
 const INVITATIONS = `${MEMBERS}/invitations`;
 
-const which = z.strictObject({ account: z.string().optional() });
 const newInvitation = z.strictObject({
   email: z.string(),
   accountId: z.string().nullable(),
@@ -29,11 +29,15 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
   const administrator = { config: { session: "administrator" } } as const;
 
   server.get(MEMBERS, { config: { session: "member" } }, async (request): Promise<Members> => {
-    const person = personOf(request);
-    const { account } = queryOf(request, which);
-    const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
-    const [people, links] = await Promise.all([store.people.list(accountIds), store.invitations.list(accountIds)]);
-    return { members: people.map((one) => memberFor(person, one)), invited: links.flatMap(invitedOf) };
+    const { asked, limit } = await partAsked(request);
+    const { shown, next } = partOf(await store.people.list(asked), limit);
+    return { members: shown.map((one) => memberFor(personOf(request), one)), next };
+  });
+
+  server.get(INVITATIONS, { config: { session: "member" } }, async (request): Promise<Invitations> => {
+    const { asked, limit } = await partAsked(request);
+    const { shown, next } = partOf(await store.invitations.list(asked), limit);
+    return { invited: shown.flatMap(invitedOf), next };
   });
 
   server.post(INVITATIONS, administrator, async (request): Promise<Link> => {
@@ -56,6 +60,14 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
     const { id } = await known(idOf(request));
     return memberFor(person, await updatePerson(store, id, changes, actorOf(request)));
   });
+
+  /** One row more than is shown: it tells whether there is a next part. */
+  async function partAsked(request: FastifyRequest) {
+    const person = personOf(request);
+    const { account, before, limit } = queryOf(request, listed);
+    const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
+    return { asked: { accountIds, after: before, max: limit + 1 }, limit };
+  }
 
   async function known(id: string): Promise<stored.Person> {
     const person = await store.people.get(id);

@@ -20,7 +20,7 @@ export function nextOf(shown: readonly { readonly seq: number }[], found: readon
   return last && found.length > shown.length ? String(last.seq) : null;
 }
 
-/** What lists of keys, projects and endpoints are asked for; `before` is what the part before had as next. */
+/** What lists of keys, projects, endpoints, people and invitations are asked for; `before` is what the part before had as next. */
 export const listed = z.strictObject({
   account: anId.optional(),
   before: anId.optional(),
