@@ -11,6 +11,8 @@ import type { Target } from "./target.ts";
 const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
+/** Of the whole response. Interim responses (1xx), chunk sizes and chunk extensions count as neither header nor body. */
+const MAX_RECEIVED_BYTES = 262_144;
 
 export interface Post {
   readonly target: Target;
@@ -82,6 +84,11 @@ function connector({ host, port }: Target, addresses: readonly string[], options
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {
       socket.off("error", failed);
+      // Before the client's own listener, which reads.
+      socket.on("readable", () => {
+        if (socket.bytesRead > MAX_RECEIVED_BYTES)
+          socket.destroy(new Error(`more than ${MAX_RECEIVED_BYTES / 1024} KiB were received`));
+      });
       callback(null, socket);
     });
     // The same holds for its end: the client would not let go of a socket that is not connected yet.

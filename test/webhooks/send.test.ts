@@ -169,6 +169,35 @@ test("limits the size of headers", LIMIT, async (t) => {
   assert.match(sent.attempt.error ?? "", /[Hh]eaders/);
 });
 
+/** Endless responses of which almost nothing counts as header or body. */
+const ENDLESS = {
+  "interim responses": ["", "HTTP/1.1 103 Early Hints\r\n\r\n"],
+  "chunk extensions": ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", `1;${"x".repeat(8_000)}\r\na\r\n`],
+  "chunks of one byte": ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "1\r\na\r\n"],
+  trailers: ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", "x: y\r\n"],
+};
+
+for (const [name, [begin, piece]] of Object.entries(ENDLESS) as [string, [string, string]][])
+  test(`ends an attempt after 256 KiB of ${name}`, LIMIT, async (t) => {
+    let written = 0;
+    const flood: Answer = (_response, _received, { socket }) => {
+      const chunk = Buffer.from(piece.repeat(Math.ceil(16_384 / piece.length)));
+      socket.write(begin);
+      const more = () => {
+        while (!socket.destroyed) {
+          written += chunk.length;
+          if (!socket.write(chunk)) return void socket.once("drain", more);
+        }
+      };
+      socket.on("error", () => {});
+      more();
+    };
+    const { sent } = await sendTo(t, flood);
+    assert.match(sent.attempt.error ?? "", /more than 256 KiB were received|[Hh]eaders/);
+    assert.ok(sent.attempt.latencyMs < 5_000, `${sent.attempt.latencyMs} ms`);
+    assert.ok(written < 32 << 20, `${written} bytes were accepted`);
+  });
+
 test("retries after a response that is not HTTP or an immediate close", LIMIT, async (t) => {
   const wrong: Answer[] = [
     (_response, _received, { socket }) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
