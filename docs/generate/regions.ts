@@ -1,6 +1,6 @@
 import { endpoints, errors, recordFields, submitFields } from "./api.ts";
 import { auditActions } from "./audit.ts";
-import { commands, sharedOptions } from "./cli.ts";
+import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits } from "./limits.ts";
 import { metrics } from "./metrics.ts";
@@ -17,7 +17,6 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   "limits of languages": languageLimits,
   matrix,
   metrics,
-  "options of several commands": sharedOptions,
   "record fields": recordFields,
   settings,
   "submit fields": submitFields,
