@@ -73,21 +73,12 @@ function typeOf({ type, enum: values, const: only, format, items, properties }: 
   return [format ?? [type].flat().join(" | ")];
 }
 
-/** Every error of the API, by status, as an example of its text, and the operations that can answer it. */
+/** Every error of the API by status, with an example of its text. /openapi.json has the operations that return it. */
 export function errors(): string {
-  const operations = (name: ErrorCode) => {
-    if (ANYWHERE.includes(name)) return "every request";
-    if (ELSEWHERE.includes(name)) return "other paths";
-    return OPERATIONS.filter(({ errors }) => errors.includes(name))
-      .map(({ id }) => id)
-      .join(", ");
-  };
+  const returned = new Set([...ANYWHERE, ...ELSEWHERE, ...OPERATIONS.flatMap(({ errors }) => errors)]);
   const rows = (Object.keys(ERRORS) as ErrorCode[])
-    .map((name) => ({ name, status: ERRORS[name].status, where: operations(name) }))
-    .filter(({ where }) => where !== "")
-    .sort((a, b) => a.status - b.status)
-    .map(({ name, status, where }) => {
-      return [String(status), code(name), EXAMPLES[name].body.error, where === "submit" ? "" : where];
-    });
-  return table(["status", "name", "`error`, for example", "returned by, if not only by submit"], rows);
+    .filter((name) => returned.has(name))
+    .sort((one, other) => ERRORS[one].status - ERRORS[other].status)
+    .map((name) => [String(ERRORS[name].status), code(name), EXAMPLES[name].body.error]);
+  return table(["status", "name", "`error`, for example"], rows);
 }
