@@ -1,4 +1,4 @@
-/** Where the store is: one file on this machine, or a server that many machines share. */
+/** The location of the store: a file on this machine, or a server that several machines share. */
 export type Database =
   | { readonly kind: "sqlite"; readonly path: string }
   /** The URL may hold a password: it is never logged and never part of an error. */

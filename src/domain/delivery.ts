@@ -1,22 +1,22 @@
-/** What the receiver of one attempt said, or why it said nothing. */
+/** The receiver's response to one attempt, or the reason for its absence. */
 export interface Attempt {
-  /** When it began: milliseconds since the epoch. */
+  /** Start of the attempt: milliseconds since the epoch. */
   readonly atMs: number;
-  /** Until the answer was read, or given up. */
+  /** Until the response was read or the attempt ended without one. */
   readonly latencyMs: number;
   /** The receiver's HTTP status; null when there was none. */
   readonly status: number | null;
-  /** What went wrong, in words for an operator; null when nothing did. */
+  /** Error text for an operator; null without an error. */
   readonly error: string | null;
-  /** How the answer begins, as bytes; null when there was none. */
+  /** The first bytes of the response; null without a response. */
   readonly answer: Buffer | null;
 }
 
-/** What becomes of a delivery after an attempt. */
+/** The state of a delivery after an attempt. */
 export type Next =
   | { readonly state: "delivered" | "failed" }
-  /** Due again then: milliseconds since the epoch. */
+  /** Time of the next attempt: milliseconds since the epoch. */
   | { readonly state: "pending"; readonly atMs: number };
 
-/** How long after the end of the attempt before it each attempt begins; so many there are at most. */
+/** Delay of each attempt after the end of the previous one; its length is the maximum number of attempts. */
 export const ATTEMPT_DELAYS_MS = [0, 1_000, 5_000] as const;

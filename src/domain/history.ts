@@ -1,17 +1,17 @@
 /**
- * Durations are kept as counts in fixed bins, so that those of any time and any accounts can be added up. Six bins for a power of
- * ten: a percentile is never told more than half too high.
+ * Durations are stored as counts in fixed bins, so that counts of different times and accounts can be added. There are
+ * six bins per power of ten: a percentile is the upper bound of its bin, at most 67 % too high.
  */
 const STEPS = [1, 1.5, 2, 3, 5, 7];
 const POWERS = [1, 10, 100, 1_000, 10_000, 100_000];
 
-/** Upper bounds in milliseconds. What is longer than the last of them, is in one bin more. */
+/** Upper bounds in milliseconds. One more bin holds longer durations. */
 const BOUNDS = POWERS.flatMap((power) => STEPS.map((step) => Math.ceil(step * power))).concat(1_000_000);
 
-/** What nobody waits for: a run whose worker was lost again and again. It is told as twice the last bound. */
+/** Reported for the last bin, such as a run whose worker was lost repeatedly: twice the last bound. */
 const LONGEST_MS = 2_000_000;
 
-/** @returns the number of the bin that a duration is in; a clock that was set back makes none. */
+/** @returns the number of the bin of a duration; 0 for a negative one, which a clock that was set back causes. */
 export function binOf(ms: number): number {
   const at = BOUNDS.findIndex((bound) => ms <= bound);
   return at < 0 ? BOUNDS.length : at;
@@ -23,7 +23,7 @@ export interface Percentiles {
   readonly p99: number;
 }
 
-/** @param amounts by bin. @returns upper bounds of the bins that have them; null: there is nothing. */
+/** @param amounts by bin. @returns the upper bound of the bin of each percentile; null without durations. */
 export function percentiles(amounts: ReadonlyMap<number, number>): Percentiles | null {
   const bins = [...amounts].sort(([a], [b]) => a - b);
   const total = bins.reduce((sum, [, amount]) => sum + amount, 0);

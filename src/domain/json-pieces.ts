@@ -1,18 +1,18 @@
-/** Bytes of text that become one piece. A piece is at most six times as long: JSON writes U+0001 as \u0001. */
+/** Bytes of text in one piece. A piece is at most six times as long, because JSON writes U+0001 as \u0001. */
 const SLICE = 8_192;
 
-/** UTF-8 that is decoded only while it is written as JSON, slice by slice. */
+/** UTF-8 text that is decoded slice by slice while it is written as JSON. */
 export class LongText {
   readonly bytes: Buffer;
   readonly #cut: boolean;
 
-  /** @param cut whether the end may be in the middle of a character, which is then left out. */
+  /** @param cut whether the text may end in the middle of a character, which is then omitted. */
   constructor(bytes: Buffer, cut = false) {
     this.bytes = bytes;
     this.#cut = cut;
   }
 
-  /** The text with U+FFFD for what is not UTF-8; a byte order mark stays. Concatenated, it is what decoding the whole yields. */
+  /** The text with U+FFFD for invalid UTF-8; keeps a byte order mark. The slices together equal the text decoded at once. */
   *slices(): Generator<string> {
     const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     for (let at = 0; at < this.bytes.length; at += SLICE) {
@@ -25,15 +25,15 @@ export class LongText {
     return [...this.slices()].join("");
   }
 
-  /** For JSON.stringify, where the length does not matter. */
+  /** For JSON.stringify of short texts. */
   toJSON(): string {
     return this.toString();
   }
 }
 
 /**
- * JSON of a value, in pieces. Only LongText is divided, so the rest of the value must be small. Making 12.6 MB of JSON (1 MiB of U+0001 on
- * two streams) takes 130 ms at once, and one piece less than 0.5 ms.
+ * JSON of a value, in pieces. Only LongText is divided, so the rest of the value must be small. Encoding 12.6 MB of JSON
+ * (1 MiB of U+0001 on two streams) takes 130 ms at once, and less than 0.5 ms per piece.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
   let piece = "";
@@ -46,7 +46,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   if (piece !== "") yield piece;
 }
 
-/** Bytes of all LongText in a value. */
+/** Total bytes of LongText in a value. */
 export function longBytes(value: unknown): number {
   if (value instanceof LongText) return value.bytes.length;
   if (typeof value !== "object" || value === null) return 0;

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 
 const PREFIX = "assay_live_";
-/** 24 random bytes are 32 URL-safe characters: 192 bits, so a plain hash is enough to store. */
+/** 24 random bytes are 32 URL-safe characters: with 192 bits, an unsalted hash is safe to store. */
 const RANDOM_BYTES = 24;
-/** Characters after the prefix that stay visible, so that a person can recognise a key. */
+/** Characters after the prefix that stay visible, so that users can recognise a key. */
 const VISIBLE = 6;
 
 const KEY_FORM = /^assay_live_[A-Za-z0-9_-]{32,128}$/;
 
-/** A new key, to be shown once, with what may be stored of it. */
+/** A new key, to be shown once, with the hash and prefix to store. */
 export function newKey(): { key: string; hash: string; prefix: string } {
   const key = PREFIX + randomBytes(RANDOM_BYTES).toString("base64url");
   return { key, hash: hashKey(key), prefix: key.slice(0, PREFIX.length + VISIBLE) };
@@ -19,12 +19,12 @@ export function hashKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }
 
-/** Whether the text has the form of a key: what has not need not reach the database. */
+/** Whether the text has the form of a key; other text does not need a database query. */
 export function hasKeyForm(text: string): boolean {
   return KEY_FORM.test(text);
 }
 
-/** The key by which an account's runs of the playground are counted: one for each account, and nobody has it. */
+/** The id of the key that playground runs of an account count against: one per account, without a secret. */
 export function playgroundKeyId(accountId: string): string {
   return `playground-${accountId}`;
 }

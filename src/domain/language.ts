@@ -1,13 +1,13 @@
 import type { Limits, ProfileName } from "./limits.ts";
 
-/** What a step runs: argv without a shell, plus additions to the base environment. */
+/** The command of a step: argv without a shell, plus additions to the base environment. */
 export interface Command {
   /** Absolute path inside the image (or relative to /box), then arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One changed limit, always with the reason for the change beside it. */
+/** One changed limit with the reason for the change. */
 export interface LimitOverride<T = number> {
   readonly value: T;
   readonly reason: string;
@@ -20,18 +20,18 @@ export interface StepOverrides {
   readonly execute?: LimitOverrides;
 }
 
-/** One language as its data file describes it. */
+/** One language, as in its data file. */
 export interface Language {
-  /** Canonical name: what records and the language list carry. */
+  /** Canonical name, as in records and the language list. */
   readonly name: string;
   readonly aliases: readonly string[];
-  /** For people, with version and standard: "C (GCC 14, C17)". */
+  /** Display name with version and standard: "C (GCC 14, C17)". */
   readonly label: string;
-  /** File name under which the source is placed in /box; diagnostics show it. */
+  /** Name of the source file in /box, as diagnostics show it. */
   readonly source: string;
   readonly compile: Command | null;
   readonly execute: Command;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;
-  /** A program that prints `stdout` and exits 0; run at start to prove the language works. */
+  /** The smoke test: a program that prints `stdout` and exits 0. */
   readonly hello: { readonly code: string; readonly stdout: string };
 }

@@ -1,4 +1,4 @@
-/** Names of the execution profiles, in the order in which they are shown. */
+/** Names of the execution profiles in display order. */
 export const PROFILE_NAMES = ["judge", "agent"] as const;
 
 export type ProfileName = (typeof PROFILE_NAMES)[number];
@@ -8,16 +8,16 @@ export function isProfileName(text: string): text is ProfileName {
 }
 
 /**
- * What one step may use. All values are integers; the unit is in the name.
- * Two may be null. `addressSpaceBytes`, for no RLIMIT_AS: runtimes that reserve far
- * more address space than they touch cannot live under one. `cpus`, for all CPUs.
+ * The limits of one step. All values are integers; the unit is in the name.
+ * Two can be null: `addressSpaceBytes` for no RLIMIT_AS, because some runtimes reserve far
+ * more address space than they use, and `cpus` for all CPUs.
  */
 export interface Limits {
   /** Monotonic time from exec to exit. */
   readonly wallMs: number;
   /** CPU time of the whole cgroup, children included. */
   readonly cpuMs: number;
-  /** CPUs that the step is bound to, or null for all of the machine's. */
+  /** CPUs that the step is bound to, or null for all CPUs of the machine. */
   readonly cpus: number | null;
   /** cgroup memory limit; the page cache of the box's tmpfs counts. */
   readonly memoryBytes: number;
@@ -37,7 +37,7 @@ export interface Limits {
   readonly workInodes: number;
   /** Size of the tmpfs at /tmp, and of the one at /dev/shm. */
   readonly tmpBytes: number;
-  /** Captured bytes of standard output; the rest is read and thrown away. */
+  /** Captured bytes of standard output; the rest is read and discarded. */
   readonly stdoutBytes: number;
   /** Captured bytes of standard error. */
   readonly stderrBytes: number;

@@ -1,9 +1,6 @@
 import type { METRICS } from "./metrics.ts";
 
-/**
- * What rooms say of their work, for whoever measures it; they know the names in metrics.ts and nothing else. Saying
- * something never fails, waits or throws.
- */
+/** Receives measurements by the names in metrics.ts. Its methods do not block and do not throw. */
 export interface Meter {
   count<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
   time<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, seconds: number): void;
@@ -15,17 +12,17 @@ export type NameOf<Kind extends string> = {
   [Name in MetricName]: (typeof METRICS)[Name]["kind"] extends Kind ? Name : never;
 }[MetricName];
 
-/** Null in the table stands for values that are known only when the service starts. */
+/** Null in the table stands for values that are known only at the start of the service. */
 export type LabelsOf<Name extends MetricName> = {
   readonly [Label in keyof (typeof METRICS)[Name]["labels"]]: (typeof METRICS)[Name]["labels"][Label] extends readonly (infer Value)[]
     ? Value
     : string;
 };
 
-/** Where nobody measures: a command, a test. */
+/** For commands and tests without metrics. */
 export const NO_METER: Meter = { count: () => {}, time: () => {} };
 
-/** Seconds since a moment of `performance.now()`. */
+/** Seconds since a value of `performance.now()`. */
 export function secondsSince(startedMs: number): number {
   return (performance.now() - startedMs) / 1000;
 }

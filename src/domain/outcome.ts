@@ -4,7 +4,7 @@ import type { CgroupBackend, Rlimits } from "./report.ts";
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** Causes that mean a limit ended the step; a compile step puts `compile_` in front. */
+/** Causes of a step that a limit ended; a compile step adds the prefix `compile_`. */
 export const LIMIT_CAUSES = ["oom_kill", "wall_timeout", "cpu_timeout", "pids_limit", "file_size_limit"] as const;
 export type LimitCause = (typeof LIMIT_CAUSES)[number];
 
@@ -17,7 +17,7 @@ export type Cause =
   | LimitCause
   | `compile_${LimitCause}`;
 
-/** Who ended the run: the program itself, the kernel, or our supervisor. */
+/** What ended the run: the program itself (`runtime`), the kernel, or the supervisor (`judge`). */
 export type Actor = "runtime" | "kernel" | "judge";
 
 export type Integrity = "complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error";
@@ -31,11 +31,11 @@ export interface Judgement {
   /** Null when a signal ended the program; never 128+n. */
   readonly exitCode: number | null;
   readonly signal: number | null;
-  /** For people; null on success. Never contains a host path. */
+  /** For users; null on success. Never contains a host path. */
   readonly errorMessage: string | null;
 }
 
-/** Captured bytes, as they were written; the record decodes them. */
+/** Captured bytes as written; the record decodes them. */
 export interface Output {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -89,45 +89,44 @@ export interface Evidence {
   };
 }
 
-/** How the steps went: for people who look at it, and no part of the record. */
+/** Run statistics for the dashboard; not part of the record. */
 export interface Course {
-  /** The whole compile step; null: there was none. */
+  /** The whole compile step; null without one. */
   readonly compileMs: number | null;
-  /** Null: the program was not executed. */
+  /** Null if the program was not executed. */
   readonly execute: {
-    /** From asking for the step to the end of the program. */
+    /** From the request for the step to the end of the program. */
     readonly runMs: number;
     readonly teardownMs: number;
-    /** Null where the kernel does not count the most that there were. */
+    /** Null if the kernel does not count the peak. */
     readonly processesPeak: number | null;
-    /** Written, kept or not. */
+    /** Bytes written, including discarded ones. */
     readonly stdoutBytes: number;
     readonly stderrBytes: number;
-    /** Those that were in force and that the evidence does not have. */
+    /** Limits that were in force and are not in the evidence. */
     readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "stdoutBytes" | "stderrBytes">;
   } | null;
 }
 
 /**
- * How a submission ended. `error` is the platform's failure: it always carries IE
- * and never output or metrics, because a run that cannot be trusted must not be
- * readable as a result.
+ * How a submission ended. `error` is a failure of the platform: it always has the verdict IE
+ * and neither output nor metrics, because an untrusted run must not look like a result.
  */
 export interface Outcome {
   readonly status: "completed" | "error";
   readonly judgement: Judgement;
   readonly output: Output | null;
-  /** Null when there was no execute step. */
+  /** Null without an execute step. */
   readonly metrics: Metrics | null;
-  /** Null when no report came back. */
+  /** Null without a report. */
   readonly evidence: Evidence | null;
-  /** Absent where nobody noted it: of an old record, or of a run that the platform failed. */
+  /** Absent in old records and in runs that the platform failed. */
   readonly course?: Course;
 }
 
 /**
  * The outcome of a submission that the platform could not run.
- * @param errorMessage shown to the client: say what happened, never where.
+ * @param errorMessage shown to the client: the failure, without host paths or internal names.
  */
 export function internalError(errorMessage: string, evidence: Evidence | null = null): Outcome {
   return {

@@ -1,13 +1,13 @@
 /**
- * Shares the event loop: one piece of work in each turn of it, so that everything else is served in between. Owners take turns, so
- * that one with a hundred answers does not slow down another with one.
+ * Shares the event loop: runs one piece of work in each iteration, so that other events are served in between. Owners
+ * take turns, so that an owner with a hundred responses does not slow down an owner with one.
  */
 export class Pace {
-  /** Work that waits, by owner; the owner that is served next comes first. */
+  /** Waiting work by owner; the next owner comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #running = false;
 
-  /** Resolves when the caller may go on with one piece of work. */
+  /** Resolves when the caller may do one piece of work. */
   turn(owner: string): Promise<void> {
     return new Promise((resolve) => {
       const mine = this.#waiting.get(owner);

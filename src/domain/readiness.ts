@@ -1,44 +1,44 @@
 import type { CgroupBackend } from "./report.ts";
 
-/** Whether submissions can be run with full isolation, and what that was proven by. */
+/** Whether submissions can be run with full isolation, with the checks that prove it. */
 export interface Readiness {
-  /** True only when a real run through every control has just succeeded. */
+  /** True only if a real run with every control succeeded recently. */
   readonly ready: boolean;
   readonly cgroupBackend: CgroupBackend | null;
-  /** Every control and language that was tried, missing ones included. */
+  /** Every control and language that was tested, including failed ones. */
   readonly checks: readonly Check[];
 }
 
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** For people: what was seen or what is missing. No host path. */
+  /** For users: the observation or the missing control. No host path. */
   readonly detail: string;
-  /** Of a failure of the platform's: the whole text, for the log and the operator, because it may name host paths. */
+  /** The full error text of a platform failure; it may name host paths, so only the log and the operator receive it. */
   readonly fault?: string;
-  /** Its time was over first: that says nothing of what was tried, on a machine that is busy. */
+  /** It timed out, which proves nothing about the checked object on a busy machine. */
   readonly late?: true;
 }
 
-/** A check that ended in no verdict at all. Clients learn that it did, and not where. */
+/** A check that ended without a verdict. Clients do not receive the internal error. */
 export function faultyCheck(name: string, error: unknown): Check {
   const fault = error instanceof Error ? error.message : String(error);
   return { name, ok: false, detail: "the sandbox could not be reached or built; the service's log says why", fault };
 }
 
-/** What runs submissions, as the rest of the service sees it. */
+/** Runs submissions. */
 export interface Engine {
-  /** Submissions that can be run at once now; 0 when none can. */
+  /** Submissions that can run at the same time now; 0 if none can. */
   workers(): number;
-  /** Canonical names of the languages whose hello was AC, in a fixed order. */
+  /** Canonical names of the languages that passed their smoke test, in a fixed order. */
   languages(): readonly string[];
-  /** The newest proof; a new one is made when that is too old. Never rejects. */
+  /** The newest proof; makes a new one if that is too old. Never rejects. */
   readiness(): Promise<Readiness>;
-  /** Takes no new work, lets what runs finish or gives it back, then resolves. */
+  /** Takes no new work, lets running submissions finish or releases them, then resolves. */
   stop(): Promise<void>;
 }
 
-/** Proof that cannot be had: fails closed. */
+/** The readiness without a proof: not ready. */
 export function notReady(detail: string): Readiness {
   return { ready: false, cgroupBackend: null, checks: [{ name: "engine", ok: false, detail }] };
 }

@@ -4,14 +4,14 @@ import type { Rlimit } from "./report.ts";
 import type { Status, Submission } from "./submission.ts";
 
 /**
- * The record of a submission as clients and webhooks receive it. This file is the only
- * place that knows its JSON field names. Groups and fields are always there; what is not
- * known yet is null. Two may be absent, as the contract says: single rlimits, and
- * `judge_actions` when the supervisor did not intervene.
+ * The record of a submission as clients and webhooks receive it. No other file of the service
+ * builds its JSON field names. Groups and fields are always present; unknown values are null.
+ * As the contract allows, single rlimits can be absent, and `judge_actions` is absent if the
+ * supervisor did not intervene.
  */
 export const SCHEMA_VERSION = "2.0";
 
-/** rlimits that the contract knows; others are read back too, but would be unknown fields. */
+/** The rlimits of the contract. Others are also read back, but would be unknown fields. */
 const CONTRACT_RLIMITS = ["cpu_secs", "as_bytes", "nofile", "nproc"] as const;
 
 export interface SubmissionRecord {
@@ -74,7 +74,7 @@ export interface EvidenceRecord {
   };
 }
 
-/** @returns the record of the submission as it stands, with the output decoded: up to 70 ms for each MiB. */
+/** @returns the record in its present state with decoded output; decoding takes up to 70 ms per MiB. */
 export function toRecord(submission: Submission): SubmissionRecord {
   const record = toLongRecord(submission);
   const { stdout, stderr, integrity } = record.output;
@@ -85,7 +85,7 @@ function text(long: LongText | null): string | null {
   return long === null ? null : long.toString();
 }
 
-/** A record whose output is decoded while it is written; `jsonPieces` writes it. */
+/** A record whose output is decoded while `jsonPieces` writes it. */
 export interface LongRecord extends RecordWithoutOutput {
   readonly output: {
     readonly stdout: LongText | null;
@@ -94,10 +94,10 @@ export interface LongRecord extends RecordWithoutOutput {
   };
 }
 
-/** What is read of a record to explain it. */
+/** The part of a record that explanations use. */
 export type RecordWithoutOutput = Omit<SubmissionRecord, "output">;
 
-/** @returns the record of the submission as it stands. */
+/** @returns the record in its present state. */
 export function toLongRecord(submission: Submission): LongRecord {
   const { outcome } = submission;
   return {
@@ -133,7 +133,7 @@ function isoTime(ms: number): string {
 function outputRecord(outcome: Outcome | null): LongRecord["output"] {
   if (!outcome?.output) return { stdout: null, stderr: null, integrity: null };
   const { stdout, stderr, integrity } = outcome.output;
-  // Where our own limit cut the stream, a character that was cut in half is left out: it is not the program's mistake.
+  // If the output limit cut the stream inside a character, that character is omitted: the program did not write invalid UTF-8.
   const cut = integrity === "truncated_by_judge_limit";
   return { stdout: new LongText(stdout, cut), stderr: new LongText(stderr, cut), integrity };
 }

@@ -1,13 +1,12 @@
 /**
- * What the launcher reports about one step: facts only, read from the kernel
- * after the fact, none of them a judgement. verdict/ turns them into a verdict
- * and into evidence; sandbox/ only decodes them.
+ * The launcher's report about one step: facts read from the kernel, without judgement.
+ * sandbox/ decodes them; verdict/ derives the verdict and the evidence from them.
  */
 export interface StepReport {
-  /** Present when the box could not be set up: the platform's failure, never the program's. */
+  /** Present if the box could not be set up: a failure of the platform, not of the program. */
   readonly failure?: SetupFailure;
 
-  /** Exactly one of the two is a number, unless there was a failure. */
+  /** Exactly one of the two is a number, unless `failure` is present. */
   readonly exitCode: number | null;
   readonly signal: number | null;
   /** Recorded by the supervisor before it sends SIGKILL; the first cause wins. */
@@ -17,27 +16,27 @@ export interface StepReport {
   readonly wallNs: number;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** What the step was given, as `kernelLimitBytes` is; no other number here is not the kernel's. */
+  /** From the request, as is `kernelLimitBytes`; all other numbers come from the launcher's report. */
   readonly cpuLimitUsec: number;
 
-  /** Of the group: what the step before left in the work directory is charged to no group of this one. */
+  /** Peak of the cgroup. Files that the previous step left in the work directory are not charged to it. */
   readonly memoryPeakBytes: number;
-  /** Bytes that the kept work directory held when the step began; bounded by its size. 0 for a fresh one. */
+  /** Bytes in the kept work directory at the start of the step; bounded by its size. 0 for a fresh one. */
   readonly keptBytes: number;
   readonly memoryLimitBytes: number;
-  /** The largest reading of the group's kernel memory, taken every 20 ms; 0 for a run that is shorter. */
+  /** The highest sample of the cgroup's kernel memory, sampled every 20 ms; 0 for shorter runs. */
   readonly kernelBytes: number;
   readonly kernelLimitBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */
   readonly oomKills: number;
-  /** Times usage met the limit and reclaim ran (memory.events max, v1 failcnt). Proves nothing by itself. */
+  /** Times usage reached the limit and reclaim ran (memory.events max, v1 failcnt). Proves nothing alone. */
   readonly memoryLimitHits: number;
 
   /** Forks refused by the cgroup (pids.events max). */
   readonly pidsRefused: number;
-  /** Processes in the leaf when the facts were collected. */
+  /** Processes in the leaf at the time of the report. */
   readonly pidsCurrent: number;
   readonly pidsPeak: number | null;
   readonly pidsLimit: number;
@@ -53,7 +52,7 @@ export interface StepReport {
   readonly psiFullUsec: number | null;
   readonly psiSomeUsec: number | null;
 
-  /** Bytes the program wrote, and bytes that were kept, per stream. */
+  /** Bytes that the program wrote and bytes that were kept, per stream. */
   readonly stdoutSeen: number;
   readonly stderrSeen: number;
   readonly stdoutKept: number;
@@ -65,7 +64,7 @@ export interface StepReport {
 
   /** Processes still alive when the main one ended; the supervisor killed them. */
   readonly survivors: number;
-  /** From our kill, or else from the end of the main process, to that of the last process; microseconds. */
+  /** From the supervisor's kill, or without one the end of the main process, to the end of the last process; microseconds. */
   readonly endUsec: number;
 
   /** Controls that were read back from the kernel. */
@@ -82,11 +81,11 @@ export interface StepReport {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
 
-  /** As the service saw it: from asking for the step to its end, and from there to the end of its box. Proves nothing. */
+  /** Measured by the service: from the request to the end of the step, and from there to the end of teardown. Not evidence. */
   readonly spentMs: { readonly run: number; readonly teardown: number };
 }
 
-/** Which step of the set-up failed, on what, and why. For the log; never shown to a client. */
+/** The failed step of the set-up, its object and the error. For the log; never shown to clients. */
 export interface SetupFailure {
   readonly step: string;
   readonly object: string;
@@ -95,7 +94,7 @@ export interface SetupFailure {
 
 export type KillReason = "none" | "wall" | "cpu" | "oom" | "client";
 
-/** Records of former versions can have `cgroup_v1`, which no launcher reports any more. */
+/** Records of earlier versions can have `cgroup_v1`, which the launcher no longer reports. */
 export type CgroupBackend = "cgroup_v2" | "cgroup_v1" | "cgroup_hybrid";
 
 export interface Rlimit {
@@ -104,15 +103,15 @@ export interface Rlimit {
 }
 
 /**
- * Limits read back from the payload's /proc, by name: cpu_secs, as_bytes, nofile,
- * nproc, and whatever else the launcher sets. An unlimited one is absent.
+ * Limits read back from the payload's /proc by name: cpu_secs, as_bytes, nofile,
+ * nproc. Unlimited ones are absent.
  */
 export type Rlimits = Readonly<Record<string, Rlimit>>;
 
 export interface TeardownReport {
-  /** The end of the box's pid 1 was seen on its pidfd and it was waited for. */
+  /** The end of the box's pid 1 was seen on its pidfd, and it was reaped. */
   readonly reaped: boolean;
-  /** cgroup.events populated after the end; null where it cannot be read. */
+  /** `populated` of cgroup.events after the end; null if it cannot be read. */
   readonly populated: boolean | null;
   readonly pidsLeft: number;
   readonly zombies: number;
@@ -121,7 +120,7 @@ export interface TeardownReport {
   readonly collectionErrors: readonly string[];
 }
 
-/** The steps of one submission. `execute` is absent when the compile step did not succeed. */
+/** The steps of one submission. `execute` is absent if the compile step failed. */
 export interface StepReports {
   readonly compile?: StepReport;
   readonly execute?: StepReport;

@@ -1,16 +1,16 @@
-/** Makes the secret of a webhook endpoint unreadable for a reader of the database who lacks the key file. */
+/** Encrypts webhook secrets, so that the database alone does not reveal them without the key file. */
 export interface Sealer {
-  /** @param id of the endpoint: what is sealed for one cannot be opened as another's. */
+  /** @param id the endpoint: a sealed secret cannot be opened for another endpoint. */
   seal(id: string, secret: string): Buffer;
 
-  /** @throws when it was sealed with an unknown key, for another endpoint, or was changed since. */
+  /** @throws if it was sealed with an unknown key or for another endpoint, or has been modified. */
   open(id: string, sealed: Buffer): string;
 }
 
-/** A sealer that knows several keys; the newest one seals. */
+/** A sealer with several keys; the newest one seals. */
 export interface KeyRing extends Sealer {
   /**
-   * @returns the same secret, sealed with the newest key; null when it is so already.
+   * @returns the same secret sealed with the newest key; null if it already is.
    * @throws as `open` does.
    */
   renew(id: string, sealed: Buffer): Buffer | null;

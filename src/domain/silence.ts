@@ -1,25 +1,25 @@
-/** Whatever changes each time somebody says that he lives. */
+/** A value that changes with every heartbeat. */
 type Sign = string | number;
 
 /**
- * How long others have been silent, by the steady clock of whoever looks. So clocks of machines are never
- * compared with one another, and one that is set changes nothing.
+ * Measures by the observer's monotonic clock how long others have been silent. Clocks of different machines are never
+ * compared, and setting a clock has no effect.
  */
 export class Silence {
   readonly #steadyMs: () => number;
   #seen = new Map<string, { readonly sign: Sign; readonly sinceMs: number }>();
   #lookedMs = Number.NEGATIVE_INFINITY;
 
-  /** @param steadyMs milliseconds since whenever; never set, never back. */
+  /** @param steadyMs a monotonic clock in milliseconds, with any origin. */
   constructor(steadyMs: () => number = () => performance.now()) {
     this.#steadyMs = steadyMs;
   }
 
   /**
-   * Whoever could not look for a whole lease, could see nobody live: everybody is as new then.
-   * @param signs of all who are there, by name. @param leaseMs how long somebody may be silent.
-   * @param atFirstMs for how long somebody has been silent who is seen for the first time.
-   * @returns names of those who have been silent for a lease or longer.
+   * After a pause of more than a lease between two calls, all names count as new: no heartbeat could be observed.
+   * @param signs the present heartbeat values by name. @param leaseMs the permitted silence.
+   * @param atFirstMs the initial silence of a new name.
+   * @returns names that have been silent for a lease or longer.
    */
   look(
     signs: ReadonlyMap<string, Sign>,

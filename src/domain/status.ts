@@ -1,25 +1,25 @@
 import type { Check } from "./readiness.ts";
 
-/** How a service or a worker stands at one moment: what the operator's `/status` tells, and what gauges are made of. */
+/** The state of a service or worker: the source of the operator's `/status` and of the gauges. */
 export interface Status {
   readonly version: string;
   readonly engine: {
     readonly ready: boolean;
-    /** When it was seen ready last; null: never yet. */
+    /** When it was last seen ready; null if never. */
     readonly readyAtMs: number | null;
-    /** What keeps it from being ready. */
+    /** Failed checks. */
     readonly failures: readonly Check[];
-    /** Submissions that can be run at once now. */
+    /** Submissions that can run at the same time now. */
     readonly workers: number;
     readonly languages: readonly string[];
   };
-  /** Those of this process; null when it runs nothing itself. */
+  /** Slots of this process; null if it runs no submissions. */
   readonly slots: SlotCounts | null;
-  /** Null when it did not answer in time. */
+  /** Null if it did not respond in time. */
   readonly database: { readonly latencyMs: number; readonly backlog: Backlog } | null;
-  /** Of the file system of the data directory; null when that cannot be looked at. */
+  /** The file system of the data directory; null if it cannot be read. */
   readonly disk: { readonly freeBytes: number; readonly sizeBytes: number } | null;
-  /** When the certificate in the file ends; null: there is none, or it cannot be read. */
+  /** Expiry of the certificate in the file; null without a readable certificate. */
   readonly certificateEndsAtMs: number | null;
 }
 
@@ -29,39 +29,39 @@ export interface SlotCounts {
   readonly busy: number;
 }
 
-/** What waits and what runs, in the whole database. */
+/** Waiting and running work in the whole database. */
 export interface Backlog {
   readonly pending: number;
-  /** Without those of suspended accounts. 0: nothing is pending. */
+  /** Without suspended accounts. 0 if nothing is pending. */
   readonly oldestPendingMs: number;
-  /** Of the pending: those that wait for the concurrency of their own key, or for the end of a suspension. */
+  /** Pending submissions that wait for the concurrency of their own key or for the end of a suspension. */
   readonly held: number;
-  /** Of the pending, the part of the account that has the most: 0 to 1. 0: nothing is pending. */
+  /** Share of the account with the most pending submissions: 0 to 1. 0 if nothing is pending. */
   readonly largestShare: number;
   readonly running: Readonly<Record<string, number>>;
   readonly deliveries: number;
-  /** How long the first delivery has been due; 0: none is. */
+  /** How long the oldest due delivery has been due; 0 if none is. */
   readonly oldestDueMs: number;
 }
 
-/** What one account uses of what all accounts share. */
+/** One account's use of shared resources. */
 export interface AccountShare {
   readonly id: string;
   readonly name: string;
   readonly pending: number;
   readonly running: number;
-  /** Of all its keys in the last minute, as the quota counts them. */
+  /** Requests of all its keys in the last minute, as counted for the quota. */
   readonly requests: number;
 }
 
 export interface Shares {
-  /** Those that use the most, the most pending first. */
+  /** The accounts with the highest use, most pending submissions first. */
   readonly accounts: readonly AccountShare[];
-  /** How many accounts use anything. */
+  /** Number of accounts with any use. */
   readonly amount: number;
 }
 
-/** What has ended lately, in the whole database. */
+/** Submissions that ended recently in the whole database. */
 export interface Recent {
   readonly withinMs: number;
   readonly verdicts: Readonly<Record<string, number>>;

@@ -6,10 +6,10 @@ import type { Outcome } from "./outcome.ts";
 export const MAX_CODE_BYTES = 65_536;
 export const MAX_STDIN_BYTES = 262_144;
 
-/** Attempts at running one submission before it becomes `error`. */
+/** Attempts to run one submission before it ends as `error`. */
 export const MAX_ATTEMPTS = 3;
 
-/** A request that passed every check: canonical language, sizes within limits. */
+/** A validated request: canonical language, sizes within limits. */
 export interface SubmitRequest {
   readonly language: string;
   readonly profile: ProfileName;
@@ -17,14 +17,14 @@ export interface SubmitRequest {
   readonly stdin: string;
 }
 
-/** Who asks: one valid key, with what it may do. */
+/** The caller of a request: a valid key with its permissions. */
 export interface Caller {
   readonly keyId: string;
   readonly accountId: string;
-  /** Its webhooks receive the results; null for a key of the account alone. */
+  /** The project whose webhooks receive the results; null for a key without a project. */
   readonly projectId: string | null;
   readonly requestsPerMinute: number;
-  /** Submissions of this key that may execute at once. */
+  /** Submissions of this key that may run at the same time. */
   readonly concurrency: number;
   readonly profiles: readonly ProfileName[];
   readonly defaultProfile: ProfileName;
@@ -32,7 +32,7 @@ export interface Caller {
 
 export type Status = "pending" | "running" | "completed" | "error";
 
-/** What is run, as UTF-8 bytes; opaque to everything but the box. Written once, never changed. */
+/** A program and its input as UTF-8 bytes; immutable, and interpreted only inside the box. */
 export interface Program {
   readonly code: Buffer;
   readonly stdin: Buffer;
@@ -47,12 +47,12 @@ export interface Submission {
   readonly language: string;
   readonly profile: ProfileName;
   readonly status: Status;
-  /** How often it was claimed and not given back. */
+  /** Claims that were not released. */
   readonly attempts: number;
   readonly createdAtMs: number;
   readonly startedAtMs: number | null;
   readonly completedAtMs: number | null;
-  /** Present exactly when the status is terminal. */
+  /** Present if and only if the status is terminal. */
   readonly outcome: Outcome | null;
 }
 
@@ -83,8 +83,8 @@ export function programOf(request: SubmitRequest): Program {
 }
 
 /**
- * What "the same body" means for an idempotency key: the meaning of the request,
- * so an alias of the language or a different order of fields is still the same.
+ * Identifies a request for idempotency keys. It uses the validated request, so that aliases of
+ * a language and the order of fields make no difference.
  * @returns SHA-256, hexadecimal.
  */
 export function requestHash(request: SubmitRequest): string {

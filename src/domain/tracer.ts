@@ -2,27 +2,27 @@ import type { Outcome } from "./outcome.ts";
 import type { Submission } from "./submission.ts";
 
 /**
- * What rooms say of the way of one submission or request, for whoever follows it over processes and machines. As with a
- * Meter: saying something never fails, waits or throws. Times are milliseconds since the epoch.
+ * Receives the events of submissions and requests for distributed traces. Its methods do not block and do not throw.
+ * Times are milliseconds since the epoch.
  */
 export interface Tracer {
   /** A request was answered. */
   answered(request: Answered): void;
-  /** A worker has run it once; what came of it may be thrown away, and the submission be run again. */
+  /** A worker ran a submission once. The outcome may be discarded and the submission repeated. */
   ran(submission: Submission, run: Ran): void;
-  /** It has its outcome, for good. */
+  /** A submission has its final outcome. */
   ended(submission: Submission, outcome: Outcome, endMs: number): void;
-  /** A webhook was tried. */
+  /** A webhook delivery was attempted. */
   attempted(attempt: Attempted): void;
 }
 
 export interface Answered {
   readonly method: string;
-  /** The pattern of its route; undefined when there is none. */
+  /** The pattern of its route; undefined without a matching route. */
   readonly route: string | undefined;
   readonly status: number;
   readonly requestId: string;
-  /** As the client sent it, unread. */
+  /** As the client sent it, not validated. */
   readonly traceparent: string | undefined;
   readonly submissionId: string | undefined;
   readonly startMs: number;
@@ -48,5 +48,5 @@ export interface Attempted {
   readonly endMs: number;
 }
 
-/** Where nobody follows anything. */
+/** For processes without tracing. */
 export const NO_TRACER: Tracer = { answered: () => {}, ran: () => {}, ended: () => {}, attempted: () => {} };

@@ -1,4 +1,4 @@
-/** A place on a network: a name or an address (IPv6 without brackets), and a port. */
+/** A host name or address (IPv6 without brackets) and a port. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -7,10 +7,10 @@ export interface HostPort {
 /** Where a server listens. */
 export type Address = HostPort | { readonly path: string };
 
-/** How clients reach the service. There is no way to offer plain HTTP to a network by accident. */
+/** How clients reach the service. Plain HTTP to a network is not possible without a trusted proxy. */
 export type Transport =
   | { readonly kind: "https"; readonly certPath: string; readonly keyPath: string }
   /** Plain HTTP, only on a loopback address. */
   | { readonly kind: "loopback" }
-  /** Plain HTTP behind these proxies (addresses or CIDR), which say what the client used. */
+  /** Plain HTTP behind these proxies (addresses or CIDR), which forward the client's protocol. */
   | { readonly kind: "proxied"; readonly proxies: readonly string[] };

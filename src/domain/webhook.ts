@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 
 /**
- * How the secret becomes the HMAC key. `standard`: the decoded bytes, as Standard Webhooks
- * libraries have it; `raw`: its characters, for receivers that do not decode.
+ * How the HMAC key is derived from the secret. `standard`: the decoded bytes, as in Standard
+ * Webhooks libraries; `raw`: its characters, for receivers that do not decode it.
  */
 export const SIGNINGS = ["standard", "raw"] as const;
 
@@ -10,7 +10,7 @@ export type Signing = (typeof SIGNINGS)[number];
 
 const SECRET_BYTES = 32;
 
-/** A new secret, to be shown once: `whsec_` and the base64 of 32 random bytes. */
+/** A new secret, to be shown once: `whsec_` and 32 random bytes in base64. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
 }

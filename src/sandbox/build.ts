@@ -6,7 +6,7 @@ const SUFFIXES = [".c", ".h", ".def"];
 
 let ours: string | undefined;
 
-/** The name of the launcher that launcher/build makes of the sources beside this program: of them all, in its order. */
+/** The build id that launcher/build derives from the launcher's sources: a hash of all of them, in its order. */
 export function ourBuild(): string {
   ours ??= hash();
   return ours;

@@ -1,8 +1,8 @@
 const FIRST_BYTES = 4096;
 
 /**
- * One stream of output as it comes, in one growing buffer. The program decides how small the
- * pieces are: kept one by one, a mebibyte written byte by byte took 300 MB.
+ * Collects one output stream in a growing buffer. The program decides how small the pieces are:
+ * stored as separate buffers, 1 MiB written byte by byte took 300 MB.
  */
 export class Captured {
   #space = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -19,7 +19,7 @@ export class Captured {
     this.#size = size;
   }
 
-  /** Everything so far; shares the memory. */
+  /** All bytes so far; shares memory with the buffer. */
   bytes(): Buffer {
     return this.#space.subarray(0, this.#size);
   }

@@ -1,7 +1,7 @@
 /**
- * The frames and keys of the launcher's protocol, as launcher/protocol.def lists them
- * and launcher/PROTOCOL.md explains them. A test compares this table with what
- * `assay-launcher --describe` prints, so the two cannot drift apart.
+ * The frames and keys of the launcher's protocol, as in launcher/protocol.def;
+ * launcher/PROTOCOL.md explains them. A test compares this table with the output of
+ * `assay-launcher --describe`.
  */
 export const PROTOCOL_VERSION = 1;
 

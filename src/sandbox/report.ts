@@ -2,7 +2,7 @@ import type { CgroupBackend, KillReason, Rlimits, SetupFailure, StepReport, Tear
 import { type KeyName, UNLIMITED } from "./protocol.ts";
 import { type Entries, ProtocolError } from "./wire.ts";
 
-/** What a slot said of itself when it came up. */
+/** The properties of a slot, from its HELLO frame. */
 export interface Hello {
   readonly build: string;
   readonly slot: number;
@@ -27,7 +27,7 @@ export function decodeHello(entries: Entries): Hello {
   };
 }
 
-/** The facts of a step out of its last two frames and the output between. Pure; nothing is judged here. */
+/** Decodes the report of a step from its ENDED and TEARDOWN frames and its output. Pure. */
 export function decodeReport(
   hello: Hello,
   ended: Entries,
@@ -84,7 +84,7 @@ function decodeFailure(ended: Entries): SetupFailure | undefined {
   return { step, object: ended.text("FAIL_OBJECT"), errno: ended.int("FAIL_ERRNO") };
 }
 
-/** The rlimits that the contract names; an unlimited one is absent. */
+/** The rlimits of the contract; unlimited ones are absent. */
 function decodeRlimits(ended: Entries): Rlimits {
   const names: readonly [string, KeyName, KeyName][] = [
     ["cpu_secs", "RLIMIT_CPU_SOFT", "RLIMIT_CPU_HARD"],

@@ -7,7 +7,7 @@ import { decodeHello, decodeReport, type Hello } from "./report.ts";
 import { encodeStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
-/** The launcher or one of its slots is gone, refused, or could not build a box: the platform's failure. */
+/** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
 }
@@ -15,12 +15,12 @@ export class SandboxError extends Error {
 const OPEN_MS = 30_000;
 
 /**
- * How long a slot may take beyond the wall limit: building, evidence and teardown have their own deadlines, which come to
- * less even when a program cannot be killed at all (15 s, then as much for the teardown).
+ * Time that a slot may take in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
+ * sum is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
  */
 const SILENCE_MS = 45_000;
 
-/** Hears what the program writes, as it comes; the bytes are its own only until it returns. */
+/** Receives output while the program runs. The bytes are valid only until it returns. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
 interface Running {
@@ -37,7 +37,7 @@ interface Running {
 
 /**
  * One slot of the launcher: a connection that runs one step at a time. The launcher forks a
- * process for it and keeps a box ready. Closing the connection kills what runs.
+ * process for it and keeps a box ready. Closing the connection kills the running program.
  */
 export class Slot {
   readonly hello: Hello;
@@ -51,7 +51,7 @@ export class Slot {
     this.hello = hello;
   }
 
-  /** Resolves when the slot has a box with every control parked. @throws SandboxError when it cannot. */
+  /** Resolves when the slot has a box with every control in place. @throws SandboxError if it cannot. */
   static open(socketPath: string): Promise<Slot> {
     return new Promise((resolve, reject) => {
       const socket = connect(socketPath);
@@ -84,20 +84,20 @@ export class Slot {
     });
   }
 
-  /** False once the slot is gone or closed; open another. */
+  /** False once the slot is lost or closed. */
   get alive(): boolean {
     return this.#lost === null && !this.#socket.destroyed;
   }
 
   /**
-   * Runs one step. The program's failures are in the report.
-   * @throws SandboxError or ProtocolError when there is no report; the slot is gone then.
+   * Runs one step. Failures of the program are in the report.
+   * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
   run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running) return reject(new SandboxError("the slot is running another step"));
-      const frame = encodeStep(step); // throws for what cannot be a limit; nothing has begun then
+      const frame = encodeStep(step); // throws for an invalid limit, before anything has started
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot was silent too long"));
       }, step.limits.wallMs + SILENCE_MS);
@@ -108,13 +108,13 @@ export class Slot {
     });
   }
 
-  /** Calls back once when the slot is gone, for whatever reason; soon, when it is gone already. */
+  /** Calls back once when the slot is lost for any reason, in a microtask if it already is. */
   onLost(listener: () => void): void {
     if (this.#lost) queueMicrotask(listener);
     else this.#onLost = listener;
   }
 
-  /** Ends the slot, and with it whatever it runs. */
+  /** Closes the slot and kills its program. */
   close(): void {
     this.#socket.destroy();
   }

@@ -4,30 +4,30 @@ import type { Limits } from "../domain/limits.ts";
 import { UNLIMITED } from "./protocol.ts";
 import { FrameWriter } from "./wire.ts";
 
-/** One step of a submission: what to run, on what, within which limits. */
+/** One step of a submission: its command, input and limits. */
 export interface Step {
   readonly command: Command;
-  /** Written into the fresh work directory before the program starts; none when the work is kept. */
+  /** Written into the fresh work directory before the program starts; empty for a kept one. */
   readonly files: readonly { readonly name: string; readonly data: Buffer }[];
   readonly stdin: Buffer;
   readonly limits: Limits;
-  /** `keep`: the work directory that the step before left. */
+  /** `keep`: the work directory of the previous step. */
   readonly work: "fresh" | "keep";
-  /** Another step will keep this one's work directory. */
+  /** Whether another step will keep the work directory of this one. */
   readonly more: boolean;
 }
 
 /**
- * The kernel refuses a fork by RLIMIT_NPROC before it asks the group, and then the group's
- * counter, our only evidence, stays at zero. So the rlimit stands well above it, as a backstop.
+ * The kernel checks RLIMIT_NPROC before the cgroup. A fork that the rlimit refuses does not
+ * increment the cgroup's counter, the only evidence for PLE, so the rlimit is a backstop above it.
  */
 const PROCESS_RLIMIT_ABOVE = 64;
 
 /**
- * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that others used, half as much again
- * has been seen, and SIGKILL at the hard limit leaves no trace. So it stands where no process can come before its wall
- * time ends, however it is charged: a backstop for a supervisor that does not act. The budget itself is kept by the exact
- * count of the group.
+ * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that other processes used (50 % more
+ * has been measured), and SIGKILL at the hard limit leaves no trace. The rlimit is therefore a value that no process can
+ * reach within its wall time, however it is charged: a backstop for a supervisor that does not act. The exact count of the
+ * cgroup enforces the budget.
  * @returns seconds.
  */
 function cpuRlimit({ wallMs }: Limits): number {
@@ -37,19 +37,19 @@ const CPUS = cpus().length;
 const CPU_RLIMIT_ABOVE_SECS = 1;
 
 /**
- * Of /tmp and of /dev/shm. The kernel charges for directories, but not for the node of 256 bytes in which a directory keeps its
- * first name: 50 MiB for three times 65,536 directories, each in the one before.
+ * For /tmp and /dev/shm. The kernel charges for directories, but not for the 256-byte node that holds the first name in a
+ * directory: 50 MiB for three times 65,536 nested directories.
  */
 const BYTES_PER_TMP_INODE = 16_384;
 
-/** Files and directories that /tmp can hold, and /dev/shm: as many as the work directory at most. */
+/** Files and directories that /tmp and /dev/shm can each hold: at most as many as the work directory. */
 export function tmpInodes(limits: Pick<Limits, "workInodes" | "tmpBytes">): number {
   return Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE)));
 }
 
 const LEAST_KERNEL_BYTES = 48 * 1_048_576;
 
-/** How much of its memory limit a run may use in the kernel: mappings, page tables, inodes, descriptors, queued data. */
+/** The part of its memory limit that a run can use in the kernel: mappings, page tables, inodes, descriptors, queued data. */
 export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }

@@ -3,12 +3,12 @@ import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
 const HEADER_BYTES = 5;
 const LARGEST_FRAME = 16 * 1024 * 1024;
 
-/** The launcher, or whatever answers in its place, broke the protocol. */
+/** The peer violated the launcher's protocol. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
 
-/** Builds one frame out of entries. */
+/** Builds one frame from entries. */
 export class FrameWriter {
   readonly #frame: FrameName;
   readonly #parts: Buffer[] = [];
@@ -51,12 +51,12 @@ export interface Frame {
 
 const frameNames = new Map(Object.entries(FRAMES).map(([name, number]) => [number as number, name as FrameName]));
 
-/** Cuts a byte stream into frames. */
+/** Splits a byte stream into frames. */
 export class FrameReader {
   #waiting: Buffer[] = [];
   #size = 0;
 
-  /** @throws ProtocolError at the first impossible frame. */
+  /** @throws ProtocolError at the first invalid frame. */
   *push(chunk: Buffer): Generator<Frame> {
     this.#waiting.push(chunk);
     this.#size += chunk.length;
@@ -78,14 +78,14 @@ export class FrameReader {
 
 const keyNames = new Map(Object.entries(KEYS).map(([name, key]) => [key.number as number, name as KeyName]));
 
-/** The entries of a frame, checked against the table: each key known, in its frame, as often as it may be. */
+/** The entries of a frame, validated against the table: known keys in the right frame, in the right number. */
 export class Entries {
   readonly #values = new Map<KeyName, Buffer[]>();
 
-  /** @throws ProtocolError when the frame is not as the protocol has it. */
+  /** @throws ProtocolError for an invalid frame. */
   constructor({ name: frame, body }: Frame) {
     for (let at = 0; at < body.length; ) {
-      if (body.length - at < HEADER_BYTES) throw new ProtocolError(`torn entry in ${frame}`);
+      if (body.length - at < HEADER_BYTES) throw new ProtocolError(`truncated entry in ${frame}`);
       const name = keyNames.get(body[at] as number);
       const end = at + HEADER_BYTES + body.readUInt32LE(at + 1);
       if (name === undefined || KEYS[name].frame !== frame) throw new ProtocolError(`key ${body[at]} in ${frame}`);
@@ -108,7 +108,7 @@ export class Entries {
     return this.#values.get(key)?.[0]?.readBigUInt64LE() ?? null;
   }
 
-  /** Null when an optional key is absent. Beyond 2^53 a counter loses its last digits, which no limit reaches. */
+  /** Null if an optional key is absent. Values above 2^53 lose their last digits; no limit is that large. */
   optionalInt(key: KeyName): number | null {
     const value = this.big(key);
     return value === null ? null : Number(value);

@@ -6,9 +6,9 @@ import { metrics } from "./metrics.ts";
 import { compileOutput, executeOutput } from "./output.ts";
 
 /**
- * The whole outcome of a submission from what the launcher reported about its steps:
- * judgement, output, metrics and evidence. Pure. An internal error keeps its evidence (it
- * says which control is missing) but not its output or metrics.
+ * Builds the outcome of a submission from the launcher's reports: judgement, output, metrics
+ * and evidence. Pure. An internal error keeps its evidence, which names missing controls, but
+ * has no output or metrics.
  */
 export function conclude(steps: StepReports): Outcome {
   const judgement = judge(steps);

@@ -1,14 +1,14 @@
 import type { StepReport } from "../domain/report.ts";
 
 /**
- * Row 1 of the decision table: reasons not to believe a report, which make the run an
- * internal error whatever else it says. A report that contradicts itself would otherwise
- * let the first matching row decide, and that row may be the wrong half of the contradiction.
+ * Row 1 of the decision table: reasons to reject a report, which make the run an internal error
+ * regardless of its other fields. Otherwise, the first matching row would decide about a
+ * contradictory report, possibly by the wrong half of the contradiction.
  *
- * Leftovers after teardown (processes, mounts, groups) are deliberately not here. The facts
- * of the verdict were final before teardown began, so the leftovers say something about the
- * platform, not about the program: they are listed in the evidence, `cleanup_verified` is
- * false, and the slot is thrown away, but the verdict stands.
+ * Leftovers after teardown (processes, mounts, groups) are deliberately not in this list. The
+ * facts for the verdict are final before teardown begins, so leftovers concern the platform, not
+ * the program: the evidence lists them, `cleanup_verified` is false, and the slot is discarded,
+ * but the verdict stands.
  */
 const REASONS: readonly { readonly message: string; readonly when: (report: StepReport) => boolean }[] = [
   {
@@ -20,7 +20,7 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
     when: (report) => report.controlsMissing.length > 0,
   },
   {
-    // A counter that could not be read is not zero.
+    // An unreadable counter must not count as zero.
     message: "the evidence could not be read completely",
     when: (report) => report.teardown.collectionErrors.length > 0,
   },
@@ -45,7 +45,7 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
     when: (report) => report.killReason === "oom" && report.oomKills === 0,
   },
   {
-    // The leaf counts every kill of its members. Its own limit was not met, so it was that of a group above, or the host.
+    // The leaf counts every kill of its members. Its own limit was not reached, so a parent group or the host caused the kill.
     message: "the host ran out of memory, not the program",
     when: (report) =>
       report.oomKills > 0 &&
@@ -54,13 +54,13 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
       report.kernelBytes <= report.kernelLimitBytes,
   },
   {
-    // A group that is out of memory says so before one of its processes is killed; the machine does not. Whether the limit
-    // was met earlier in the run is no evidence then.
+    // A cgroup at its limit counts an oom event before a kill; a host out of memory does not. An earlier encounter with the
+    // limit is no evidence about the kill.
     message: "the host ran out of memory, not the program",
     when: (report) => report.oomKills > 0 && report.oomEvents === 0,
   },
   {
-    // Before v2 of Linux 6.11 the leaf counts the refusals of every group above it, too.
+    // On v1, and on v2 before Linux 6.11, the leaf also counts the refusals of every group above it.
     message: "the host refused a process, not the program's own limit",
     when: (report) => report.pidsRefused > 0 && report.pidsPeak !== null && report.pidsPeak < report.pidsLimit,
   },
@@ -69,13 +69,13 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
     when: (report) => report.signalSource === "none" && (report.fsizeSignals > 0 || report.cpuRlimitSignals > 0),
   },
   {
-    // Abandoned by the service itself, so nothing about the program follows from its end.
+    // The service itself stopped the run, so its end proves nothing about the program.
     message: "the run was stopped by the service",
     when: (report) => report.killReason === "client",
   },
 ];
 
-/** @returns why the report cannot be believed, fit for a client; null when it can. */
+/** @returns the reason to reject the report, suitable for clients; null for a valid report. */
 export function distrust(report: StepReport): string | null {
   return REASONS.find((reason) => reason.when(report))?.message ?? null;
 }

@@ -4,11 +4,11 @@ import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
 import { memoryPeak } from "./metrics.ts";
 
 /**
- * The evidence block of a submission, from the facts of its steps. Pure.
- * Accounting and limits are those of the step that decided: the execute step, or the
- * compile step when there was no other. Isolation and teardown cover every step: a control
- * missing or a mount left behind in the compile step counts as much.
- * @returns null when no step got as far as having facts.
+ * Builds the evidence of a submission from the reports of its steps. Pure.
+ * Accounting and limits are those of the deciding step: the execute step, or the compile step
+ * if the program was not executed. Isolation and teardown cover all steps: a missing control or
+ * a remaining mount of the compile step counts as well.
+ * @returns null if no step ran, or if the set-up of one failed.
  */
 export function evidence({ compile, execute }: StepReports): Evidence | null {
   const steps = [compile, execute].filter((step) => step !== undefined);
@@ -56,7 +56,7 @@ function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeActi
   const contained = parts.every((part) => part.populated !== true && part.pidsLeft === 0);
   const zombieCount = parts.reduce((sum, part) => sum + part.zombies, 0);
   const residualMounts = parts.flatMap((part) => part.residualMounts);
-  // The contract has no field for groups, so one that stayed is an error of the collection.
+  // The contract has no field for groups, so a remaining group is a collection error.
   const collectionErrors = parts.flatMap((part) => [
     ...part.collectionErrors,
     ...part.groupsLeft.map((group) => `cgroup not removed: ${basename(group)}`),

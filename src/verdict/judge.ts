@@ -5,9 +5,8 @@ import { distrust } from "./distrust.ts";
 import { TABLE } from "./table.ts";
 
 /**
- * Evidence in, judgement out. Pure, and the only place that decides a verdict.
- * A compile step is judged first, by the same table; only when it succeeded does the
- * execute step decide.
+ * Decides the verdict from the reports; no other function does. Pure.
+ * The compile step is judged first, by the same table. If it succeeded, the execute step decides.
  */
 export function judge({ compile, execute }: StepReports): Judgement {
   if (compile) {
@@ -22,9 +21,9 @@ export function judge({ compile, execute }: StepReports): Judgement {
 }
 
 /**
- * The kernel refused to execute what the compile step made: the submitter chose what that is
- * (another interpreter named in it, a directory in its place), so it is no failure of ours.
- * A runtime of the image has an absolute path; if that one is refused, it is.
+ * Whether the kernel refused to execute the result of the compile step. The program controls that
+ * result (it can name another interpreter, or be a directory), so this is not a platform failure.
+ * A runtime of the image has an absolute path; its refusal is a platform failure.
  */
 function cannotBeExecuted({ failure }: StepReport): boolean {
   return failure?.step === "exec" && failure.object.startsWith("./");
@@ -41,7 +40,7 @@ function unusable(compile: StepReport): Judgement {
   };
 }
 
-/** The judgement of one step, whichever it is. */
+/** The judgement of one step, compile or execute. */
 export function judgeStep(report: StepReport): Judgement {
   const reason = distrust(report);
   if (reason) return internal(reason);
@@ -58,9 +57,8 @@ export function judgeStep(report: StepReport): Judgement {
 }
 
 /**
- * What the judgement of a compile step means for the submission. A limit keeps its verdict
- * and gets the prefix; a compiler that failed or crashed by itself means that the program
- * does not compile.
+ * Turns the judgement of a compile step into that of the submission. A limit keeps its verdict,
+ * and its cause gets the prefix. If the compiler failed or crashed, the program does not compile.
  */
 function asCompile(judgement: Judgement): Judgement {
   const { cause, errorMessage } = judgement;

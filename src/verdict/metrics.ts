@@ -1,14 +1,14 @@
 import type { Divergence, Metrics } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
-/** Waiting for a CPU counts as interference from both of these on. */
+/** Waiting for a CPU counts as interference if it reaches both values. */
 const INTERFERENCE_SHARE = 0.1;
 const INTERFERENCE_USEC = 5_000;
 
 const CPU_BOUND_RATIO = 0.8;
 const BLOCK_BOUND_RATIO = 0.2;
 
-/** What the execute step used. */
+/** The resource use of the execute step. */
 export function metrics(report: StepReport): Metrics {
   return {
     cpuUsec: report.cpuUsec,
@@ -18,12 +18,12 @@ export function metrics(report: StepReport): Metrics {
   };
 }
 
-/** The most memory that a step had: what its group was charged for, and the files that were there before it. */
+/** The peak memory of a step: the charge of its cgroup plus the files of the previous step. */
 export function memoryPeak({ memoryPeakBytes, keptBytes }: StepReport): number {
   return memoryPeakBytes + keptBytes;
 }
 
-/** Whether CPU and wall time tell different stories, and which; null in between. */
+/** Classifies the ratio of CPU time to wall time; null in between. */
 export function divergence(report: StepReport): Divergence | null {
   const wallUsec = report.wallNs / 1e3;
   const waited = report.psiFullUsec ?? 0;

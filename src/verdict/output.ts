@@ -2,17 +2,17 @@ import type { Integrity, Output } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
 const SIGKILL = 9;
-/** Output this recent at the moment of a kill was still coming. */
+/** Output of this age at the time of a kill counts as still being written. */
 const STILL_WRITING_USEC = 20_000;
 
-/** What the execute step wrote. */
+/** The output of the execute step. */
 export function executeOutput(report: StepReport): Output {
   return { stdout: report.stdout, stderr: report.stderr, integrity: integrity(report) };
 }
 
 /**
- * What a failed compile step wrote, all of it as stderr: some compilers (tsc) print their
- * diagnostics on standard output, and the program itself has written nothing.
+ * The output of a failed compile step, all of it as stderr: some compilers (tsc) print their
+ * diagnostics on standard output, and the program itself has not written anything.
  */
 export function compileOutput(report: StepReport): Output {
   return {

@@ -5,7 +5,7 @@ const SIGXFSZ = 25;
 const SIGXCPU = 24;
 const SIGKILL = 9;
 
-/** How far a box may come beyond its CPU budget before its kill has taken effect. */
+/** How far a box can exceed its CPU budget before its kill takes effect. */
 export const CPU_LATE_RATIO = 1.05;
 export const CPU_LATE_USEC = 50_000;
 
@@ -13,28 +13,28 @@ export interface Row {
   readonly verdict: Exclude<Verdict, "IE">;
   readonly cause: LimitCause | "fatal_signal" | "nonzero_exit" | "normal_exit";
   readonly actor: Actor;
-  /** Why this evidence proves the verdict, and why it stands where it does. */
+  /** Why this evidence proves the verdict, and why the row has this position. */
   readonly why: string;
   readonly when: (report: StepReport) => boolean;
-  /** For people; null on success. */
+  /** For users; null on success. */
   readonly message: (report: StepReport) => string | null;
 }
 
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
 
 /**
- * The judgement of one step: the first row that holds wins. Rows 2 to 8 of the decision
- * table; row 1, the platform's own failure, is distrust.ts and comes before all of them.
- * The upper rows read only what the kernel or the supervisor counted. What a program
- * controls (exit code, signals to itself, output) appears above `SIG` only where it can
- * take a verdict away, never where it could bring one about.
+ * The judgement of one step: the first matching row decides. These are rows 2 to 8 of the
+ * decision table; row 1, a failure of the platform, is in distrust.ts and precedes them.
+ * The upper rows use only counters of the kernel and the supervisor. Above `SIG`, values that
+ * a program controls (exit code, signals to itself, output) can prevent a verdict, but never
+ * cause one.
  */
 export const TABLE: readonly Row[] = [
   {
     verdict: "MLE",
     cause: "oom_kill",
     actor: "kernel",
-    why: "The OOM killer counted a kill in this leaf. First, because what follows a kill (a full fork table, a timeout, an exit code of a surviving parent) is its consequence.",
+    why: "The OOM killer counted a kill in this leaf. First, because a later event (a full fork table, a timeout, the exit code of a surviving parent) is a consequence of the kill.",
     when: (report) => report.oomKills > 0,
     message: (report) =>
       report.kernelBytes > report.kernelLimitBytes
@@ -45,7 +45,7 @@ export const TABLE: readonly Row[] = [
     verdict: "PLE",
     cause: "pids_limit",
     actor: "kernel",
-    why: "The cgroup refused a fork. A program that copes with the refusal and exits 0 is accepted; the counter stays in the evidence. Before the timers, because a fork bomb ends at one of them.",
+    why: "The cgroup refused a fork. A program that handles the refusal and exits 0 is accepted; the counter stays in the evidence. Before the timers, because a timer ends a fork bomb.",
     when: (report) => report.pidsRefused > 0 && !exitedZero(report),
     message: (report) =>
       `process limit of ${report.pidsLimit} reached: the kernel refused to start another process or thread`,
@@ -54,7 +54,7 @@ export const TABLE: readonly Row[] = [
     verdict: "FSE",
     cause: "file_size_limit",
     actor: "kernel",
-    why: "The kernel itself sent SIGXFSZ, seen by BPF whether or not the runtime ignores the signal. A caught EFBIG and exit 0 is accepted.",
+    why: "The kernel itself sent SIGXFSZ, which BPF observes even if the runtime ignores the signal. A program that handles EFBIG and exits 0 is accepted.",
     when: (report) => report.fsizeSignals > 0 && !exitedZero(report),
     message: () => "file size limit exceeded",
   },
@@ -62,7 +62,7 @@ export const TABLE: readonly Row[] = [
     verdict: "FSE",
     cause: "file_size_limit",
     actor: "kernel",
-    why: "Without BPF: SIGXFSZ ended it. A program can send itself that signal, so only where there is no counter.",
+    why: "Without BPF, SIGXFSZ ended the program. A program can send this signal to itself, so the row applies only without a counter.",
     when: (report) => report.signalSource === "none" && report.signal === SIGXFSZ,
     message: () => "file size limit exceeded",
   },
@@ -70,7 +70,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "wall_timeout",
     actor: "judge",
-    why: "Our wall timer fired, recorded before the signal was sent. How the program ended in that instant does not matter.",
+    why: "The supervisor's wall timer fired and was recorded before the signal was sent. How the program ended at that moment does not matter.",
     when: (report) => report.killReason === "wall",
     message: (report) => `wall time limit exceeded: killed after ${seconds(report.wallNs / 1e9)}`,
   },
@@ -78,7 +78,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "judge",
-    why: "Our CPU budget for the whole cgroup fired, recorded before the signal was sent.",
+    why: "The supervisor's CPU budget for the whole cgroup was reached and recorded before the signal was sent.",
     when: (report) => report.killReason === "cpu",
     message: (report) => `CPU time limit exceeded: killed after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
   },
@@ -86,7 +86,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "judge",
-    why: "By the kernel's count at the end of its last process, the box spent more than its budget and what a kill may come late: in exit, where no timer of ours can end it sooner. Time that is spent cannot be coped with, so exit 0 does not help.",
+    why: "By the kernel's count at the end of its last process, the box used more than its budget plus the tolerance for a late kill. This happens during exit, which no timer can end sooner. A program cannot handle used CPU time, so exit code 0 does not matter.",
     when: (report) => report.cpuUsec > report.cpuLimitUsec * CPU_LATE_RATIO + CPU_LATE_USEC,
     message: (report) => `CPU time limit exceeded: ${seconds(report.cpuUsec / 1e6)} of CPU time at its end`,
   },
@@ -94,7 +94,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "kernel",
-    why: "The kernel itself sent SIGXCPU, and the cgroup shows that the time was spent. Unlike a refused fork, spent time cannot be coped with, so exit 0 does not help.",
+    why: "The kernel itself sent SIGXCPU, and the cgroup proves that the time was used. Unlike a refused fork, a program cannot handle used CPU time, so exit code 0 does not matter.",
     when: (report) => report.cpuRlimitSignals > 0 && spentCpuBudget(report),
     message: (report) => `CPU time limit exceeded after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
   },
@@ -102,7 +102,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "kernel",
-    why: "It died of the signal that RLIMIT_CPU sends, and the cgroup shows that the CPU time was really spent: a signal to itself is not enough.",
+    why: "A signal of RLIMIT_CPU ended the program, and the cgroup proves that the CPU time was used: a signal that the program sends to itself is not enough.",
     when: spentCpuRlimit,
     message: (report) => `CPU time limit exceeded after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
   },
@@ -110,7 +110,7 @@ export const TABLE: readonly Row[] = [
     verdict: "SIG",
     cause: "fatal_signal",
     actor: "runtime",
-    why: "Any other signal, its own SIGKILL or SIGXFSZ included: no counter of the platform moved, so it is the program's.",
+    why: "Any other signal, including its own SIGKILL or SIGXFSZ: no counter of the platform changed, so the program caused it.",
     when: (report) => report.signal !== null,
     message: (report) => `killed by signal ${signalName(report.signal ?? 0)}`,
   },
@@ -118,7 +118,7 @@ export const TABLE: readonly Row[] = [
     verdict: "RE",
     cause: "nonzero_exit",
     actor: "runtime",
-    why: "It ended by itself and said that it failed.",
+    why: "The program exited and reported a failure.",
     when: (report) => report.exitCode !== 0,
     message: (report) => `exited with code ${report.exitCode}`,
   },
@@ -126,15 +126,15 @@ export const TABLE: readonly Row[] = [
     verdict: "AC",
     cause: "normal_exit",
     actor: "runtime",
-    why: "It ended by itself, with 0, and nothing above holds.",
+    why: "The program exited with 0, and no row above matches.",
     when: () => true,
     message: () => null,
   },
 ];
 
 /**
- * RLIMIT_CPU counts ticks, and a process can be charged for time that it did not use. The group's count is exact. The
- * rlimit stands more than a second above the budget, so one second less is not too much.
+ * RLIMIT_CPU counts ticks, and a process can be charged for time that it did not use. The cgroup's count is exact. The
+ * rlimit is more than a second above the budget, so a tolerance of one second cannot reach below the budget.
  */
 function spentCpuBudget(report: StepReport): boolean {
   const limit = report.rlimits.cpu_secs;
@@ -158,7 +158,7 @@ function seconds(value: number): string {
   return `${value.toFixed(3)} s`;
 }
 
-/** Linux numbers, x86-64 and arm64 alike; the ones a program meets in practice. */
+/** Common signals; the numbers are the same on x86-64 and arm64 Linux. */
 const SIGNAL_NAMES: Readonly<Record<number, string>> = {
   1: "SIGHUP",
   2: "SIGINT",

@@ -117,10 +117,10 @@ function entry(key: number, value: Buffer, length = value.length): Buffer {
   return Buffer.concat([head, value]);
 }
 
-test("rejects a torn entry", () => {
+test("rejects a truncated entry", () => {
   assert.throws(
     () => new Entries(withBody("TEARDOWN", body(torn()), Buffer.alloc(4))),
-    refused("torn entry in TEARDOWN"),
+    refused("truncated entry in TEARDOWN"),
   );
   const long = entry(KEYS.GROUP_LEFT.number, Buffer.from("abc"), 4);
   assert.throws(
