@@ -6,7 +6,7 @@ import { codes, documents, prose, ROOT, read, rows, section } from "./documents.
 
 const ALL = documents();
 
-test("every document that a newcomer expects is there", () => {
+test("every document that a newcomer expects exists", () => {
   for (const name of [
     "README",
     "ARCHITECTURE",
@@ -21,7 +21,7 @@ test("every document that a newcomer expects is there", () => {
   }
 });
 
-/** As the usual viewers of Markdown make them. */
+/** Anchors of the headings, as GitHub makes them. */
 function anchors(markdown: string): string[] {
   const headings = [...prose(markdown).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = ""]) => text);
   return headings.map((text) =>
@@ -33,7 +33,7 @@ function anchors(markdown: string): string[] {
 }
 
 for (const path of ALL) {
-  test(`every link of ${path} leads somewhere`, () => {
+  test(`the links of ${path} are valid`, () => {
     const links = [...prose(read(path)).matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
     for (const link of links.filter((target) => !/^[a-z]+:/.test(target))) {
       const [file = "", fragment] = link.split("#");
@@ -47,13 +47,13 @@ for (const path of ALL) {
 
 const ROOMS = rows(section(read("ARCHITECTURE.md"), "Modules"));
 
-test("ARCHITECTURE.md has a row for every room of src/, and no other", () => {
+test("the modules in ARCHITECTURE.md are the folders of src/", () => {
   const inSrc = readdirSync(join(ROOT, "src"), { withFileTypes: true });
   const rooms = inSrc.map((entry) => `src/${entry.name}${entry.isDirectory() ? "/" : ""}`);
   assert.deepEqual(ROOMS.flatMap(([names = ""]) => codes(names)).sort(), rooms.sort());
 });
 
-test("what ARCHITECTURE.md lets a room import is what the check lets it import", async () => {
+test("the allowed imports in ARCHITECTURE.md are those of .dependency-cruiser.js", async () => {
   const { default: config } = await import(join(ROOT, ".dependency-cruiser.js"));
   for (const rule of config.forbidden) {
     const room = /^room-(\w+)$/.exec(rule.name)?.[1];
@@ -64,7 +64,7 @@ test("what ARCHITECTURE.md lets a room import is what the check lets it import",
   }
 });
 
-test("the files that documents name are there", () => {
+test("files named in documents exist", () => {
   const gone = ALL.flatMap((path) =>
     [...prose(read(path)).matchAll(/`((?:src|launcher|languages|image|setup|test|bench|deploy)\/[\w./-]+)`/g)]
       .map(([, name = ""]) => name)
@@ -77,11 +77,11 @@ test("the files that documents name are there", () => {
   assert.deepEqual(gone, []);
 });
 
-/** Where a path of every Debian machine, of a box, of the API or of the image begins. */
+/** Beginnings of paths of any Debian machine, of a box, the API or the image. */
 const KNOWN_ROOTS =
   /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|dashboard(\/|$)|docs$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
 
-test("no document names a path of the machine on which it was written", () => {
+test("documents name no path of the author's machine", () => {
   const foreign = ALL.flatMap((path) =>
     [...read(path).matchAll(/(?<![\w.}/<…*:-])\/[A-Za-z][\w./-]*/g)]
       .map(([name]) => name)
@@ -91,7 +91,7 @@ test("no document names a path of the machine on which it was written", () => {
   assert.deepEqual(foreign, []);
 });
 
-test("CHANGELOG.md keeps its form: sections by version, entries by kind, the unreleased first", () => {
+test("CHANGELOG.md has sections by version, the unreleased first, and entries by kind", () => {
   const headings = read("CHANGELOG.md")
     .split("\n")
     .filter((line) => line.startsWith("#"));

@@ -3,7 +3,7 @@ import { join, relative, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
 
-/** Not ours to check, or not there in a copy. */
+/** Directories without documents of the project. */
 const SKIPPED = new Set(["node_modules", ".git", "coverage"]);
 
 export function read(path: string): string {
@@ -51,7 +51,7 @@ function isRuler(line: string): boolean {
   return /^\|[-| :]+\|$/.test(line);
 }
 
-/** What stands in backticks. */
+/** Texts in backticks. */
 export function codes(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
 }

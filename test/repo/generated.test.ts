@@ -12,7 +12,7 @@ for (const path of ALL.filter((path) => regionsOf(read(path)).length > 0)) {
   });
 }
 
-test("every generated part is in one document", () => {
+test("each generated part is in exactly one document", () => {
   const used = ALL.flatMap((path) => regionsOf(read(path)));
   assert.deepEqual(used.sort(), Object.keys(REGIONS).sort());
 });

@@ -10,10 +10,10 @@ import { LIMIT_CAUSES, VERDICTS } from "../../src/domain/outcome.ts";
 import { TABLE } from "../../src/verdict/table.ts";
 import { codes, ROOT, read, rows, section } from "./documents.ts";
 
-/** What reference documents say beside their generated parts is compared with the code. */
+/** Handwritten parts of reference documents are compared with the code. */
 const VERDICT_TEXT = read("docs/verdicts.md");
 
-test("the verdict table is that of the code, row by row", () => {
+test("the verdict table equals that of the code", () => {
   const internal = { verdict: "IE", cause: "internal_error", actor: "judge" };
   const expected = [internal, ...TABLE].map(({ verdict, cause, actor }) => `${verdict} ${cause} ${actor}`);
   const told = rows(section(VERDICT_TEXT, "Table")).map(([verdict, cause = "", actor]) => {
@@ -23,7 +23,7 @@ test("the verdict table is that of the code, row by row", () => {
   assert.deepEqual(told, [...new Set(expected)]);
 });
 
-test("every verdict and every cause is explained", () => {
+test("docs/verdicts.md has every verdict and cause", () => {
   const text = section(VERDICT_TEXT, "Table");
   const [, union = ""] = /export type Cause =([^;]+);/.exec(read("src/domain/outcome.ts")) ?? [];
   const plain = [...union.matchAll(/"(\w+)"/g)].map(([, cause = ""]) => cause);
@@ -43,13 +43,13 @@ test("README.md is at most 8 KB, ARCHITECTURE.md at most 12 KB", () => {
   assert.ok(Buffer.byteLength(read("ARCHITECTURE.md")) <= 12 << 10);
 });
 
-test("every setting that the code reads is a row of the configuration", () => {
+test("every setting that the code reads is documented", () => {
   const named = new Set(`${read("src/config.ts")}${read("src/config/settings.ts")}`.match(/\bASSAY_[A-Z_]+\b/g));
   assert.deepEqual([...named].sort(), Object.keys(settingsSchema.shape).sort());
   assert.ok(loadConfig({}, {}).dataDir);
 });
 
-test("every command of src/cli/ is a command of the program", async () => {
+test("the program has every command of src/cli/", async () => {
   const files = readdirSync(join(ROOT, "src/cli")).filter((name) => name.endsWith(".ts"));
   const modules = await Promise.all(files.map((name) => import(join(ROOT, "src/cli", name))));
   const makers = modules.flatMap((module) => Object.entries(module)).filter(([name]) => name.endsWith("Command"));
@@ -58,7 +58,7 @@ test("every command of src/cli/ is a command of the program", async () => {
   assert.deepEqual(made.map((command) => command.name()).sort(), names.sort());
 });
 
-test("every command of the shell is in docs/cli.md", () => {
+test("docs/cli.md has every command of the shell", () => {
   const [, line = ""] = /^(serve \| .*)\) ;;$/m.exec(read("assay")) ?? [];
   const text = read("docs/cli.md");
   const names = line.split(" | ");
@@ -70,7 +70,7 @@ test("every command of the shell is in docs/cli.md", () => {
   }
 });
 
-test("every package that set-up may install is listed", () => {
+test("every package that set-up can install is documented", () => {
   const text = codes(section(read("setup/README.md"), "Debian packages"));
   const packages = ["packages", "packages-release", "packages-test", "packages-full", "packages-long"]
     .flatMap((name) => read(`setup/${name}`).split("\n"))
@@ -80,7 +80,7 @@ test("every package that set-up may install is listed", () => {
   for (const name of [...packages, "npm"]) assert.ok(text.includes(name), name);
 });
 
-test("docs/security.md says of every control where it is read", () => {
+test("docs/security.md documents the source of every control", () => {
   const source = readdirSync(join(ROOT, "launcher"))
     .filter((name) => name.endsWith(".c"))
     .map((name) => read(`launcher/${name}`))
