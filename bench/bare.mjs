@@ -1,5 +1,5 @@
-// Runs inside the image, without any box: each language's plain commands with default flags, compile and run, on
-// sources that lie in the current directory. Reads the plan as JSON on stdin, prints the times in ms as JSON.
+// Runs inside the image, without a box: compiles and runs the sources in the current directory with each language's commands and
+// default flags. Reads the plan as JSON from stdin, and prints the times in ms as JSON.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bare.sh ROOTFS PLAN SOURCES-DIR BARE.MJS: the bare runs, in the image but in no box. Needs root; its mounts are in a
-# namespace of its own and end with it.
+# bare.sh ROOTFS PLAN SOURCES-DIR BARE.MJS: the bare runs, in the image without a box. Requires root. Its mounts are in its own
+# namespace and end with it.
 set -eu
 [ -n "${BARE_INSIDE-}" ] ||
   BARE_INSIDE=1 exec unshare --mount --propagation private --pid --fork --kill-child "$0" "$@"

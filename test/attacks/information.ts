@@ -91,12 +91,12 @@ print("left")
 import json, os, socket
 try:
     socket.socket(socket.AF_UNIX).connect("\\0left")
-    heard = "heard"
+    answer = "reached"
 except ConnectionRefusedError:
-    heard = "refused"
+    answer = "refused"
 print(json.dumps({
     "files": [name for place in ("/box", "/tmp", "/dev/shm") for name in os.listdir(place)],
-    "socket": heard, "sockets": len(open("/proc/self/net/unix").readlines()) - 1,
+    "socket": answer, "sockets": len(open("/proc/self/net/unix").readlines()) - 1,
     "processes": [name for name in os.listdir("/proc") if name.isdigit()] == [str(os.getpid())],
     "umask": os.umask(0),
 }))

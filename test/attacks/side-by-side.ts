@@ -30,7 +30,7 @@ except OSError:
     lock = "held by another"
 watch = libc.inotify_init1(os.O_NONBLOCK)
 libc.inotify_add_watch(watch, b"/dev/zero", 0x30) # opened and closed: equal events in a row are merged
-opened = told = 0
+opened = events = 0
 child = os.fork()
 if child == 0:
     time.sleep(30)
@@ -55,7 +55,7 @@ while time.monotonic() < began + 2.5:
     open("/dev/zero").close()
     opened += 1
     try:
-        told += len(os.read(watch, 4096)) // 16
+        events += len(os.read(watch, 4096)) // 16
     except BlockingIOError:
         pass
     time.sleep(0.05)
@@ -75,7 +75,7 @@ print(json.dumps({
     "name": name, "began": began, "ended": time.monotonic(),
     "own processes": len(seen["processes"]), "signalled": sorted(seen["signalled"]),
     "files": sorted(seen["files"]), "sockets": sorted(seen["sockets"]), "owners": sorted(seen["owners"]),
-    "lock": lock, "opened by others": told - 2 * opened,
+    "lock": lock, "opened by others": events - 2 * opened,
     "group": open("/proc/self/cgroup").read().split("\\n")[-2],
     "counters of the machine": [f for f in ("loadavg", "stat", "pressure", "meminfo", "interrupts", "vmstat", "diskstats", "timer_list", "sched_debug", "schedstat", "uptime", "buddyinfo", "slabinfo", "zoneinfo", "softirqs", "keys", "key-users", "locks", "net", "sysrq-trigger", "kcore", "sys", "bus", "irq") if os.path.lexists("/proc/" + f)],
     "only if it is in memory": outcome(lambda: os.preadv(tool, [bytearray(1)], 0, os.RWF_NOWAIT)),
@@ -176,9 +176,9 @@ describe("a program beside one that uses as many resources as it can", () => {
     test(`${hog}: keeps its share of the CPU and its verdict`, async () => {
       // Other programs may load one core more than another for a while, but not in every try.
       for (let tries = 1; ; tries++) {
-        const { share, theirs, explained, waited } = await beside(code);
-        if (share > theirs / 2 && explained) return;
-        assert.ok(tries < 3, `${share} of a CPU beside ${theirs} of each, and waited ${waited} us`);
+        const { share, hogShare, explained, waited } = await beside(code);
+        if (share > hogShare / 2 && explained) return;
+        assert.ok(tries < 3, `${share} of a CPU beside ${hogShare} of each, and waited ${waited} us`);
       }
     });
 
@@ -199,7 +199,7 @@ describe("a program beside one that uses as many resources as it can", () => {
     const { ended, torn, stdout, stderr } = await run(quiet, step(["/usr/bin/python3", "-c", VICTIM]));
     over = true;
     const share = Number(stdout);
-    const theirs = (await hogging) / availableParallelism();
+    const hogShare = (await hogging) / availableParallelism();
     for (const raw of [quiet, loud]) raw.close();
 
     assert.deepEqual(verdictOf(ended), UNTOUCHED, stderr);
@@ -207,7 +207,7 @@ describe("a program beside one that uses as many resources as it can", () => {
     // Only its wall time grows. The kernel's pressure counter explains that, except for time in interrupts and the like.
     const waited = ended.optionalInt("PRESSURE_FULL_USEC");
     const explained = waited === null || share >= 0.75 || waited > (1 - share) * 0.5 * 1.5e6;
-    return { share, theirs, explained, waited };
+    return { share, hogShare, explained, waited };
   }
 });
 

@@ -4,7 +4,7 @@ import { TOO_LONG } from "../engine/long.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from "./neighbours.ts";
 
-/** Allowed factor of a program's time beside a hostile neighbour to its time beside one that only computes. */
+/** Allowed factor of a program's time beside a hostile neighbour to its time beside a neighbour that only computes. */
 const MOST = 1.25;
 /** A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. */
 const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);

@@ -46,5 +46,5 @@ test("findings of readiness have the doctor's meaning or their own", () => {
   assert.equal(meaningOf("pressure_evidence"), MEANINGS.pressure);
   for (const name of ["sandbox", "workers", "engine"])
     assert.match(meaningOf(name)?.remedy ?? "", /assay doctor/, name);
-  assert.equal(meaningOf("nothing of ours"), undefined);
+  assert.equal(meaningOf("an unknown check"), undefined);
 });

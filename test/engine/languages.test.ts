@@ -11,13 +11,13 @@ const STDIN_BYTES = 262_144;
 /** The stderr of an uncaught exception, the file name in diagnostics, and the signal of a fault. */
 const LANGUAGES: Readonly<Record<string, { file: string; trace: RegExp | null; fault: number }>> = {
   c: { file: "main.c", trace: null, fault: 11 },
-  cpp: { file: "main.cpp", trace: /nobody catches this/, fault: 11 },
-  go: { file: "main.go", trace: /panic: nobody recovers from this[\s\S]*main\.go:4/, fault: 6 },
-  java: { file: "Main.java", trace: /IllegalStateException: nobody catches this[\s\S]*Main\.java:3/, fault: 6 },
-  javascript: { file: "main.js", trace: /Error: nobody catches this[\s\S]*main\.js:2/, fault: 11 },
+  cpp: { file: "main.cpp", trace: /an uncaught exception/, fault: 11 },
+  go: { file: "main.go", trace: /panic: an unrecovered panic[\s\S]*main\.go:4/, fault: 6 },
+  java: { file: "Main.java", trace: /IllegalStateException: an uncaught exception[\s\S]*Main\.java:3/, fault: 6 },
+  javascript: { file: "main.js", trace: /Error: an uncaught exception[\s\S]*main\.js:2/, fault: 11 },
   python: { file: "main.py", trace: /main\.py", line 5[\s\S]*ZeroDivisionError/, fault: 11 },
-  rust: { file: "main.rs", trace: /main\.rs:2:5:\nnobody catches this/, fault: 11 },
-  typescript: { file: "main.ts", trace: /Error: nobody catches this[\s\S]*main\.ts:2/, fault: 11 },
+  rust: { file: "main.rs", trace: /main\.rs:2:5:\nan uncaught exception/, fault: 11 },
+  typescript: { file: "main.ts", trace: /Error: an uncaught exception[\s\S]*main\.ts:2/, fault: 11 },
 };
 
 /** Languages without a compile step report syntax errors at run time. */

@@ -28,8 +28,8 @@ export function remains(there: RealCommand) {
     return uid >= base && uid < base + 10_000;
   });
   return {
-    ours: uids.filter((uid) => uid >= base && uid < base + 10_000).length,
-    anybodys: inRange.length,
+    owned: uids.filter((uid) => uid >= base && uid < base + 10_000).length,
+    inUidRange: inRange.length,
     slots: childrenOf(launcher).length,
     groups: groupsOf({ instance: there.instance() }).length,
   };

@@ -27,13 +27,13 @@ export async function checkSubmissions(t: TestContext, ledger: Ledger, load: Loa
     "select id, status, attempts, fence from submissions",
   );
   // The ids that clients received are the submissions in the database: one for each idempotency key, and no others.
-  const told = [...load.submitted.values()].map(({ ids }) => [...ids]);
+  const known = [...load.submitted.values()].map(({ ids }) => [...ids]);
   assert.deepEqual(
-    told.filter((ids) => ids.length !== 1),
+    known.filter((ids) => ids.length !== 1),
     [],
   );
-  assert.deepEqual(new Set(all.map(({ id }) => id)), new Set(told.flat()));
-  assert.equal(all.length, told.length);
+  assert.deepEqual(new Set(all.map(({ id }) => id)), new Set(known.flat()));
+  assert.equal(all.length, known.length);
 
   const seen = await ledger.rows<Seen>("select id, key, became, running, small_waits from witness order by n");
   const times = new Map<string, number>();

@@ -173,7 +173,7 @@ async function startCommand(
   void ended.then(() => {
     over = true;
   });
-  // The last output of a starting service may be its first key, which it creates by commands of its own.
+  // The last output of a starting service may be its first key, which it creates by a separate command.
   const begun = () => /ready in /.test(words) && (!command.includes("serve") || existsSync(join(data, "first-key")));
   while (!begun()) {
     if (over) throw new Error(`it ended: ${words}`);

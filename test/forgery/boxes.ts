@@ -126,8 +126,8 @@ export function assertSaid(judged: Judged, said: Said): void {
     expected[key] === "some" && facts[key] > 0 ? "some" : facts[key];
   const { killReason, oomKills, cpuRlimitSignals } = facts;
   const [pidsRefused, fsizeSignals] = [counted("pidsRefused"), counted("fsizeSignals")];
-  const told = { ...judgement, killReason, oomKills, pidsRefused, fsizeSignals, cpuRlimitSignals };
-  assert.deepEqual({ ...told, survivors: counted("survivors") }, expected, errorMessage ?? "");
+  const actual = { ...judgement, killReason, oomKills, pidsRefused, fsizeSignals, cpuRlimitSignals };
+  assert.deepEqual({ ...actual, survivors: counted("survivors") }, expected, errorMessage ?? "");
   const { teardown } = outcome.evidence ?? assert.fail("there is no evidence");
   assert.equal(teardown.cleanupVerified, true, JSON.stringify(teardown));
 }

@@ -86,19 +86,19 @@ test("retries without a notification when the database is unavailable", async ()
 });
 
 test("once an hour, removes minutes older than two days and hours older than a month", async () => {
-  const asked: Parameters<HistoryStore["shrink"]>[0][] = [];
-  const { store } = storeOf({ shrink: async (times) => void asked.push(times) });
+  const calls: Parameters<HistoryStore["shrink"]>[0][] = [];
+  const { store } = storeOf({ shrink: async (times) => void calls.push(times) });
   const start = Date.UTC(2031, 0, 2, 3, 40);
   let nowMs = start;
   const summariser = Summariser.start({ store, log, everyMs: EVERY_MS, now: () => nowMs });
-  await until("the first removal", () => asked.length === 1);
+  await until("the first removal", () => calls.length === 1);
   await sleep(10 * EVERY_MS);
   nowMs += 3_600_000;
-  await until("the second removal", () => asked.length === 2);
+  await until("the second removal", () => calls.length === 2);
   await summariser.stop();
   const hour = Date.UTC(2031, 0, 2, 3);
-  assert.deepEqual(asked[0], { hoursBeforeMs: hour - 2 * DAY_MS, forgetBeforeMs: hour - 31 * DAY_MS });
-  assert.equal(asked.length, 2);
+  assert.deepEqual(calls[0], { hoursBeforeMs: hour - 2 * DAY_MS, forgetBeforeMs: hour - 31 * DAY_MS });
+  assert.equal(calls.length, 2);
 });
 
 test("stops after the current step, however much is left", async () => {

@@ -1,5 +1,5 @@
 /*
- * The filter as the kernel gets it, and what it was made from, as JSON: of the architecture that this is compiled for.
+ * Prints, as JSON, the filter as it is passed to the kernel and the lists from which it is built, for the target architecture.
  */
 #include "../../launcher/seccomp.c"
 

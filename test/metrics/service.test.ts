@@ -158,7 +158,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         ["GET", '/api/languages?x="}%20evil{'],
       ] as const;
       for (const [method = "", path = ""] of hostile) await knock(port, method, path, engine().key);
-      await knock(port, "GET", "/api/languages", "no key of ours");
+      await knock(port, "GET", "/api/languages", "an invalid key");
       await engine().ask("POST", "/api/submit", { language: 'c"} 1\nevil{a="', code: "x" });
       const now = await samples();
       const routes = valuesOf(now, "route");
@@ -198,15 +198,15 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
     });
 
     test("assay status prints text and JSON", LIMIT, async () => {
-      const asked = ["status", "--operator-listen", `unix:${socket()}`];
-      const { code, stdout } = await assay(...asked);
+      const args = ["status", "--operator-listen", `unix:${socket()}`];
+      const { code, stdout } = await assay(...args);
       assert.equal(code, 0);
       assert.match(stdout, /^Assay \d+\.\d+\.\d+: ready, every control is proven\n/);
       assert.match(stdout, /^ {2}workers {6}2; slots here: 2 of 2 open, 0 busy$/m);
       assert.match(stdout, /^ {2}ended {8}\d+ in 5 min, \d+\.\d a minute: AC \d+, /m);
       assert.match(stdout, /^ {2}database {5}answers in \d+\.\d ms$/m);
       assert.match(stdout, /^ {2}certificate {2}until \d{4}-\d\d-\d\d, \d+ days$/m);
-      const json = await assay(...asked, "--json");
+      const json = await assay(...args, "--json");
       assert.equal((JSON.parse(json.stdout) as StatusPage).engine.ready, true);
     });
   });

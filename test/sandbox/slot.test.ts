@@ -40,7 +40,7 @@ test("a slot is open after its hello", LIMIT, async (t) => {
   assert.equal(slot.alive, true);
 });
 
-for (const [name, said, error] of [
+for (const [name, bytes, error] of [
   ["speaks another protocol", hello({ PROTOCOL: 2 }), refused("the launcher speaks protocol 2, not 1")],
   ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
@@ -52,7 +52,7 @@ for (const [name, said, error] of [
     const launcher = await fakeLauncher(t);
     const opening = Slot.open(launcher.socket);
     const peer = await launcher.peer();
-    peer.say(said);
+    peer.say(bytes);
     await assert.rejects(opening, error);
     await peer.closed;
   });
@@ -163,14 +163,14 @@ test("a step that cannot be encoded does not affect the slot", LIMIT, async (t) 
   assert.equal((await report).exitCode, 0);
 });
 
-for (const [name, said, error] of [
+for (const [name, bytes, error] of [
   ["output", frame("STDOUT", Buffer.from("late")), refused("STDOUT while nothing runs")],
   ["a report", torn(), refused("TEARDOWN while nothing runs")],
   ["a failure", failed, lost("no box: mount /box (errno 12)")],
 ] as const) {
   test(`a slot that sends ${name} without a run is lost`, LIMIT, async (t) => {
     const { slot, peer, losses } = await opened(t);
-    peer.say(said);
+    peer.say(bytes);
     await peer.closed;
     assert.equal(slot.alive, false);
     assert.equal(losses(), 1);

@@ -20,7 +20,7 @@ test("reads a client's trace context by the W3C specification", () => {
   const context = { traceId: TRACE, spanId: SPAN, isRemote: true };
   assert.deepEqual(contextOf(`00-${TRACE}-${SPAN}-01`), { ...context, traceFlags: 1 });
   assert.deepEqual(contextOf(`00-${TRACE}-${SPAN}-00`), { ...context, traceFlags: 0 });
-  assert.deepEqual(contextOf(`cc-${TRACE}-${SPAN}-03-what later versions add`), { ...context, traceFlags: 1 });
+  assert.deepEqual(contextOf(`cc-${TRACE}-${SPAN}-03-later additions`), { ...context, traceFlags: 1 });
 });
 
 for (const [what, header] of [

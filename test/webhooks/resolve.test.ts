@@ -14,9 +14,9 @@ type Answers = (name: string, type: number) => readonly Buffer[] | number | null
 /** A real name server on loopback. @returns its resolver and the number of queries. */
 async function nameServer(t: TestContext, answers: Answers) {
   const socket = createSocket("udp4");
-  let asked = 0;
+  let queries = 0;
   socket.on("message", (query, { address, port }) => {
-    asked++;
+    queries++;
     const { name, end } = question(query);
     const type = query.readUInt16BE(end);
     const answer = answers(name, type);
@@ -34,7 +34,7 @@ async function nameServer(t: TestContext, answers: Answers) {
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   t.after(() => socket.close());
-  return { resolve: dnsResolve([`127.0.0.1:${socket.address().port}`]), asked: () => asked };
+  return { resolve: dnsResolve([`127.0.0.1:${socket.address().port}`]), queries: () => queries };
 }
 
 function question(query: Buffer): { name: string; end: number } {
@@ -72,9 +72,9 @@ test("rejects a name without addresses with the reason", async (t) => {
 });
 
 test("does not use /etc/hosts", async (t) => {
-  const { resolve, asked } = await nameServer(t, () => NO_SUCH_NAME);
+  const { resolve, queries } = await nameServer(t, () => NO_SUCH_NAME);
   await assert.rejects(resolve("localhost.localdomain"), /ENOTFOUND/);
-  assert.ok(asked() > 0);
+  assert.ok(queries() > 0);
 });
 
 test("cancels queries to a silent server with the attempt", async (t) => {
@@ -87,9 +87,9 @@ test("cancels queries to a silent server with the attempt", async (t) => {
 });
 
 test("makes no query for an aborted attempt", async (t) => {
-  const { resolve, asked } = await nameServer(t, () => [FOUR]);
+  const { resolve, queries } = await nameServer(t, () => [FOUR]);
   await assert.rejects(resolve("late.example", AbortSignal.abort(new Error("over"))), /^Error: over$/);
-  assert.equal(asked(), 0);
+  assert.equal(queries(), 0);
 });
 
 test("resolves allowed receivers with the machine's resolver", async () => {

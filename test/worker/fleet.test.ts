@@ -112,8 +112,8 @@ onEachEngine((temporaryStore) => {
       );
       try {
         await until(() => fleet.workers() === 4);
-        const said = { id: "stuck", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
-        await store.workers.announce(said, 60_000);
+        const announced = { id: "stuck", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
+        await store.workers.announce(announced, 60_000);
         const nodes = await fleet.nodes();
         assert.deepEqual(Object.fromEntries(nodes.map(({ id, readiness }) => [id, readiness])), {
           0: PROVEN,
@@ -191,14 +191,14 @@ onEachEngine((temporaryStore) => {
 
   test("a proof from before the service started does not count, whatever its time is", LIMIT, async (t) => {
     const { fleet, store } = await fleetOf(t, 1_000);
-    const { id, ...said } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
-    const speak = (provenAtMs: number) => store.workers.announce({ id, ...said, provenAtMs }, 60_000);
-    await speak(Date.now());
+    const { id, ...rest } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
+    const announce = (provenAtMs: number) => store.workers.announce({ id, ...rest, provenAtMs }, 60_000);
+    await announce(Date.now());
     await until(() => fleet.workers() === 2);
-    const asked = fleet.readiness();
-    assert.equal(await Promise.race([asked, sleep(300)]), undefined, "the request waits for a new proof");
-    await speak(Date.now());
-    assert.equal((await asked).ready, true);
+    const answer = fleet.readiness();
+    assert.equal(await Promise.race([answer, sleep(300)]), undefined, "the request waits for a new proof");
+    await announce(Date.now());
+    assert.equal((await answer).ready, true);
   });
 
   test("workers that died silently are removed after their lease", LIMIT, async (t) => {

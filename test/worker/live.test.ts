@@ -71,11 +71,11 @@ test("stopping waits for appends under way and prevents later ones", async (t) =
 });
 
 test("a failing store loses the live output only, and is logged once", async (t) => {
-  let asked = 0;
+  let calls = 0;
   const { live, logs } = await watched(t, (store) => ({
     ...store,
     append: async () => {
-      asked++;
+      calls++;
       throw new StoreUnavailable("away");
     },
   }));
@@ -84,5 +84,5 @@ test("a failing store loses the live output only, and is logged once", async (t)
     await sleep(2 * EVERY_MS);
   }
   await live.stop();
-  assert.deepEqual([asked, logs.length], [1, 1]);
+  assert.deepEqual([calls, logs.length], [1, 1]);
 });

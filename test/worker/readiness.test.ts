@@ -248,10 +248,10 @@ test("a failed set-up is reported to clients without the step and to the log wit
   await peer.heard();
   peer.say(frame("STDOUT", Buffer.from("hello\n")), ended({ STDOUT_SEEN: 6 }), torn());
   assert.equal((await proving)[0]?.ok, true);
-  const asked = ours.readiness();
+  const answer = ours.readiness();
   await peer.heard();
   peer.say(keyed("FAILED", { STEP_NAME: "mount", STEP_OBJECT: "/srv/assay/image", STEP_ERRNO: 12 }));
-  const [sandbox] = (await asked).checks;
+  const [sandbox] = (await answer).checks;
   const fault = "no box: mount /srv/assay/image (errno 12)";
   assert.deepEqual(sandbox, { name: "sandbox", ok: false, detail: UNREACHABLE, fault });
   assert.deepEqual(failures, [fault]);

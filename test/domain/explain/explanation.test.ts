@@ -65,7 +65,7 @@ test("explains that the kill of a child is MLE whatever its parent's exit code i
 });
 
 test("explains limits of the compile step as the compiler's, and that the program did not run", () => {
-  const told = new Set<string>();
+  const explained = new Set<string>();
   for (const [name, compile] of Object.entries(ENDS)) {
     const record = recordOf({ compile });
     const { verdict, cause } = record.result;
@@ -73,12 +73,12 @@ test("explains limits of the compile step as the compiler's, and that the progra
     const limit = LIMIT_CAUSES.find((one) => cause === `compile_${one}`);
     const words = wordsOf(record);
     if (limit) {
-      told.add(limit);
+      explained.add(limit);
       assert.match(words, /^.* by the compiler\. The compiler reached a limit, so your program was never run\./, name);
       assert.doesNotMatch(explain(record)?.text ?? "", /[Tt]he program/);
     } else assert.deepEqual([verdict, cause, /never run/.test(words)], ["RE", "compile_error", true], name);
   }
-  assert.deepEqual([...told].sort(), [...LIMIT_CAUSES].sort());
+  assert.deepEqual([...explained].sort(), [...LIMIT_CAUSES].sort());
 });
 
 test("explains a failure of the platform with its reason", () => {

@@ -1,3 +1,3 @@
 #include <stdexcept>
 
-int main() { throw std::runtime_error("nobody catches this"); }
+int main() { throw std::runtime_error("an uncaught exception"); }

@@ -1,5 +1,5 @@
 package main
 
 func main() {
-	panic("nobody recovers from this")
+	panic("an unrecovered panic")
 }

@@ -1,5 +1,5 @@
 public class Main {
     public static void main(String[] args) {
-        throw new IllegalStateException("nobody catches this");
+        throw new IllegalStateException("an uncaught exception");
     }
 }

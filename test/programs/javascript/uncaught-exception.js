@@ -1,5 +1,5 @@
 function fail() {
-  throw new Error("nobody catches this");
+  throw new Error("an uncaught exception");
 }
 
 fail();

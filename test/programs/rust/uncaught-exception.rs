@@ -1,3 +1,3 @@
 fn main() {
-    panic!("nobody catches this");
+    panic!("an uncaught exception");
 }

@@ -2,4 +2,4 @@ function fail(reason: string): never {
   throw new Error(reason);
 }
 
-fail("nobody catches this");
+fail("an uncaught exception");
