@@ -4,8 +4,8 @@ import { origin, tablesOf } from "./load/tables.ts";
 import type { Whole } from "./load/whole.ts";
 
 /**
- * node bench/fill.ts SERVICE.JSON...: writes the results of `assay bench service --json` into bench/measured.tsv, and what follows from
- * them into the tables of bench/CAPACITY.md. Each table names its run.
+ * node bench/fill.ts SERVICE.JSON...: writes the results of `assay bench service --json` into bench/measured.tsv, and
+ * the results derived from them into the tables of bench/CAPACITY.md. Each table names its run.
  */
 const SEED = 1;
 

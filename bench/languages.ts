@@ -45,8 +45,8 @@ const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 /**
- * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image. The
- * service is a real one with durable storage, over plain HTTP on loopback.
+ * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image.
+ * The service is a real one with durable storage, over plain HTTP on loopback.
  */
 export async function languageRows(flags: EngineFlags, socket: string, runs: number): Promise<Row[]> {
   const languages = ourLanguages();

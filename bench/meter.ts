@@ -1,6 +1,6 @@
-// node bench/meter.ts [ROUNDS]: the CPU time of a request and of a submission, without metrics and with Prometheus. Client and
-// server are one process, so only the difference is meaningful. The two variants alternate, and the cheapest round of each
-// counts, because the machine may be busy.
+// node bench/meter.ts [ROUNDS]: the CPU time of a request and of a submission, without metrics and with Prometheus.
+// Client and server are one process, so only the difference is meaningful. The two variants alternate, and the cheapest
+// round of each counts, because the machine may be busy.
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";

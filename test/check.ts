@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /**
- * The checks that run before tests: format and lint, types, imports, and unused code. Each tool runs with the Node that runs
- * this file.
+ * The checks that run before tests: format and lint, types, imports, and unused code. Each tool runs with the Node that
+ * runs this file.
  */
 const CHECKS: readonly { name: string; tool: string; args: readonly string[]; remedy: string }[] = [
   {

@@ -2,14 +2,14 @@ import { after, beforeEach } from "node:test";
 import { PATIENCE } from "./engine/patience.ts";
 
 /**
- * Loaded with every test file (`assay test`). A process that lives on after its tests has left something open, usually in a
- * failed test. Node would wait for it forever; here the file fails and reports what keeps the process alive.
+ * Loaded with every test file (`assay test`). A process that lives on after its tests has left something open, usually
+ * in a failed test. Node would wait for it forever; here the file fails and reports what keeps the process alive.
  */
 const PATIENCE_MS = 10_000 * PATIENCE;
 
 /**
- * If tests are selected by name, Node loads files without any selected test and ends what they have not started. A file whose
- * set-up failed has not started a test either, but it did not pass.
+ * If tests are selected by name, Node loads files without any selected test and ends what they have not started. A file
+ * whose set-up failed has not started a test either, but it did not pass.
  */
 const chosen = process.execArgv.some((argument) => argument.startsWith("--test-name-pattern"));
 let begun = false;

@@ -19,7 +19,8 @@ export function scenarios(costs: Costs): Scenario[] {
   const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
   const { shards, cores } = sized(1_000, costs);
   const many = { ...at(1_000, 60), shards: 4, cores: Math.ceil((shards * cores) / 4) };
-  // The most popular of 10,000 accounts makes a tenth of all submissions, which at 100,000/s exceeds the capacity of one shard.
+  // The most popular of 10,000 accounts makes a tenth of all submissions, which at 100,000/s exceeds the capacity of
+  // one shard.
   const flat = { accounts: 1_000_000, concurrency: 100 };
   const hot = { ...many, concurrency: 100, hotShare: 0.5 };
   return [

@@ -2,11 +2,11 @@ import { Agenda, random, zipf } from "./chance.ts";
 import { Shard, type Submission } from "./shard.ts";
 
 /**
- * A simulation of many services, workers and databases with the measured costs of one machine. The popularity of accounts follows
- * Zipf's law, and accounts are sharded by a hash of their id. Each shard is one database with a bounded queue and its own workers,
- * and runs at most the limit of submissions of an account at once. Requests arrive as a Poisson process. Every submission passes two
- * stations: its shard's database, which serves in order of arrival, then a core of its shard's workers. The seed determines all
- * random numbers.
+ * A simulation of many services, workers and databases with the measured costs of one machine. The popularity of
+ * accounts follows Zipf's law, and accounts are sharded by a hash of their id. Each shard is one database with a
+ * bounded queue and its own workers, and runs at most the limit of submissions of an account at once. Requests arrive
+ * as a Poisson process. Every submission passes two stations: its shard's database, which serves in order of arrival,
+ * then a core of its shard's workers. The seed determines all random numbers.
  */
 
 export interface Costs {
@@ -36,7 +36,9 @@ export interface Scenario {
   readonly hotShare?: number;
   /** After a third of the time, a shard's database is unavailable for this long. */
   readonly lostShardSeconds?: number;
-  /** After a third of the time, this share of a shard's cores is lost for good. Their runs are repeated after a lease. */
+  /**
+   * After a third of the time, this share of a shard's cores is lost for good. Their runs are repeated after a lease.
+   */
   readonly lostCores?: number;
 }
 

@@ -13,8 +13,8 @@ interface Asking {
 const HEADERS_END = Buffer.from("\r\n\r\n");
 
 /**
- * One persistent HTTPS connection with one request at a time. It implements only the part of HTTP that the service uses: Node's own
- * client takes three times the CPU time, which the service would lack on the same machine.
+ * One persistent HTTPS connection with one request at a time. It implements only the part of HTTP that the service
+ * uses: Node's own client takes three times the CPU time, which the service would lack on the same machine.
  */
 export class Connection {
   readonly #port: number;

@@ -37,7 +37,8 @@ export async function makeDatabase(url: string | undefined, directory: string): 
     const { rows } = await sql<{ version: string; pid: number }>`
       select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
     const [{ version, pid }] = rows as [{ version: string; pid: number }];
-    // Checked during the connection, while that backend lives. On another machine, the pid may belong to any local process.
+    // Checked during the connection, while that backend lives. On another machine, the pid may belong to any local
+    // process.
     return { version, server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null };
   });
   return {

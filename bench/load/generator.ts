@@ -26,7 +26,9 @@ export interface Measured {
   /** Times in milliseconds of what ended within the window; in an open loop from the scheduled time. */
   readonly submitMs: readonly number[];
   readonly endToEndMs: readonly number[];
-  /** The largest delay of an open loop behind its schedule. Above a few milliseconds, the generator itself was too slow. */
+  /**
+   * The largest delay of an open loop behind its schedule. Above a few milliseconds, the generator itself was too slow.
+   */
   readonly lateMs: number;
   readonly cpuMs: number;
   readonly seconds: number;

@@ -8,10 +8,11 @@ import { FRAMES, type FrameName, KEYS, type KeyName, PROTOCOL_VERSION } from "..
 import { Entries, type Frame, FrameReader, FrameWriter } from "../../src/sandbox/wire.ts";
 
 /**
- * A process that speaks the launcher's protocol and runs nothing, so that only the service's own cost remains. It cannot serve by
- * accident: it starts only as the child of a benchmark, and ends with it; it listens only in a directory that is closed to all users
- * but that of the benchmark's service; it accepts only the smoke test of each language, returns its expected output, and refuses
- * every other program. Each resulting record shows it: the system call policy is `disabled`, and no control is applied.
+ * A process that speaks the launcher's protocol and runs nothing, so that only the service's own cost remains. It
+ * cannot serve by accident: it starts only as the child of a benchmark, and ends with it; it listens only in a
+ * directory that is closed to all users but that of the benchmark's service; it accepts only the smoke test of each
+ * language, returns its expected output, and refuses every other program. Each resulting record shows it: the system
+ * call policy is `disabled`, and no control is applied.
  */
 const WARNING = "a no-op of the benchmark: nothing was run";
 

@@ -9,8 +9,8 @@ const SPREAD_MS = 25 * DAY_MS;
 const AT_ONCE = 100_000;
 
 /**
- * Fills a database with copies of records that a service has just created in it, each with its own id and times. So the rows are
- * realistic with any schema.
+ * Fills a database with copies of records that a service has just created in it, each with its own id and times. So the
+ * rows are realistic with any schema.
  * @returns the resulting number of records.
  */
 export async function seed(there: Pick<BenchDatabase, "kind" | "database">, wanted: number): Promise<number> {

@@ -29,7 +29,10 @@ export interface Place {
   readonly remove: () => void;
 }
 
-/** @param within the directory of the launcher's socket, which belongs to this command: another command's set-up empties the temporary one. */
+/**
+ * @param within the directory of the launcher's socket, which belongs to this command: another command's set-up empties
+ * the temporary one.
+ */
 export function makePlace(within: string, { uid, gid }: User): Place {
   const directory = mkdtempSync(join(within, "bench-"));
   for (const [name, mode] of [

@@ -63,7 +63,9 @@ interface Pending {
 
 export interface Whole {
   readonly machine: Readonly<Record<string, string | number | null>>;
-  /** Measured before all loads. Each load with real boxes has its own floor as well, because the machine's speed varies. */
+  /**
+   * Measured before all loads. Each load with real boxes has its own floor as well, because the machine's speed varies.
+   */
   readonly bare: Bare;
   readonly loaded: readonly LoadedBesideBare[];
   readonly stored: readonly Stored[];
@@ -73,7 +75,10 @@ export interface Whole {
 
 /** Warm-up of the connections before each measured load. */
 const MOST_WARM_SECONDS = 2;
-/** Warm-up of a new service, which runs uncompiled code at four times the CPU time: this number of submissions, or of rounds. */
+/**
+ * Warm-up of a new service, which runs uncompiled code at four times the CPU time: this number of submissions, or of
+ * rounds.
+ */
 const WARM_SUBMISSIONS = 2_000;
 const MOST_WARMING = 6;
 /** Clients of closed loops, unless there are more keys: enough that the service is never idle. */
@@ -208,7 +213,9 @@ class Bench {
     this.#rows.stored.push({ ...stored, bytesPerRecord: digits(bytes / (this.#records - from)) });
   }
 
-  /** Closed loops that wait, with each number of keys, and the other mixes; mixes of one request also at a fixed rate. */
+  /**
+   * Closed loops that wait, with each number of keys, and the other mixes; mixes of one request also at a fixed rate.
+   */
   async #loads(target: Target, keys: readonly number[]): Promise<void> {
     await this.#warm(target.services);
     for (const amount of keys) {

@@ -1,6 +1,6 @@
 /**
- * All attacks in one process. On another kernel, an engine takes longer to start than most attacks take, so attacks that
- * need the same engine share it (useEngine).
+ * All attacks in one process. On another kernel, an engine takes longer to start than most attacks take, so attacks
+ * that need the same engine share it (useEngine).
  */
 import "./compilers.ts";
 import "./hand-over.ts";

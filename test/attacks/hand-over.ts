@@ -8,7 +8,9 @@ import { PATIENCE } from "../engine/patience.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { shell } from "../sandbox/steps.ts";
 
-/** Our compilers do not run code of a submission. Here, a compile step does: it may leave anything for the next step. */
+/**
+ * Our compilers do not run code of a submission. Here, a compile step does: it may leave anything for the next step.
+ */
 let launcher: Launcher;
 let slot: Slot;
 const secret = join(environment("ASSAY_TEST_DATA"), "for-nobody-in-a-box");

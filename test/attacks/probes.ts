@@ -20,8 +20,8 @@ export interface Attack {
 }
 
 /**
- * Runs the attacking program once. It prints a line `attempt: result` for each attempt, and each is a test. A line without
- * an expected result fails.
+ * Runs the attacking program once. It prints a line `attempt: result` for each attempt, and each is a test. A line
+ * without an expected result fails.
  */
 export function attack(engine: () => Engine, { language, program, stdin }: Attack, promises: Promises): void {
   let running: Promise<Map<string, string>> | undefined;

@@ -204,7 +204,8 @@ describe("a program beside one that uses as many resources as it can", () => {
 
     assert.deepEqual(verdictOf(ended), UNTOUCHED, stderr);
     assert.deepEqual([torn.int("REAPED"), torn.int("PIDS_LEFT")], [1, 0]);
-    // Only its wall time grows. The kernel's pressure counter explains that, except for time in interrupts and the like.
+    // Only its wall time grows. The kernel's pressure counter explains that, except for time in interrupts and the
+    // like.
     const waited = ended.optionalInt("PRESSURE_FULL_USEC");
     const explained = waited === null || share >= 0.75 || waited > (1 - share) * 0.5 * 1.5e6;
     return { share, hogShare, explained, waited };

@@ -48,7 +48,8 @@ test("a busy account reaches its limit and does not delay the others", () => {
 
 test("an unavailable shard refuses requests only during the outage and only its share", () => {
   const { refusedShare } = simulate({ ...PLAIN, lostShardSeconds: 20 }, COSTS, 1);
-  // The outage lasts a third of the time. The shard of the most popular accounts has more than a quarter of the load, but not all.
+  // The outage lasts a third of the time. The shard of the most popular accounts has more than a quarter of the load,
+  // but not all.
   assert.ok(refusedShare > 0.06 && refusedShare < 0.25, String(refusedShare));
 });
 

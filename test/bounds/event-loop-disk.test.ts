@@ -9,7 +9,10 @@ import { diskLab } from "../store/slow-disk.ts";
 import { temporaryStore } from "../store/temporary.ts";
 import { percentile } from "./measured.ts";
 
-/** Bound for the event loop and for requests without a write. Flushes and locks in these tests last several times as long. */
+/**
+ * Bound for the event loop and for requests without a write. Flushes and locks in these tests last several times as
+ * long.
+ */
 const MOST_MS = 100;
 
 test("while another process writes, reads are answered at once and writes wait", async (t) => {

@@ -9,7 +9,9 @@ import { eventually, groupsOf, runningProgramsOf } from "../launcher/machine.ts"
 import { connected, type Raw, run, step, stepFrame } from "../launcher/raw.ts";
 
 const MiB = 1 << 20;
-/** The memory that the launcher allows a box to leave for the kernel to free later, and some for the launcher itself. */
+/**
+ * The memory that the launcher allows a box to leave for the kernel to free later, and some for the launcher itself.
+ */
 const LEFT_MOST = 4 * 4 * MiB;
 
 describe("when the end of a box is reported", () => {

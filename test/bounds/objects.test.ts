@@ -7,8 +7,8 @@ import type { Launcher } from "../launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../launcher/machine.ts";
 
 /**
- * Kinds of kernel objects. A program makes as many as it can, and the loss of free memory is compared with the charge of
- * the box's group.
+ * Kinds of kernel objects. A program makes as many as it can, and the loss of free memory is compared with the charge
+ * of the box's group.
  */
 const engine = useEngine({ workers: 1 });
 const MIB = 1_048_576;
@@ -16,8 +16,8 @@ const PAGE = 4096;
 const APART_MOST = 32 * MIB;
 /**
  * For a connection that waits to be accepted, the kernel charges 2.3 KiB for its two sockets, but not the empty message
- * between them, which uses 0.8 KiB (256 bytes of skbuff_head_cache and 576 of skbuff_small_head). No server works without
- * such connections. The memory limit bounds the charge, and so the rest. Partly used slabs count in addition.
+ * between them, which uses 0.8 KiB (256 bytes of skbuff_head_cache and 576 of skbuff_small_head). No server works
+ * without such connections. The memory limit bounds the charge, and so the rest. Partly used slabs count in addition.
  */
 const PARTLY_CHARGED: Readonly<Record<string, number>> = { waiting_connections: 0.6 };
 const TRIES = 8;
@@ -123,8 +123,8 @@ interface Held {
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
- * The charge and the loss of memory, relative to before, at their largest difference over a fifth of a second, and at the
- * highest charge. `bounded`: the kernel memory bound ended the program.
+ * The charge and the loss of memory, relative to before, at their largest difference over a fifth of a second, and at
+ * the highest charge. `bounded`: the kernel memory bound ended the program.
  */
 async function held(kind: string, profile: string): Promise<{ furthest: Held; highest: Held } | "bounded"> {
   const { launcher } = engine();

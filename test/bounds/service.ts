@@ -8,7 +8,10 @@ import type { Turns } from "./measured.ts";
 export interface BoundedService {
   readonly port: number;
   readonly ca: string;
-  /** The attacker's account: a key, a key with 1 request a minute, ids of records with 2 MiB of output, and a member's cookie. */
+  /**
+   * The attacker's account: a key, a key with 1 request a minute, ids of records with 2 MiB of output, and a member's
+   * cookie.
+   */
   readonly attacker: {
     readonly key: string;
     readonly spentKey: string;

@@ -43,7 +43,8 @@ for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm
 }
 
 test("a Java source that exceeds the compiler's memory limit is MLE, as in every language", async () => {
-  // javac folds these constants to 1 GB. A Java heap limit below the box's memory limit would make this a compile error.
+  // javac folds these constants to 1 GB. A Java heap limit below the box's memory limit would make this a compile
+  // error.
   const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);
   const members = [`String S0 = "${"x".repeat(1_000)}";`, ...folded].map((member) => `static final ${member}`);
   const code = `public class Main { ${members.join(" ")} public static void main(String[] a) {} }`;

@@ -1,6 +1,7 @@
 /**
- * Approximate memory limit of one process in user-mode Linux (`assay test`). Each page that does not adjoin the one before
- * is a mapping of the kernel's process. Beyond vm.max_map_count mappings, the kernel ends the process without a counter.
+ * Approximate memory limit of one process in user-mode Linux (`assay test`). Each page that does not adjoin the one
+ * before is a mapping of the kernel's process. Beyond vm.max_map_count mappings, the kernel ends the process without a
+ * counter.
  */
 export const PROCESS_BYTES = Number(process.env.ASSAY_TEST_PROCESS_BYTES ?? Number.POSITIVE_INFINITY);
 

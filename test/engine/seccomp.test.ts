@@ -8,7 +8,9 @@ import { source, useEngine } from "./engine.ts";
 import { checked } from "./record.ts";
 
 const engine = useEngine({ workers: 1 });
-/** uretprobe and uprobe on x86-64: newer kernels bypass filters and end a process that calls them outside of a probe. */
+/**
+ * uretprobe and uprobe on x86-64: newer kernels bypass filters and end a process that calls them outside of a probe.
+ */
 const PAST_FILTERS = new Set(process.arch === "x64" ? [335, 336] : []);
 /** User-mode Linux lacks some calls. */
 const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");

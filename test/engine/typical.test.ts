@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { source, useEngine } from "./engine.ts";
 import { checked } from "./record.ts";
 
-/** The programs whose calls are recorded (test/launcher/recorded.test.ts) run despite the calls that the filter refuses. */
+/**
+ * The programs whose calls are recorded (test/launcher/recorded.test.ts) run despite the calls that the filter refuses.
+ */
 const engine = useEngine({ workers: 1 });
 
 for (const language of ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"])

@@ -4,8 +4,8 @@ import { shell } from "../sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
 
 /**
- * For every control, the kernel call that creates it is skipped, and the run must report that. `also` lists controls that
- * depend on it: an undeclared dependency could hide the loss of another control.
+ * For every control, the kernel call that creates it is skipped, and the run must report that. `also` lists controls
+ * that depend on it: an undeclared dependency could hide the loss of another control.
  */
 const CONTROLS: Readonly<Record<string, { missing: string; also?: readonly string[] }>> = {
   pid_namespace: { missing: "is the launcher's own" },

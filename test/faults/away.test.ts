@@ -11,7 +11,9 @@ import { PostgresServer } from "../store/postgres-server.ts";
 import { postgresLedger, sqliteLedger } from "./ledger.ts";
 import { type Installation, installation, type RealServe } from "./real-serve.ts";
 
-/** A running service that loses its database for a while: the server stops, the disk is full, or the disk is read-only. */
+/**
+ * A running service that loses its database for a while: the server stops, the disk is full, or the disk is read-only.
+ */
 const LIMIT = { timeout: 180_000 };
 const DISK_BYTES = 8 << 20;
 
@@ -178,7 +180,8 @@ describe("an unavailable database", { concurrency: 2 }, () => {
     assert.deepEqual((await ledger.rows<object>(WHOLE)).map(asRow), whole(ids));
     assert.deepEqual(await ledger.rows("pragma integrity_check"), [{ integrity_check: "ok" }]);
 
-    // The kernel refuses to make a file system read-only while a file is open for writing, so the service must be restarted.
+    // The kernel refuses to make a file system read-only while a file is open for writing, so the service must be
+    // restarted.
     assert.throws(() => disk.remount("ro"), /busy/);
     const last = idOf(await asking.submit(6, "print('last')"));
     const ended = await asking.end(last);

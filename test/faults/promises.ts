@@ -14,8 +14,8 @@ import type { Load } from "./load.ts";
 export const CONCURRENCY = { big: 3, small: 1, hooked: 2, limited: 2 } as const;
 export const REQUESTS_PER_MINUTE = 5;
 /**
- * A claim fills all slots of a worker, and a submission that arrives meanwhile waits for the next claim. Then each other
- * key may have been served longer ago.
+ * A claim fills all slots of a worker, and a submission that arrives meanwhile waits for the next claim. Then each
+ * other key may have been served longer ago.
  */
 const MAY_PASS = Object.keys(CONCURRENCY).length - 1 + 4;
 
@@ -75,8 +75,8 @@ interface Delivery {
 }
 
 /**
- * By the receiver: each record arrives at least once, byte for byte. On a busy machine, three attempts may fail; then the
- * delivery is replayed.
+ * By the receiver: each record arrives at least once, byte for byte. On a busy machine, three attempts may fail; then
+ * the delivery is replayed.
  * @param replay replays a delivery by id.
  */
 export async function checkDeliveries(

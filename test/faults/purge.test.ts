@@ -14,7 +14,10 @@ const CLIENTS = 4;
 const SAMPLES = 60;
 /** The purge is observed for at most this time. */
 const WATCHED_MS = 10_000;
-/** Allowed slowdown of the 95th percentile of submit times during a purge, and of the slowest, which a busy machine may delay. */
+/**
+ * Allowed slowdown of the 95th percentile of submit times during a purge, and of the slowest, which a busy machine may
+ * delay.
+ */
 const MAY_BE_SLOWER = 5;
 const NOISE_MS = 250;
 const WORST_MS = 5_000;

@@ -67,7 +67,10 @@ export interface Installation {
   readonly command: (...args: string[]) => string;
   /** Runs a command in the background with files as standard input and output. @returns its exit code and stderr. */
   readonly piped: (from: string, to: string, ...args: string[]) => Promise<[code: number | null, stderr: string]>;
-  /** Starts a command and resolves when it is ready. After a failed test, it is killed with everything that it has started. */
+  /**
+   * Starts a command and resolves when it is ready. After a failed test, it is killed with everything that it has
+   * started.
+   */
   readonly start: (...args: string[]) => Promise<RealCommand>;
   readonly serve: (...args: string[]) => Promise<RealServe>;
 }

@@ -104,8 +104,8 @@ export const signalled = (signal: number): Said => ({
 });
 
 /**
- * Whether the kernel reports the sender of a signal. Without that, nothing is counted, and a program that SIGXFSZ ended is
- * FSE (docs/security.md, Fallbacks).
+ * Whether the kernel reports the sender of a signal. Without that, nothing is counted, and a program that SIGXFSZ ended
+ * is FSE (docs/security.md, Fallbacks).
  */
 export const countsSignals = ({ facts }: Judged): boolean => facts.signalSource === "bpf";
 

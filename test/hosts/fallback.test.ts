@@ -13,8 +13,8 @@ import { shell } from "../sandbox/steps.ts";
 import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
 
 /**
- * Machines that lack a feature that strict boxes do not need; the loss is reported. Each machine is created for real, as in
- * refused.test.ts.
+ * Machines that lack a feature that strict boxes do not need; the loss is reported. Each machine is created for real,
+ * as in refused.test.ts.
  */
 interface Row {
   readonly host: (t: TestContext) => Host;
@@ -140,7 +140,10 @@ test("a container with its own seccomp filter: the launcher's filter is still de
   }
 });
 
-/** A process that switches on a small swap file, and switches it off when its standard input ends, even if the test dies. */
+/**
+ * A process that switches on a small swap file, and switches it off when its standard input ends, even if the test
+ * dies.
+ */
 async function swapOn(t: TestContext): Promise<ChildProcess | null> {
   const place = mkdtempSync(join(tmpdir(), "assay-swap-"));
   const file = join(place, "swap");

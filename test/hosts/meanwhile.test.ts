@@ -9,7 +9,10 @@ import { groupsOf } from "../launcher/machine.ts";
 import { anotherBuild } from "./another-build.ts";
 import { directory, type Host, Machine, readiness, v2Mount } from "./host.ts";
 
-/** Features that a machine loses and regains while the service runs: readiness becomes 503, logs the reason, and recovers. */
+/**
+ * Features that a machine loses and regains while the service runs: readiness becomes 503, logs the reason, and
+ * recovers.
+ */
 const LIMIT = { timeout: 180_000 };
 const PROOF_HOLDS_MS = 5_000;
 

@@ -6,8 +6,8 @@ import { anotherBuild, forEveryUser } from "./another-build.ts";
 import { directory, type Host, Machine, readiness, refusing, without } from "./host.ts";
 
 /**
- * Machines on which no box can be strict. Each is created for real, in a mount namespace or under a filter, and checked through
- * the launcher, the doctor and the service's readiness.
+ * Machines on which no box can be strict. Each is created for real, in a mount namespace or under a filter, and checked
+ * through the launcher, the doctor and the service's readiness.
  */
 interface Row {
   readonly host: (t: TestContext) => Host;

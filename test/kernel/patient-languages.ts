@@ -2,8 +2,8 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * patient-languages FROM TO FACTOR: copies languages/ with longer time limits, for a slow kernel. The service and the tests
- * both read these limits.
+ * patient-languages FROM TO FACTOR: copies languages/ with longer time limits, for a slow kernel. The service and the
+ * tests both read these limits.
  */
 const [from = "", to = "", factor = ""] = process.argv.slice(2);
 if (!(Number(factor) >= 1)) throw new Error(`${factor} is not a factor`);

@@ -143,7 +143,10 @@ const chosen = (choice: number, ...rest: (Buffer | string)[]) =>
   Buffer.concat([Buffer.from([choice]), ...rest.map((part) => Buffer.from(part as string))]);
 const HAND_BYTES = 4760;
 
-/** The first byte selects the reader: output, the memory shared with the program, its files, or the strings of a request. */
+/**
+ * The first byte selects the reader: output, the memory shared with the program, its files, or the strings of a
+ * request.
+ */
 function supervise(): Map<string, Buffer> {
   return new Map([
     ["01-nothing", Buffer.alloc(0)],

@@ -65,8 +65,8 @@ const ERRNO = 0x0005_0000;
 export const DONE = -1;
 
 /**
- * The filter's answer to a call: 0 if it is allowed, else the errno or DONE. Interprets only the classic BPF instructions
- * that such filters use.
+ * The filter's answer to a call: 0 if it is allowed, else the errno or DONE. Interprets only the classic BPF
+ * instructions that such filters use.
  * @throws on any other instruction or return value, and on a jump out of the program.
  */
 export function answer({ program }: Filter, { arch, number, args = [] }: Call): number {

@@ -65,8 +65,8 @@ describe("the launcher's binary", () => {
     assert.doesNotMatch(symbols, /__wrap_/);
   });
 
-  // The linker drops the ELF note that enables this in the kernel, because Debian's C library lacks it. So only the landing
-  // pads in our own code can be tested.
+  // The linker drops the ELF note that enables this in the kernel, because Debian's C library lacks it. So only the
+  // landing pads in our own code can be tested.
   test("has landing pads for branch protection", () => {
     const program = environment("ASSAY_TEST_LAUNCHER");
     const code = execFileSync("objdump", ["--disassemble=request_parse", program], { encoding: "utf8" });

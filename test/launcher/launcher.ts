@@ -52,8 +52,8 @@ export function environment(name: string): string {
 }
 
 /**
- * A real launcher for one test, with its own instance name, uids and socket. It ends by `stop`, or with this process. Test
- * files run concurrently in processes of their own, so the file system allocates the names and uids.
+ * A real launcher for one test, with its own instance name, uids and socket. It ends by `stop`, or with this process.
+ * Test files run concurrently in processes of their own, so the file system allocates the names and uids.
  */
 export async function startLauncher(options: LauncherOptions = {}): Promise<Launcher> {
   const build = options.fault ? "_FAULTS" : options.sanitize ? "_ASAN" : "";

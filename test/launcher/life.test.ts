@@ -22,8 +22,8 @@ const NOBODY = 65_534;
 const MiB = 1 << 20;
 
 /**
- * A program that leaves processes of every kind and keeps running; it prints a line when they exist. It clears the signal
- * that the kernel would send it at its slot's death.
+ * A program that leaves processes of every kind and keeps running; it prints a line when they exist. It clears the
+ * signal that the kernel would send it at its slot's death.
  */
 const SOURCE = `
 import ctypes, os, subprocess, time

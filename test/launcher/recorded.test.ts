@@ -7,8 +7,8 @@ import { answer, brokenRule, type Filter, filterOf } from "./filter.ts";
 import { CALLS_FILE, type Made, recordAll, usedBy } from "./recorded.ts";
 
 /**
- * Every allowed call is used, and every used call is allowed. calls.json lists both, with exceptions. To update its recorded
- * part, run `node test/launcher/recorded.ts` with the variables of `assay test`.
+ * Every allowed call is used, and every used call is allowed. calls.json lists both, with exceptions. To update its
+ * recorded part, run `node test/launcher/recorded.ts` with the variables of `assay test`.
  */
 const list = JSON.parse(readFileSync(CALLS_FILE, "utf8")) as {
   /** Programs by call, on x86-64. */

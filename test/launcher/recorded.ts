@@ -24,7 +24,10 @@ interface Language {
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/box", LANG: "C.UTF-8", TMPDIR: "/tmp" };
 const USER = "65534:65534";
 
-/** In its own mount and pid namespaces: prepares the image with writable directories, without a box and without a filter. */
+/**
+ * In its own mount and pid namespaces: prepares the image with writable directories, without a box and without a
+ * filter.
+ */
 const PREPARE = `set -eu
 root=$1 work=$2; shift 2
 mount --make-rprivate /

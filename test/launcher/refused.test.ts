@@ -6,7 +6,8 @@ import { connected, type Entry, entry, frame, Raw, run, step, stepFrame } from "
 
 /**
  * The only bytes that root reads from an unprivileged process. Every case goes over a real socket to the build with
- * sanitizers, which ends a slot at the first invalid access. After each case, the launcher must run an ordinary program.
+ * sanitizers, which ends a slot at the first invalid access. After each case, the launcher must run an ordinary
+ * program.
  */
 const TRUE = step(["/bin/true"]);
 const MiB = 1 << 20;

@@ -1,15 +1,15 @@
 import type { Actor, Cause, Verdict } from "../../src/domain/outcome.ts";
 
 /**
- * The matrix: every verdict in every language, each by a program in test/programs/ or languages/examples/. matrix.test.ts runs
- * this list, and docs/verdicts.md shows it (npm run generate).
+ * The matrix: every verdict in every language, each by a program in test/programs/ or languages/examples/.
+ * matrix.test.ts runs this list, and docs/verdicts.md shows it (npm run generate).
  */
 export const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"] as const;
 export type LanguageName = (typeof LANGUAGES)[number];
 
 /**
- * The end of the program itself: `exit 7`, `signal 9`, or `neither` if it cannot be known. Alternatives (` or `) only if the
- * kernel decides which of two processes runs first.
+ * The end of the program itself: `exit 7`, `signal 9`, or `neither` if it cannot be known. Alternatives (` or `) only
+ * if the kernel decides which of two processes runs first.
  */
 type End = string;
 
@@ -157,7 +157,10 @@ export interface Cell {
   readonly end: End;
 }
 
-/** The expected cell on a host without sender reports for SIGXFSZ: FSE only if the program dies of it (docs/security.md, Fallbacks). */
+/**
+ * The expected cell on a host without sender reports for SIGXFSZ: FSE only if the program dies of it (docs/security.md,
+ * Fallbacks).
+ */
 export function withoutTheTracepoint(cell: Cell): Cell {
   const { row, end } = cell;
   const ignored = row.cause === FSE.cause && !end.startsWith("signal");

@@ -44,8 +44,8 @@ export function ended({ result }: CompletedRecord): string {
 }
 
 /**
- * A computing program ends at its CPU limit, unless the machine gave it less CPU time than that within its wall time. Then the
- * record must report host interference; nothing else permits the other cause.
+ * A computing program ends at its CPU limit, unless the machine gave it less CPU time than that within its wall time.
+ * Then the record must report host interference; nothing else permits the other cause.
  */
 function starved({ result, metrics, evidence }: CompletedRecord, limits: Limits): boolean {
   return (

@@ -12,8 +12,8 @@ import { claimFor, sealer } from "./project.ts";
 import { makeCertificates, startReceiver } from "./receiver.ts";
 
 /**
- * No attempt may open a connection. Two independent counters verify that: listeners on loopback, and a wrapper around the call
- * by which every connection of this process begins.
+ * No attempt may open a connection. Two independent counters verify that: listeners on loopback, and a wrapper around
+ * the call by which every connection of this process begins.
  */
 const PUBLIC = "93.184.215.14";
 
