@@ -2,7 +2,7 @@ package main
 
 import "runtime/debug"
 
-// The runtime turns a fault into a panic and exits with 2; told to, it ends by a signal instead.
+// By default the runtime turns a fault into a panic and exits with 2.
 func main() {
 	debug.SetTraceback("crash")
 	var nowhere *int

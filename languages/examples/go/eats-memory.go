@@ -2,7 +2,7 @@ package main
 
 import "syscall"
 
-// Outside the heap that the runtime manages.
+// Outside the runtime's heap.
 func main() {
 	for {
 		block, err := syscall.Mmap(-1, 0, 1<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -1,7 +1,7 @@
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 
-/** Outside the heap that the runtime manages. */
+/** Outside the runtime's heap. */
 public class Main {
     public static void main(String[] args) {
         var hoard = new ArrayList<ByteBuffer>();

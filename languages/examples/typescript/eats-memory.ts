@@ -1,3 +1,3 @@
-// Outside the heap that the engine manages.
+// Outside the engine's heap.
 const hoard: Buffer[] = [];
 for (;;) hoard.push(Buffer.alloc(1_000_000, 1));
