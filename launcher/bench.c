@@ -249,8 +249,8 @@ int main(int argc, char **argv)
 		switch (option) {
 		case IMAGE: image = optarg; break;
 		case INSTANCE: instance = optarg; break;
-		case UIDS: uid_base = number(optarg, 1000, UINT32_MAX - 1024, "uid-base"); break;
-		case RUNS: runs = number(optarg, 1, 1000000, "runs"); break;
+		case UIDS: uid_base = parse_number(optarg, 1000, UINT32_MAX - 1024, "uid-base"); break;
+		case RUNS: runs = parse_number(optarg, 1, 1000000, "runs"); break;
 		case PROGRAM: file = optarg; break;
 		default: return 2;
 		}

@@ -45,7 +45,7 @@ static int delegate(int own, const char *instance, const char *controllers, stru
 	return -1;
 }
 
-static bool shares_cpu(const struct groups *g)
+static bool enable_cpu_sharing(const struct groups *g)
 {
 	if (g->backend->controllers)
 		return write_file(g->home[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
@@ -102,7 +102,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->home[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (t == TREE_UNIFIED && g->backend->controllers)
-			write_file(own, "cgroup.subtree_control", "+cpu"); /* optional: see shares_cpu() */
+			write_file(own, "cgroup.subtree_control", "+cpu"); /* optional: see enable_cpu_sharing() */
 		close(own);
 		if (g->home[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
@@ -110,7 +110,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		    write_file(g->home[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
-	g->fair = shares_cpu(g);
+	g->fair = enable_cpu_sharing(g);
 	if (groups_sweep(g, "", CLEANUP_TIMEOUT_MS) > 0)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier launcher cannot be removed");
 

@@ -39,7 +39,7 @@ static void set_ceiling(char *text)
 	char *value = strchr(text, '=');
 	if (value)
 		*value++ = 0;
-	if (!value || wire_lower_limit(text, (uint64_t)number(value, 0, LONG_MAX, "ceiling")) < 0) {
+	if (!value || wire_lower_limit(text, (uint64_t)parse_number(value, 0, LONG_MAX, "ceiling")) < 0) {
 		fprintf(stderr, "assay-launcher: --ceiling: %s is not a limit of a request, or the value does not lower it\n", text);
 		exit(2);
 	}
@@ -58,11 +58,11 @@ static struct options read_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (option) {
 		case SOCKET: o.socket = optarg; break;
-		case CLIENT: o.client_uid = number(optarg, 0, UINT32_MAX - 1, "client-uid"); break;
+		case CLIENT: o.client_uid = parse_number(optarg, 0, UINT32_MAX - 1, "client-uid"); break;
 		case IMAGE: o.image = optarg; break;
 		case INSTANCE: o.instance = optarg; break;
-		case UIDS: o.uid_base = number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES, "uid-base"); break;
-		case SLOTS: o.slots = number(optarg, 1, SLOTS_MAX, "slots"); break;
+		case UIDS: o.uid_base = parse_number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES, "uid-base"); break;
+		case SLOTS: o.slots = parse_number(optarg, 1, SLOTS_MAX, "slots"); break;
 		case DESCRIBE: o.describe = true; break;
 		case CHECK: o.check = true; break;
 		case CEILING: set_ceiling(optarg); break;

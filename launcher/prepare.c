@@ -35,7 +35,7 @@ _Noreturn void die(const struct failure *f)
 	exit(1);
 }
 
-long number(const char *text, long smallest, long largest, const char *name)
+long parse_number(const char *text, long smallest, long largest, const char *name)
 {
 	char *end;
 	errno = 0;

@@ -11,7 +11,7 @@ extern const char build_name[];
 /* Prints the failed step and exits with 1. */
 _Noreturn void die(const struct failure *f);
 /* Parses the value of an option; exits with 2 if it is not a number in the range. */
-long number(const char *text, long smallest, long largest, const char *name);
+long parse_number(const char *text, long smallest, long largest, const char *name);
 /* Letters a to z, digits and `-`; 1 to 40 characters. */
 bool valid_instance(const char *name);
 

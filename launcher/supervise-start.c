@@ -50,7 +50,7 @@ static int fill_exec_args(struct exec_args *h, const struct request *r, struct f
 	return 0;
 }
 
-static int give_stdin(int fd, struct bytes data, struct failure *f)
+static int write_stdin(int fd, struct bytes data, struct failure *f)
 {
 	for (size_t done = 0; done < data.size;) {
 		ssize_t n = pwrite(fd, data.data + done, data.size - done, (off_t)done);
@@ -82,7 +82,7 @@ static int apply_limits(struct watch *w, struct failure *f)
 int start_program(struct watch *w, struct failure *f)
 {
 	uint64_t one = 1;
-	if (fill_exec_args(w->box->lane->exec_args, w->request, f) < 0 || give_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
+	if (fill_exec_args(w->box->lane->exec_args, w->request, f) < 0 || write_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
 	    apply_limits(w, f) < 0)
 		return -1;
 	if (w->request->number[KEY_KEEP_WORK]) {

@@ -131,7 +131,7 @@ static void check_deadlines(struct watch *w)
 		w->cpu_check = now + OOM_RECHECK_NS;
 }
 
-static struct timespec until(uint64_t deadline)
+static struct timespec time_until(uint64_t deadline)
 {
 	uint64_t now = now_ns(), wait = deadline > now ? deadline - now : 0;
 	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
@@ -184,7 +184,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			{.fd = b->leaf.oom_event, .events = POLLIN},
 			{.fd = w->connection, .events = (short)(POLLRDHUP | (queue_empty(w->out) ? 0 : POLLOUT))},
 		};
-		struct timespec wait = until(next_check(w, quiet));
+		struct timespec wait = time_until(next_check(w, quiet));
 		int n = ppoll(on, 5, &wait, &none);
 		if (n < 0 && errno != EINTR)
 			evidence_error(w->o, "poll", errno);
