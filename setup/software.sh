@@ -161,6 +161,8 @@ build_image() {
       rm -rf -- "${data:?}/cache"
     fi
   fi
+  # The service's user must not read it: it could drop pages from the cache, so that the next box is charged for them.
+  chmod 0700 "$data/image"
   touch "$image"
   ln -sfn "$image_hash" "$data/image/current.tmp.$$"
   mv -T -- "$data/image/current.tmp.$$" "$data/image/current"

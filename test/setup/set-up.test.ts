@@ -59,6 +59,7 @@ test("a second start builds nothing and says nothing", async () => {
   await fake.run("run");
   const second = await fake.run("run");
   assert.equal(second.stderr, "");
+  assert.equal(statSync(join(fake.data, "image")).mode & 0o777, 0o700);
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 1]);
 });
 
