@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,6 +58,26 @@ static void note_left(void *context, const char *text)
 	struct teardown *t = context;
 	if (t->left_count < 16)
 		snprintf(t->left[t->left_count++], sizeof t->left[0], "%s", text);
+}
+
+/*
+ * Any user of the host may open /proc/PID/mountinfo of a box's process and keeps its mount namespace as long as that file
+ * is open. File systems that are still mounted there would remain, with all that the program wrote.
+ */
+static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
+{
+	static const char *const at[] = {"/dev/shm", "/tmp", "/box"};
+	if (b->mount_ns < 0)
+		return;
+	if (setns(b->mount_ns, CLONE_NEWNS) < 0) {
+		note_error(t, "mount namespace of the box", errno);
+		return;
+	}
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+		if (umount2(at[i], MNT_DETACH) < 0 && errno != EINVAL) /* EINVAL: not mounted */
+			note_error(t, at[i], errno);
+	if (setns(s->self_mount_ns, CLONE_NEWNS) < 0)
+		abort(); /* a slot must not go on in the namespace of a box */
 }
 
 /* Lists each mount that an idle slot does not have, except a work directory that is still in use. */
@@ -115,6 +138,10 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	/* The program first: its namespace cannot end before the program is reaped. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
+
+	if (t->reaped)
+		unmount_all(s, b, t);
+	close_fd(&b->mount_ns);
 
 	t->populated = -1;
 	if (b->leaf.name[0]) {

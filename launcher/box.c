@@ -86,7 +86,12 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 	if (b->init < 0)
 		return fail_with(f, err, "namespaces", "pid, mount, ipc, uts");
 	b->reaped_init = false;
-	return await_ready(s, b, b->init_fd, "init", f);
+	if (await_ready(s, b, b->init_fd, "init", f) < 0)
+		return -1;
+	char path[32];
+	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
+	b->mount_ns = open_proc(s->launcher, path);
+	return b->mount_ns < 0 ? fail(f, "namespaces", "mount namespace of the box") : 0;
 }
 
 static int spawn_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
@@ -170,7 +175,7 @@ int box_build(struct slot *s, struct box *b, const struct shape *shape, struct f
 
 	memset(b, 0, sizeof *b);
 	b->shape = *shape;
-	b->init_fd = b->program_fd = b->lifeline = b->go = b->ready = b->stdin_fd = b->out_fd = b->err_fd = -1;
+	b->init_fd = b->program_fd = b->mount_ns = b->lifeline = b->go = b->ready = b->stdin_fd = b->out_fd = b->err_fd = -1;
 	b->reaped_init = b->reaped_program = true;
 	b->lane = take_lane(s);
 	if (!b->lane)

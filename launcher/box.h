@@ -41,6 +41,7 @@ struct box {
 	struct leaf leaf;
 	pid_t init, program;
 	int init_fd, program_fd;     /* pidfds */
+	int mount_ns;
 	int lifeline;                    /* write end of a pipe; closing it ends the init, and with it the box */
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
@@ -53,7 +54,7 @@ struct box {
 struct slot {
 	const struct launcher *launcher;
 	unsigned number;
-	int self_pid_ns, self_net_ns;
+	int self_pid_ns, self_net_ns, self_mount_ns;
 	int null; /* /dev/null, for writing */
 	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of controls.c */
 	long self_filter_count; /* seccomp filters of the slot, which every program inherits */
@@ -65,6 +66,9 @@ struct slot {
 	bool own_image; /* root_overlay() succeeded */
 	char mounts[16384]; /* mountinfo of an idle slot */
 };
+
+/* Opens a file in the host's /proc for reading. -1 with errno. */
+int open_proc(const struct launcher *l, const char *path);
 
 /* Creates the slot's mount namespace and lanes. */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);

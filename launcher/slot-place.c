@@ -13,7 +13,7 @@
 #include "box.h"
 #include "root.h"
 
-static int open_proc(const struct launcher *l, const char *path)
+int open_proc(const struct launcher *l, const char *path)
 {
 	return openat(l->proc, path, O_RDONLY | O_CLOEXEC);
 }
@@ -61,7 +61,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 		return fail(f, "device", "/dev/null");
 	s->self_pid_ns = open_proc(l, "self/ns/pid");
 	s->self_net_ns = open_proc(l, "self/ns/net");
-	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || controls_prepare(s) < 0)
+	s->self_mount_ns = open_proc(l, "self/ns/mnt");
+	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
 		return fail(f, "namespaces", "open those of the slot");
 	for (int i = 0; i < LANES; i++)
 		if (lane_open(s, &s->lane[i], l->uid_base + number * LANES + (uid_t)i, f) < 0)

@@ -5,8 +5,9 @@ import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { conclude } from "../../src/verdict/conclude.ts";
+import { NOBODY } from "../cli/processes.ts";
 import { PATIENCE } from "../engine/patience.ts";
-import { groupsOf, tracesLeft } from "../launcher/machine.ts";
+import { groupsOf, runningProgramsOf, tracesLeft } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
@@ -39,6 +40,27 @@ test("without leftovers, the clean-up is verified and the slot continues", async
   });
   assert.deepEqual([judgement, alive], [ACCEPTED, true]);
   await stopWell(launcher);
+});
+
+test("file systems of a box go, also when another user holds its mount list open", async (t) => {
+  let holder: ChildProcess | undefined;
+  t.after(() => holder?.kill("SIGKILL"));
+  const result = await concluded(A_WHILE, {
+    meanwhile: async (launcher) => {
+      const [program] = runningProgramsOf(launcher);
+      const script = `exec 3< /proc/${program?.pid}/mountinfo && echo open && read _ && cat <&3`;
+      holder = spawn("sh", ["-c", script], { uid: NOBODY, gid: NOBODY, stdio: ["pipe", "pipe", "inherit"] });
+      const [line] = (await once(holder.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+      assert.equal(String(line), "open\n");
+    },
+  });
+  assert.equal(result.evidence.teardown.cleanupVerified, true);
+  assert.ok(holder?.stdin && holder.stdout);
+  holder.stdin.end("\n");
+  const mounts = (await holder.stdout.toArray()).join("");
+  assert.match(mounts, / \/proc /, "the mount list can still be read");
+  assert.doesNotMatch(mounts, / \/(box|tmp|dev\/shm) /);
+  await stopWell(result.launcher);
 });
 
 const AT_ONCE = { concurrency: true }; // each test has its own launcher, and most of them wait for deadlines
