@@ -6,7 +6,7 @@ import { type Launcher, startLauncher } from "./launcher.ts";
 import { programsOf, read } from "./machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
-/** Prints the allowed CPUs of a process of the box and of a grandchild; then runs `after`. */
+/** Prints the allowed CPUs of a process of the box and of a process that it starts through a child. */
 const ALLOWED =
   "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status; (sh -c \"sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status\")";
 

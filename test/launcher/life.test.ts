@@ -63,7 +63,7 @@ test("closes the connection of a peer of another uid without an answer", async (
   chmodSync(launcher.socket, 0o666);
   for (let times = 0; times < 3; times++) assert.equal(await speakAs(NOBODY - 1, launcher.socket), "closed");
   const line = "assay-launcher: refused peers of another uid:";
-  assert.equal(launcher.stderr(), `${line} 1\n`, "once a minute");
+  assert.equal(launcher.stderr(), `${line} 1\n`, "the log line is limited to one a minute");
   await launcher.stop();
   assert.equal(launcher.stderr(), `${line} 1\n${line} 2\n`);
 });

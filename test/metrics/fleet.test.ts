@@ -30,7 +30,7 @@ test("service and worker each expose their own metrics, and both the same about 
   while ((await scrape(serviceSocket)).get("assay_workers") !== 2) await sleep(100);
   for (let n = 0; n < 3; n++) assert.equal((await submit()).status, 200);
 
-  // Both count a submission after its client has the answer; what is counted twice is found below.
+  // Both count a submission after its client has the answer; duplicate counts are detected below.
   for (const [socket, name] of [
     [serviceSocket, "assay_http_request_duration_seconds_count"],
     [workerSocket, "assay_submissions_ended_total"],

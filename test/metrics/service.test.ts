@@ -48,7 +48,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         const record = (await engine().run(language, code)) as { result: { verdict: string } };
         assert.equal(record.result.verdict, verdict, code);
       }
-      // The client has its answer before the last counts of its run are made. What is counted twice is found below.
+      // The client has its answer before the last counts of its run are made. Duplicate counts are detected below.
       const late: readonly (readonly [name: string, labels: Record<string, string>])[] = [
         ["assay_submissions_ended_total", {}],
         ["assay_http_request_duration_seconds_count", { route: "/api/submit?wait=true" }],
@@ -103,7 +103,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         [1, 1, 2, 0, 0],
       );
       const proofAge = Date.now() / 1000 - (now.get("assay_last_proof_timestamp_seconds") ?? 0);
-      // A proof is renewed after 5 s; on a loaded machine it takes longer itself. Milliseconds would be far outside.
+      // A proof is renewed after 5 s; on a loaded machine, the renewal itself takes longer. A time in milliseconds would be far outside.
       assert.ok(proofAge >= -1 && proofAge < 60, `${proofAge}`);
     });
 
