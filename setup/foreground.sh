@@ -67,7 +67,7 @@ run_service() {
 
 # "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
 ask_until_ready() {
-  clean_env as_service '' "$node" "$app/setup/ask-until-ready.ts" "$operator" "$asked"
+  clean_env as_service '' "$node" --disable-sigusr1 "$app/setup/ask-until-ready.ts" "$operator" "$asked"
 }
 
 # reload: the service reads its certificate again. One that is not ready yet has just read it, or is about to.

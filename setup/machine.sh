@@ -1,6 +1,6 @@
 # What set-up changes outside the data directory: Debian packages and one system user. Nothing else.
 
-service_user=assay
+service_user=assay service_group='' service_names=''
 
 needed_packages() {
   set -- "$checkout/setup/packages"
@@ -76,23 +76,17 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# as_service COMMAND...: replaces the shell by COMMAND, as the service's user, without privileges and without a way to gain any.
-# Every process of that user can take descriptors from this one (pidfd_getfd) and can type on a terminal in whose session this one
-# is. So root leaves the session and closes all descriptors above 2 before it changes the user. bash does that, because dash
-# cannot close descriptors above 9. bash -p ignores BASH_ENV.
+# as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH and the variables that
+# $service_names lists, which clean_env sets. It enters the control group $service_group, if that is set.
 as_service() {
   # Without open_relay, the shell ends here.
   [ ! -t 0 ] || exec </dev/null
   [ ! -t 1 ] || exec >&4
   [ ! -t 2 ] || exec 2>&4
-  unset LC_ALL # bash warns about a locale that the machine does not have
-  # shellcheck disable=SC2016 # bash expands it
-  exec setsid bash -pc 'for fd in /proc/$$/fd/*; do
-    fd=${fd##*/}
-    if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
-  done
-  exec "$@"' bash setpriv --reuid "$service_user" --regid "$service_user" --clear-groups --no-new-privs --bounding-set=-all \
-    --inh-caps=-all --ambient-caps=-all --pdeathsig TERM -- "$@"
+  # Variables for perl itself. It warns about a locale that the machine does not have.
+  unset PERL5OPT PERL5LIB PERL5DB
+  export LC_ALL=C
+  exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"
 }
 
 # as_root COMMAND...: ends when we do, as as_service does: in its session it does not hear that the terminal is gone.
@@ -104,6 +98,13 @@ give_to_service() {
     [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
       chown -R "$service_user:$service_user" "$data/$private"
   done
-  (as_service test -x "$data/db") </dev/null >/dev/null 2>&1 ||
-    fail "the user $service_user can't reach $data: every directory above it needs execute permission for others"
+  # Read here and not tried as that user, whose other processes could take over the one that tries.
+  way=$data
+  while :; do
+    way_mode=0x$(stat -L -c %f -- "$way")
+    [ $((way_mode & 01)) -ne 0 ] ||
+      fail "the user $service_user can't reach $data: $way needs execute permission for others"
+    [ "$way" != / ] || break
+    way=$(dirname -- "$way")
+  done
 }

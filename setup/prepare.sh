@@ -51,7 +51,7 @@ run_node() {
   shift
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
+  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" --disable-sigusr1 "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
 

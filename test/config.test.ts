@@ -154,6 +154,8 @@ test("rejects invalid values with the name of the setting", () => {
     { ASSAY_LEASE_MS: "1.5" },
     { ASSAY_LOG_LEVEL: "loud" },
     { ASSAY_DATA: "relative/path" },
+    { ASSAY_TLS_CERT: "c.pem" },
+    { ASSAY_TLS_KEY: "k.pem" },
     { ASSAY_PLAIN_HTTP: "maybe" },
   ];
   for (const settings of wrong) {

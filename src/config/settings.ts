@@ -88,12 +88,12 @@ export const settingsSchema = z.object({
     flag: "--workers",
     defaultText: "number of CPUs",
   }),
-  ASSAY_TLS_CERT: setting(z.string().optional(), {
+  ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
       "Certificate file (PEM), readable to the service user; set together with `ASSAY_TLS_KEY`. SIGHUP (`systemctl reload assay`) makes the service read a renewed certificate.",
     defaultText: "local certificate",
   }),
-  ASSAY_TLS_KEY: setting(z.string().optional(), {
+  ASSAY_TLS_KEY: setting(absolutePath.optional(), {
     description: "Private key file of the certificate (PEM).",
     defaultText: "local key",
   }),

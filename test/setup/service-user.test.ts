@@ -31,7 +31,7 @@ function directory(t: TestContext): string {
 
 const script = (lines: string) =>
   `${["say", "step", "data-dir", "machine", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
-service_user=daemon uid_locks=/nowhere
+checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
 ${lines}`;
 
 /** Runs lines of shell after parts of set-up. @param open descriptors that the shell gets as 3 and above */
@@ -55,6 +55,88 @@ test("a process of the service's user has no descriptor of its caller above 2", 
   assert.deepEqual(stdout.match(/^\d+/gm), ["0", "1", "2"], `${stdout}${stderr}`);
   assert.equal(stderr, "");
 });
+
+/** A directory for PATH with a program in place of `setpriv`, which changes the user. */
+function insteadOfSetpriv(t: TestContext, lines: string): string {
+  const bin = directory(t);
+  writeFileSync(join(bin, "setpriv"), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
+  return `${bin}:/usr/sbin:/usr/bin:/sbin:/bin`;
+}
+
+for (const [what, command, names] of [
+  ["", "as_service", ["PATH"]],
+  [" that clean_env prepares", "clean_env as_service ASSAY_DATABASE", ["ASSAY_DATABASE", "LANG", "PATH", "TMPDIR"]],
+] as const)
+  test(`a command${what} has only the needed variables before its user changes`, (t) => {
+    const PATH = insteadOfSetpriv(t, "unset PWD; exec cat /proc/self/environ");
+    const secrets = {
+      AWS_SECRET_ACCESS_KEY: "secret",
+      "npm.token": "secret",
+      "with blank": "secret",
+      kept: " SECRET ",
+      SECRET: "1",
+    };
+    const perl = { PERL5OPT: "-Mnone", PERL5LIB: "/none", LANG: "none_NONE", LC_CTYPE: "none_NONE" };
+    const { stdout, stderr } = shell(`(${command} true)`, {
+      PATH,
+      ASSAY_DATABASE: "url",
+      data: "/data",
+      ...secrets,
+      ...perl,
+    });
+    const found = stdout
+      .split("\0")
+      .slice(0, -1)
+      .map((pair) => pair.slice(0, pair.indexOf("=")));
+    assert.deepEqual(found.sort(), names, stderr);
+    assert.equal(stderr, "");
+  });
+
+test("a process of the service's user has its caller's working directory no more", (t) => {
+  const secret = join(directory(t), "private");
+  mkdirSync(join(secret, "open"), { recursive: true, mode: 0o700 });
+  const { stdout, stderr } = shell(`cd ${secret}/open; (as_service sh -c 'readlink /proc/$$/cwd')`);
+  assert.equal(stdout, "/\n", stderr);
+});
+
+test("a process of the service's user does not possess its caller's session keyring", (t) => {
+  const [keyctl, addKey] = process.arch === "x64" ? [250, 248] : [219, 217];
+  const lines = join(directory(t), "lines");
+  // KEYCTL_SEARCH and KEYCTL_READ, in the session keyring.
+  const read = `
+    my ($type, $name, $value) = ("user", "assay-test", "-" x 6);
+    my $key = syscall(${keyctl}, 10, -3, $type, $name, 0);
+    print syscall(${keyctl}, 11, $key, $value, 6) < 0 ? "nothing" : $value;`;
+  writeFileSync(`${lines}.pl`, read, { mode: 0o644 });
+  writeFileSync(lines, script(`/usr/bin/perl ${lines}.pl; echo; (as_service /usr/bin/perl ${lines}.pl)`));
+  const session = `
+    my ($type, $name, $value) = ("user", "assay-test", "secret");
+    syscall(${keyctl}, 1, 0) >= 0 or die "keyctl: $!";
+    syscall(${addKey}, $type, $name, $value, 6, -3) >= 0 or die "add_key: $!";
+    exec "sh", "-eu", "${lines}"`;
+  const { stdout, stderr } = spawnSync("/usr/bin/perl", ["-e", session], { encoding: "utf8" });
+  assert.equal(stdout, "secret\nnothing", stderr);
+});
+
+for (const [mode, reached] of [
+  [0o755, true],
+  [0o711, true],
+  [0o700, false],
+] as const)
+  test(`a data directory below one of mode ${mode.toString(8)} is ${reached ? "accepted" : "refused"}, and no process tries it`, (t) => {
+    const above = directory(t);
+    const data = join(above, "data");
+    mkdirSync(data, { mode: 0o755 });
+    chmodSync(above, mode);
+    const PATH = insteadOfSetpriv(t, "echo started");
+    const { status, stdout, stderr } = shell("give_to_service", { data, PATH });
+    assert.deepEqual([status, stdout], [reached ? 0 : 1, ""]);
+    if (!reached)
+      assert.match(
+        stderr,
+        /^assay: error: the user daemon can't reach \S+: \S+ needs execute permission for others\n$/,
+      );
+  });
 
 test("a command that waits for the set-up lock prints only a process number from the lock file", async (t) => {
   const data = directory(t);
