@@ -12,6 +12,12 @@ import { checkOverlap } from "./rules.ts";
 /** Each result is sent to every endpoint of its project: a bound on what one run can set off. */
 const MAX_ENDPOINTS = 10;
 
+/**
+ * Endpoints that members may add in an account in 24 hours, removed ones included. The row of a removed endpoint is kept for its
+ * deliveries, so adding and removing without end would fill the database. Administrators are not bound.
+ */
+export const MEMBERS_ENDPOINTS_A_DAY = 100;
+
 /** Each is one more signature on every delivery. */
 const MAX_FORMER_SECRETS = 3;
 
@@ -57,6 +63,7 @@ export async function createEndpoint(
   { store, sealer, checkUrl }: EndpointRoom,
   request: NewEndpoint,
   actor: AuditActor,
+  { aDay = null }: { readonly aDay?: number | null } = {},
 ): Promise<{ readonly made: MadeEndpoint; readonly caution: string | null }> {
   const project = await findOpenProject(store, request.project);
   const { url, signing = "standard" } = request;
@@ -64,7 +71,12 @@ export async function createEndpoint(
   const id = randomUUID();
   const secret = newWebhookSecret();
   const endpoint = { id, projectId: project.id, url, seal: () => sealer.seal(id, secret), signing };
-  const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor);
+  const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor, aDay);
+  if (result === "spent") {
+    throw new AdminError(
+      `the account made ${aDay} endpoints in the last 24 hours, which is the most without an administrator`,
+    );
+  }
   if (result === "full")
     throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
   if (result === "no-project") throw archived(project.name);

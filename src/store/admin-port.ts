@@ -288,12 +288,17 @@ export interface SecretStore {
 }
 
 export interface EndpointStore {
-  /** Adds an active endpoint, unless the project has `most` already or is archived. */
+  /**
+   * Adds an active endpoint, unless the project has `most` already ("full") or is archived, or the account added `aDay` in the last
+   * 24 hours, removed ones included ("spent").
+   * @param aDay null: any number. Otherwise the account's row is locked, so the bound holds for all processes.
+   */
   add(
     endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
     most: number,
     actor: AuditActor,
-  ): Promise<"added" | "full" | "no-project">;
+    aDay?: number | null,
+  ): Promise<"added" | "full" | "spent" | "no-project">;
 
   list(which?: Part & { readonly projectId?: string | undefined }): Promise<Endpoint[]>;
 

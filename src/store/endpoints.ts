@@ -6,10 +6,12 @@ import type { Endpoint, EndpointStore } from "./admin-port.ts";
 import { note } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { behindPlace, partOf } from "./parts.ts";
-import { lockProject } from "./projects.ts";
+import { lockAccount, lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
 import { SECRETS_LOCK } from "./sealed-secrets.ts";
 import type { Transactions } from "./transactions.ts";
+
+const DAY_MS = 86_400_000;
 
 type EndpointRow = Selectable<Schema["endpoints"]>;
 
@@ -37,12 +39,13 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
     });
 
   return {
-    add(endpoint, most, actor) {
+    add(endpoint, most, actor, aDay = null) {
       const { id, projectId, url, seal, signing } = endpoint;
       return transactions.run(async (trx) => {
         const atMs = now();
         const project = await lockProject(trx, projectId);
         if (!project || project.archived_at !== null) return "no-project";
+        if (aDay !== null && (await addedSince(trx, project.account_id, atMs - DAY_MS)) >= aDay) return "spent";
         if ((await countOf(trx, projectId)) >= most) return "full";
         await abilities.lock(trx, SECRETS_LOCK);
         const row = { id, project_id: projectId, url, secret: seal(), signing, active: 1, created_at: atMs };
@@ -137,6 +140,19 @@ async function read(db: Pick<Transaction<Schema>, "selectFrom">, id: string): Pr
     .where("id", "=", id)
     .where("removed_at", "is", null)
     .executeTakeFirst();
+}
+
+/** Endpoints of the account that were added after that moment, removed ones included. Locks the account's row. */
+async function addedSince(trx: Transaction<Schema>, accountId: string, sinceMs: number): Promise<number> {
+  await lockAccount(trx, accountId);
+  const { amount } = await trx
+    .selectFrom("endpoints")
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    .where("projects.account_id", "=", accountId)
+    .where("endpoints.created_at", ">", sinceMs)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
 }
 
 async function countOf(trx: Transaction<Schema>, projectId: string): Promise<number> {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { sql } from "kysely";
 import { within } from "../../bench/load/database.ts";
+import { MEMBERS_ENDPOINTS_A_DAY } from "../../src/admin/endpoints.ts";
 import { MEMBERS_KEYS } from "../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../src/admin/projects.ts";
 import { type Club, startClub } from "../http/dashboard/club.ts";
@@ -36,6 +37,41 @@ onEachEngine((open) => {
       200,
       "an administrator must not be limited",
     );
+  });
+
+  test("a member who creates and removes endpoints continuously gets at most 100 a day, in all projects and processes", async (t) => {
+    const { running, ada, root, eve, accountId, projectId, other } = await startClub(t, { open });
+    const second = await running.store.projects.create(accountId, "second", "test");
+    const add = (who: typeof ada, project: unknown) =>
+      who("POST", "/endpoints", { projectId: project, url: "https://8.8.8.8/" });
+    let [made, refused] = [0, 0];
+    while (refused < 3 && made < 150) {
+      const answers = await Promise.all([projectId, second, projectId].map((project) => add(ada, project)));
+      for (const { status, json } of answers) {
+        if (status === 422) {
+          refused++;
+          const error =
+            "the account made 100 endpoints in the last 24 hours, which is the most without an administrator";
+          assert.deepEqual(json, { error });
+        } else {
+          made++;
+          assert.equal((await ada("DELETE", `/endpoints/${json.endpoint.id}`, {})).status, 204);
+        }
+      }
+    }
+    assert.equal(made, MEMBERS_ENDPOINTS_A_DAY);
+    assert.equal((await add(eve, other.projectId)).status, 200, "another account has its own bound");
+    assert.equal((await add(root, projectId)).status, 200, "an administrator is not bound");
+    running.clock.nowMs += 86_400_000;
+    // The session of the test's clock has ended, too: the store is asked directly.
+    const endpoint = {
+      id: "new",
+      projectId,
+      url: "https://8.8.8.8/",
+      seal: () => Buffer.from("s"),
+      signing: "raw",
+    } as const;
+    assert.equal(await running.store.endpoints.add(endpoint, 10, "test", MEMBERS_ENDPOINTS_A_DAY), "added");
   });
 
   test("a member can create a limited number of projects, including archived ones", async (t) => {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { replayFailed, testEndpoint } from "../../admin/deliveries.ts";
 import {
   createEndpoint,
+  MEMBERS_ENDPOINTS_A_DAY,
   removeEndpoint,
   rotateEndpointSecret,
   setEndpointActive,
@@ -80,7 +81,8 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const person = personOf(request);
     const project = await ownProject(store, person, projectId);
     const room = { store, sealer, checkUrl };
-    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, actorOf(request));
+    const bounds = { aDay: person.administrator ? null : MEMBERS_ENDPOINTS_A_DAY };
+    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, actorOf(request), bounds);
     return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
   });
 
