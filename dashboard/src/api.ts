@@ -36,11 +36,7 @@ export const asking = {
   overview: (window: A.Window, account?: string) => question<A.Overview>("/overview", { window, account }),
   now: (account?: string) => question<A.Now>("/overview/now", { account }),
   health: () => question<A.Health>("/health"),
-  /** To choose from: the newest 500. */
-  openProjects: () => question<A.Projects>("/projects", { state: "open", limit: 500 }),
-  projects: () => question<A.Projects>("/projects", { limit: 500 }),
   project: (id: string) => question<A.Project>(`/projects/${encodeURIComponent(id)}`),
-  keys: () => question<A.Keys>("/keys", { limit: 500 }),
   endpoint: (id: string) => question<A.Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
   languages: () => question<readonly A.Language[]>("/languages"),
   nodes: () => question<readonly A.Node[]>("/nodes"),
@@ -48,12 +44,17 @@ export const asking = {
   submission: (id: string) => question<A.SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
+/** Options that a choice lists at once, the most that the service sends. */
+export const CHOICES = 500;
+
 /** Lists that come in parts, by what the part before said is next. */
 export const part = {
   members: (before?: string) => get<A.Members>("/members", { before }),
   invitations: (before?: string) => get<A.Invitations>("/members/invitations", { before }),
-  projects: (state: "open" | "any", before?: string) => get<A.Projects>("/projects", { state, before }),
-  keys: (state: "live" | "any", project?: string, before?: string) => get<A.Keys>("/keys", { state, project, before }),
+  projects: (state: "open" | "any", before?: string, limit?: number) =>
+    get<A.Projects>("/projects", { state, before, limit }),
+  keys: (state: "live" | "any", project?: string, before?: string, limit?: number) =>
+    get<A.Keys>("/keys", { state, project, before, limit }),
   endpoints: (project?: string, before?: string) => get<A.Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<A.Deliveries>("/deliveries", { endpoint, before }),
   audit: (account?: string, before?: string) => get<A.Audit>("/audit", { account, before, limit: 100 }),

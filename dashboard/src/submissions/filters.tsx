@@ -2,7 +2,9 @@ import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
-import { asking } from "../api.ts";
+import { asking, CHOICES, part } from "../api.ts";
+import { Older } from "../pieces/older.tsx";
+import { useParts } from "../pieces/parts.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import css from "./filters.module.css";
 import { fromLocal, type Search, toLocal } from "./search.ts";
@@ -21,8 +23,8 @@ export function Filters({ search, onChange }: Props) {
   const fields = useId();
   const accounts = useChoiceOfAccounts();
   const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
-  const { data: projects } = useQuery({ ...asking.projects(), staleTime: 60_000 });
-  const { data: keys } = useQuery({ ...asking.keys(), staleTime: 60_000 });
+  const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
+  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys("any", undefined, before, CHOICES));
   const set = (name: keyof Search, value: string | undefined) => onChange({ ...search, [name]: value || undefined });
   const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
     <NativeSelect
@@ -42,6 +44,8 @@ export function Filters({ search, onChange }: Props) {
       onChange={({ currentTarget }) => set(name, fromLocal(currentTarget.value))}
     />
   );
+  const ofProjects = projects.data?.flatMap((page) => page.projects) ?? [];
+  const ofKeys = keys.data?.flatMap((page) => page.keys) ?? [];
   const inForce = Object.values(search).filter(Boolean).length;
   return (
     <>
@@ -63,8 +67,14 @@ export function Filters({ search, onChange }: Props) {
         )}
         {choice("language", "Language", "Any", languages?.map(({ name }) => ({ value: name, label: name })) ?? [])}
         {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
-        {choice("project", "Project", "Any", projects?.projects.map(named) ?? [])}
-        {choice("key", "Key", "Any", keys?.keys.map(named) ?? [])}
+        <div>
+          {choice("project", "Project", "Any", ofProjects.map(named))}
+          <Older of={projects} shown={ofProjects.length} what="projects" />
+        </div>
+        <div>
+          {choice("key", "Key", "Any", ofKeys.map(named))}
+          <Older of={keys} shown={ofKeys.length} what="keys" />
+        </div>
         {time("since", "From")}
         {time("until", "Until")}
         <form
