@@ -136,7 +136,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await go(`${SUBMISSIONS}/${exceeded}`);
     await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
     const why = page.getByText("Why not RE?").locator("..");
-    assert.match((await why.textContent()) ?? "", /It did not end by itself/);
+    assert.match((await why.textContent()) ?? "", /The program did not exit, so it has no exit code/);
     const memory = page.getByRole("listitem").filter({ hasText: /^Memory/ });
     assert.match((await memory.textContent()) ?? "", /limit met/);
     for (const span of ["queued", "compile", "run", "teardown"])
