@@ -14,8 +14,8 @@ export function commands(): string {
 /** A command with verbs has no description of its own unless it can be run alone. */
 function topLevel(command: Command): string {
   const verbs = command.commands.map((verb) => {
-    const usages = [verb.name(), ...verb.aliases()].map((name) => code(`${command.name()} ${usage(name, verb)}`));
-    return `- ${usages.join(", ")}: ${verb.summary() || verb.description()}`;
+    const names = [verb.name(), ...verb.aliases()].join("|");
+    return `- ${code(`${command.name()} ${usage(names, verb)}`)}: ${verb.summary() || verb.description()}`;
   });
   const isAlone = verbs.length === 0 || usage("", command) !== "";
   const own = isAlone ? [`${code(usage(command.name(), command))}${settings(command)}. ${command.description()}`] : [];
