@@ -11,7 +11,10 @@ import { groupsOf, runningProgramsOf, tracesLeft } from "../launcher/machine.ts"
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
-/** Long enough for the interference on a busy machine. Without a shell, because a program in the middle of an exec is not found. */
+/**
+ * Long enough for the interference on a busy machine. Without a shell, because a program in the middle of an exec is
+ * not found.
+ */
 const A_WHILE = shell("", {
   command: { command: ["/bin/sleep", String(6 * PATIENCE)], env: {} },
   limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },

@@ -27,7 +27,10 @@ function expanded(name: string): string[] {
     : choices.split(",").flatMap((choice) => expanded(after).map((rest) => before + choice + rest));
 }
 
-/** Rows of the tables of frames and keys: number, name and the other cells. A row with braces in its name has a range of numbers. */
+/**
+ * Rows of the tables of frames and keys: number, name and the other cells. A row with braces in its name has a range of
+ * numbers.
+ */
 function* rows(section: string): Generator<[number, string, ...string[]]> {
   for (const line of section.split("\n")) {
     const cells = line.split("|").map((cell) => cell.trim());

@@ -103,7 +103,8 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         [1, 1, 2, 0, 0],
       );
       const proofAge = Date.now() / 1000 - (now.get("assay_last_proof_timestamp_seconds") ?? 0);
-      // A proof is renewed after 5 s; on a loaded machine, the renewal itself takes longer. A time in milliseconds would be far outside.
+      // A proof is renewed after 5 s; on a loaded machine, the renewal itself takes longer. A time in milliseconds
+      // would be far outside.
       assert.ok(proofAge >= -1 && proofAge < 60, `${proofAge}`);
     });
 
