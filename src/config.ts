@@ -4,63 +4,60 @@ import { type LogLevel, settingsSchema } from "./config/settings.ts";
 import type { Database } from "./domain/database.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
-/**
- * All settings, read once at start. The only file that reads the environment; every setting
- * is `ASSAY_*` and a flag of the same meaning wins over it.
- */
+/** All settings, read once at the start from `ASSAY_*` variables. A flag overrides its variable. */
 export interface Config {
   readonly dataDir: string;
   readonly database: Database;
   readonly listen: Address;
   readonly transport: Transport;
-  /** Liveness and readiness without a key, for the machine's own operator; null for none. */
+  /** Liveness and readiness without a key, for the operator of the machine; null for none. */
   readonly operatorListen: Address | null;
-  /** Whether the service runs submissions itself; if not, workers in other processes do. */
+  /** Whether the service itself runs submissions, instead of workers in other processes only. */
   readonly ownWorker: boolean;
-  /** Submissions that this process runs at once. */
+  /** Submissions that this process runs at the same time. */
   readonly workers: number;
   readonly launcherSocket: string;
-  /** Pending submissions that the queue holds before it answers 503. */
+  /** Maximum number of pending submissions; above it, the response is 503. */
   readonly maxPending: number;
-  /** Of clients, open at once: in all, and of one address without a valid key. */
+  /** Open client connections: in total, and per address without a valid key. */
   readonly connections: { readonly maxConnections: number; readonly maxConnectionsPerAddress: number };
-  /** How long a worker may be silent before its work is given to another. */
+  /** Time without a heartbeat after which the work of a worker is requeued. */
   readonly leaseMs: number;
-  /** How long running submissions may go on after SIGTERM before they are given back. */
+  /** Time for running submissions to finish after SIGTERM before they are released. */
   readonly drainMs: number;
-  /** How long a record is kept after its end; null: for ever. */
+  /** How long a record is kept after its end; null for unlimited. */
   readonly retentionMs: number | null;
-  /** What webhook secrets are sealed with. It is made when it is missing, unless somebody named it. */
+  /** The key file for webhook secrets. A missing file is created only at the default path. */
   readonly secretKey: { readonly path: string; readonly make: boolean };
   readonly webhooks: {
-    /** Receivers that are allowed whatever their address is. */
+    /** Receivers that are allowed regardless of their address. */
     readonly allow: readonly HostPort[];
-    /** A file with an authority that receivers' certificates may come from, besides the usual ones. */
+    /** A file with an additional certificate authority for receivers. */
     readonly caPath: string | null;
   };
-  /** The built dashboard; null: there is none. */
+  /** Directory of the built dashboard; null for no dashboard. */
   readonly dashboardDir: string | null;
-  /** Who else may say who somebody is; null: passwords alone. */
+  /** The OpenID Connect provider; null for sign-in with passwords only. */
   readonly oidc: OidcSettings | null;
   readonly logLevel: LogLevel;
-  /** Where a collector takes spans, OTLP over HTTP; null: none are made. */
+  /** URL of an OTLP/HTTP collector; null for no tracing. */
   readonly otlpEndpoint: string | null;
-  /** Names of ASSAY_* settings that mean nothing: most likely a typing mistake. */
+  /** Names of unknown ASSAY_* settings, most likely typing errors. */
   readonly unknownSettings: readonly string[];
 }
 
-/** An OpenID Connect provider, and who we are to it. */
+/** An OpenID Connect provider and the credentials of this service. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: { readonly text: string } | { readonly path: string };
-  /** A file with an authority that the provider's certificate may come from, besides the usual ones. */
+  /** A file with an additional certificate authority for the provider. */
   readonly caPath: string | null;
 }
 
 const DAY_MS = 86_400_000;
 
-/** What the command line may set; undefined means "not given". */
+/** Settings of the command line; undefined if not given. */
 export interface Flags {
   readonly data?: string | undefined;
   readonly database?: string | undefined;
@@ -76,7 +73,7 @@ export interface Flags {
   readonly dashboard?: string | undefined;
 }
 
-/** A setting that cannot be used; the message is for the person who made it. */
+/** An invalid setting; the message is for the operator. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -150,10 +147,10 @@ function transportOf(settings: z.output<typeof settingsSchema>): Transport {
   if (proxies.length > 0) return { kind: "proxied", proxies };
   if (settings.ASSAY_PLAIN_HTTP === "yes") {
     if (isLoopback(listen)) return { kind: "loopback" };
-    throw new ConfigError("plain HTTP is only for loopback addresses; name a trusted proxy, or use HTTPS");
+    throw new ConfigError("plain HTTP is only allowed on loopback addresses; set a trusted proxy or use HTTPS");
   }
   if ((cert === undefined) !== (key === undefined)) {
-    throw new ConfigError("ASSAY_TLS_CERT and ASSAY_TLS_KEY belong together: give both or none");
+    throw new ConfigError("ASSAY_TLS_CERT and ASSAY_TLS_KEY must be set together");
   }
   const directory = join(settings.ASSAY_DATA, "tls");
   return {
@@ -170,7 +167,7 @@ function oidcOf(settings: z.output<typeof settingsSchema>): OidcSettings | null 
   const clientSecret = text === undefined ? path && { path } : { text };
   if (issuer === undefined || clientId === undefined || !clientSecret || (text !== undefined && path !== undefined)) {
     throw new ConfigError(
-      "ASSAY_OIDC_ISSUER, ASSAY_OIDC_CLIENT_ID and one of ASSAY_OIDC_CLIENT_SECRET and ASSAY_OIDC_CLIENT_SECRET_FILE belong together",
+      "ASSAY_OIDC_ISSUER, ASSAY_OIDC_CLIENT_ID and either ASSAY_OIDC_CLIENT_SECRET or ASSAY_OIDC_CLIENT_SECRET_FILE must be set together",
     );
   }
   return { issuer, clientId, clientSecret, caPath };
@@ -178,12 +175,12 @@ function oidcOf(settings: z.output<typeof settingsSchema>): OidcSettings | null 
 
 function operatorAddress(listen: Address | undefined): Address | null {
   if (listen && !isLoopback(listen)) {
-    throw new ConfigError("ASSAY_OPERATOR_LISTEN: has no keys, so it must be a loopback address or unix:/PATH");
+    throw new ConfigError("ASSAY_OPERATOR_LISTEN: must be a loopback address or unix:/PATH, because it needs no key");
   }
   return listen ?? null;
 }
 
-/** Only numbers and the one name that is loopback by definition: nothing is looked up. */
+/** Checks addresses and the name `localhost`, which is loopback by definition. It resolves no names. */
 function isLoopback(listen: Address): boolean {
   if ("path" in listen) return true;
   return listen.host === "localhost" || listen.host === "::1" || /^127(\.\d{1,3}){3}$/.test(listen.host);

@@ -11,7 +11,7 @@ import { BlockedError } from "./webhooks/target.ts";
 
 const OLDEST_NODE = 24;
 
-/** Errors whose message is written for whoever typed the command. */
+/** Errors whose message is for the user of the command line; they are shown without a stack. */
 const SENTENCES = [
   AdminError,
   BlockedError,
@@ -29,18 +29,18 @@ try {
   await program().parseAsync();
 } catch (error) {
   process.stderr.write(`assay: ${explain(error)}\n`);
-  // What a service had begun before it failed, such as its worker, must not go on without it.
+  // A failed service must not leave parts of it running, such as its worker.
   process.exit(1);
 }
 
-/** Older ones crash inside the database driver, without a word about why. */
+/** Older versions crash inside the database driver without a clear message. */
 function requireNode(): void {
   if (Number(process.versions.node.split(".")[0]) < OLDEST_NODE) {
     throw new ConfigError(`needs Node ${OLDEST_NODE}, but this is ${process.versions.node}; start it with ./assay`);
   }
 }
 
-/** A mistake of the operator is one sentence; anything else is ours and shows where. */
+/** Operator errors are one sentence; all other errors have a stack. */
 function explain(error: unknown): string {
   if (SENTENCES.some((kind) => error instanceof kind)) return (error as Error).message;
   const { code } = error as NodeJS.ErrnoException;

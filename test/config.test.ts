@@ -138,7 +138,7 @@ test("requires all settings of a provider or none, with its secret or a file tha
     { ASSAY_OIDC_CA: "/ca" },
     { ...names, ASSAY_OIDC_CLIENT_SECRET: "s", ASSAY_OIDC_CLIENT_SECRET_FILE: "/s" },
   ]) {
-    assert.throws(() => loadConfig({}, half), /ASSAY_OIDC_ISSUER, .* belong together/, JSON.stringify(half));
+    assert.throws(() => loadConfig({}, half), /ASSAY_OIDC_ISSUER, .* must be set together/, JSON.stringify(half));
   }
   for (const wrong of ["http://id.example.com", "id.example.com", "https://id.example.com/?x=1"]) {
     const settings = { ...names, ASSAY_OIDC_ISSUER: wrong, ASSAY_OIDC_CLIENT_SECRET: "s" };

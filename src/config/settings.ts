@@ -25,16 +25,16 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
-/** As a URL spells it: lower case, numbers in their plain form, IPv6 without brackets. */
+/** Receivers as in a URL: lower case, IPv4 in dotted form, IPv6 without brackets. */
 const receivers = list.transform((items, context) =>
   items.map((item): HostPort => {
     const parsed = parseAddress(item);
     const url = `https://${item}/`;
-    const plain = parsed && "port" in parsed && parsed.port > 0 && /^[\w.:-]+$/.test(parsed.host); // no block, no pattern
+    const plain = parsed && "port" in parsed && parsed.port > 0 && /^[\w.:-]+$/.test(parsed.host); // no CIDR block or pattern
     if (plain && URL.canParse(url)) {
       return { host: new URL(url).hostname.replace(/^\[(.*)\]$/, "$1"), port: parsed.port };
     }
-    context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, but there is '${item}'` });
+    context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, got '${item}'` });
     return z.NEVER;
   }),
 );
@@ -42,7 +42,7 @@ const receivers = list.transform((items, context) =>
 /** Addresses or CIDR blocks. Names are not resolved, so they cannot be trusted. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
 
-/** Never repeated in an error: it may hold a password. */
+/** Errors do not repeat it, because it can contain a password. */
 const databaseUrl = z
   .string()
   .refine(
@@ -50,7 +50,7 @@ const databaseUrl = z
     "must be a URL that begins with postgres://",
   );
 
-/** Its responses are trusted because of its certificate. */
+/** HTTPS only: the certificate is the reason to trust its responses. */
 const issuer = z
   .string()
   .refine(
@@ -60,18 +60,18 @@ const issuer = z
 
 const absolutePath = z.string().startsWith("/", "must be an absolute path");
 
-/** What `docs/configuration.md` shows of a setting beside its name, range and default. */
+/** Text of a setting in `docs/configuration.md`, in addition to its name, range and default. */
 interface SettingMeta {
   readonly description: string;
-  /** Option of `assay serve` with the same meaning. */
+  /** Equivalent option of `assay serve`. */
   readonly flag?: string;
-  /** In words, where the default depends on the machine or is not a value. */
+  /** Describes a default that depends on the machine or is not a value. */
   readonly defaultText?: string;
 }
 
 const setting = <S extends z.ZodType>(schema: S, meta: SettingMeta): S => schema.meta({ ...meta });
 
-/** In the order of `docs/configuration.md`. */
+/** The settings in the order of `docs/configuration.md`. */
 export const settingsSchema = z.object({
   ASSAY_DATA: setting(absolutePath.default("/var/lib/assay"), { description: "Data directory.", flag: "--data" }),
   ASSAY_DATABASE: setting(databaseUrl.optional(), {

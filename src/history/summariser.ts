@@ -5,35 +5,35 @@ import type { Store } from "../store/port.ts";
 export interface SummariserOptions {
   readonly store: Pick<Store, "history" | "onWork">;
   readonly log: Logger;
-  /** How often it is looked whether something ended; five seconds unless a test is in a hurry. */
+  /** Interval between checks for ended submissions; five seconds by default. */
   readonly everyMs?: number;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
 const EVERY_MS = 5_000;
-/** A step is one transaction, which holds the only writer of SQLite for some milliseconds. */
+/** Submissions per transaction. A transaction blocks the single writer of SQLite for some milliseconds. */
 const STEP = 256;
-/** After each step others have three times as long as it took. */
+/** Pause after each step, as a multiple of its duration. */
 const REST = 3;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** The charts of a day are by minutes, those of a week and of a month by hours. */
+/** Charts of a day have minutes; charts of a week or month have hours. */
 const MINUTES_KEPT_MS = 2 * DAY_MS;
-/** Longer than the longest chart, whose first bucket begins before it. */
+/** Longer than the longest chart, because its first bucket begins before the chart. */
 const HOURS_KEPT_MS = 31 * DAY_MS;
 
 /**
- * Adds up what has ended, in the background, and lets go of what is too old for any chart. It looks only after something happened.
- * Several services may do it on one database: the store lets one at a time, and each end is counted once.
+ * Aggregates ended submissions in the background and deletes aggregates that are too old for any chart. It works only after
+ * a notification. Several services can do this on one database: the store serialises them and counts each submission once.
  */
 export class Summariser {
   readonly #options: SummariserOptions;
   readonly #stopping = new AbortController();
   readonly #unsubscribe: () => void;
   readonly #running: Promise<void>;
-  /** Whoever was here before may have left something. */
+  /** True at the start, because an earlier process may have left uncounted submissions. */
   #happened = true;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
 
@@ -49,7 +49,7 @@ export class Summariser {
     return new Summariser(options);
   }
 
-  /** Resolves when the step that is under way is done. */
+  /** Resolves after the step under way. */
   async stop(): Promise<void> {
     this.#unsubscribe();
     this.#stopping.abort();
@@ -65,14 +65,14 @@ export class Summariser {
         await this.#shrink();
       } catch (error) {
         this.#happened = true;
-        log.error({ err: error }, "what has ended could not be counted; it will be later");
+        log.error({ err: error }, "ended submissions could not be counted; trying again later");
       }
       await this.#rest(everyMs);
     }
   }
 
   async #count(): Promise<void> {
-    this.#happened = false; // what comes from here on is a reason to look again
+    this.#happened = false; // a later notification causes another pass
     for (let more = true; more && !this.#stopping.signal.aborted; ) {
       const started = performance.now();
       more = (await this.#options.store.history.count(STEP)) === STEP;

@@ -3,7 +3,7 @@ import { extname, join } from "node:path";
 import { z } from "zod";
 import { fail, type Languages } from "./load.ts";
 
-/** A program for people to begin with, and how it ends. */
+/** An example program with its verdict. */
 export interface Example {
   readonly title: string;
   readonly verdict: string;
@@ -13,7 +13,7 @@ export interface Example {
 
 const listSchema = z.array(
   z.strictObject({
-    /** File name in the directory of each language, without its ending. */
+    /** File name in the directory of each language, without the extension. */
     program: z.string().regex(/^[a-z-]+$/),
     title: z.string().min(1),
     verdict: z.enum(["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG"]),
@@ -22,9 +22,9 @@ const listSchema = z.array(
 );
 
 /**
- * Reads examples/ beside the languages: the hello of each, then what examples.json lists, which every language has. Its
- * verdicts are those that the matrix of the tests asks of the same files.
- * @returns them by the name of the language. @throws LanguageFileError when one is missing or the list is not as it should be.
+ * Reads the examples of each language: its smoke test, then the list in examples.json, which is the same for all
+ * languages. The matrix tests check the verdicts on the same files.
+ * @returns the examples by language name. @throws LanguageFileError for a missing file or an invalid list.
  */
 export function loadExamples(directory: string, languages: Languages): ReadonlyMap<string, readonly Example[]> {
   const path = join(directory, "examples", "examples.json");

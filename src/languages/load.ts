@@ -8,25 +8,25 @@ import { languageSchema, type Profiles, profilesSchema } from "./schema.ts";
 
 const PROFILES_FILE = "profiles.json";
 
-/** A data file in languages/ that cannot be used; the message names the file and what is wrong with it. */
+/** An invalid data file in languages/; the message has the file and the reason. */
 export class LanguageFileError extends Error {
   override readonly name = "LanguageFileError";
 }
 
-/** All languages that the project knows, whether or not they work on this machine. */
+/** All languages of the project, including those that do not work on this machine. */
 export interface Languages {
-  /** By canonical name or alias; names are lower-case. */
+  /** Finds a language by its canonical name or alias, in lower case. */
   resolve(nameOrAlias: string): Language | undefined;
-  /** In the order of their names. */
+  /** All languages, ordered by name. */
   list(): readonly Language[];
-  /** `compile` is absent where the language has no compile step. */
+  /** `compile` is absent for a language without a compile step. */
   limitsFor(language: Language, profile: ProfileName): StepLimits;
 }
 
 /**
- * Reads languages/*.json and languages/profiles.json. Throws LanguageFileError at the first file that is
- * not as it should be: a service with wrong limits must not start. The base environment of the profiles
- * is merged into every command, so callers pass `env` on as it is.
+ * Reads languages/*.json and languages/profiles.json. The base environment of the profiles is merged into
+ * every command.
+ * @throws LanguageFileError at the first invalid file: a service with wrong limits must not start.
  */
 export function loadLanguages(directory: string): Languages {
   const profiles = read(join(directory, PROFILES_FILE), profilesSchema);
@@ -40,13 +40,13 @@ export function loadLanguages(directory: string): Languages {
     if (language.name !== basename(file, ".json")) fail(path, `its name is ${language.name}`);
     for (const name of [language.name, ...language.aliases]) {
       const other = byName.get(name);
-      if (other) fail(path, `the name ${name} belongs to ${other.name} already`);
+      if (other) fail(path, `the name ${name} is already used by ${other.name}`);
       byName.set(name, language);
     }
     checkLimits(path, language, profiles);
     list.push(language);
   }
-  if (list.length === 0) fail(directory, "there is no language in it");
+  if (list.length === 0) fail(directory, "the directory has no language files");
 
   return {
     resolve: (nameOrAlias) => byName.get(nameOrAlias),
@@ -58,7 +58,7 @@ export function loadLanguages(directory: string): Languages {
 function checkLimits(path: string, language: Language, profiles: Profiles): void {
   for (const profile of PROFILE_NAMES) {
     if (!language.compile && language.limits[profile]?.compile) {
-      fail(path, `${profile} has limits for a compile step, but there is none`);
+      fail(path, `${profile} has limits for a compile step, but the language has no compile step`);
     }
     const [broken] = brokenRules(limitsOf(language, profile, profiles));
     if (broken) fail(path, `${profile}, ${broken}`);

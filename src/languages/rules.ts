@@ -1,8 +1,9 @@
 import type { Limits, StepLimits } from "../domain/limits.ts";
 
 /**
- * What the limits of one language in one profile must be to one another, so that each verdict keeps its
- * meaning. Returns a sentence for every rule that is broken.
+ * Checks the relations between the limits of one language and profile on which the meaning of each verdict
+ * depends.
+ * @returns a sentence for each violated rule.
  */
 export function brokenRules(limits: StepLimits): string[] {
   const broken = brokenInStep("execute", limits.execute);
@@ -18,17 +19,23 @@ export function brokenRules(limits: StepLimits): string[] {
 
 function brokenInStep(step: string, limits: Limits): string[] {
   const rules: readonly (readonly [boolean, string])[] = [
-    [limits.cpuMs <= limits.wallMs, "cpuMs is above wallMs: the CPU limit could never be met by one thread"],
-    [limits.fileBytes < limits.workBytes, "fileBytes is not below workBytes: a file too big would be ENOSPC, not FSE"],
-    [limits.fileBytes < limits.tmpBytes, "fileBytes is not below tmpBytes: a file too big would be ENOSPC, not FSE"],
+    [limits.cpuMs <= limits.wallMs, "cpuMs is above wallMs: a single thread could never reach the CPU limit"],
+    [
+      limits.fileBytes < limits.workBytes,
+      "fileBytes is not below workBytes: a file that is too large would cause ENOSPC, not FSE",
+    ],
+    [
+      limits.fileBytes < limits.tmpBytes,
+      "fileBytes is not below tmpBytes: a file that is too large would cause ENOSPC, not FSE",
+    ],
     [
       limits.workBytes + 2 * limits.tmpBytes < limits.memoryBytes,
-      "/box, /tmp and /dev/shm together reach memoryBytes: a full disk would be MLE",
+      "/box, /tmp and /dev/shm together reach memoryBytes: full file systems would cause MLE",
     ],
-    [limits.stackBytes < limits.memoryBytes, "stackBytes is not below memoryBytes: endless recursion would be MLE"],
+    [limits.stackBytes < limits.memoryBytes, "stackBytes is not below memoryBytes: infinite recursion would cause MLE"],
     [
       limits.addressSpaceBytes === null || limits.addressSpaceBytes > limits.memoryBytes,
-      "addressSpaceBytes is not above memoryBytes: eating memory would never be MLE",
+      "addressSpaceBytes is not above memoryBytes: excessive memory use would never cause MLE",
     ],
   ];
   return rules.filter(([holds]) => !holds).map(([, sentence]) => `${step}: ${sentence}`);

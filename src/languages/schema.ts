@@ -2,14 +2,14 @@ import { z } from "zod";
 import type { Language } from "../domain/language.ts";
 import type { Limits, ProfileName } from "../domain/limits.ts";
 
-/** The shape of the files in languages/. Every key is known and every number is whole: a typing mistake is an error. */
+/** The schema of the files in languages/. Unknown keys and fractional numbers are errors. */
 
 const count = z.int().positive();
 const bytes = z.int().positive();
 const milliseconds = z.int().positive();
-const reason = z.string().min(20, "a reason is a sentence");
+const reason = z.string().min(20, "a reason must be a sentence");
 
-/** One check per limit: completeness of a profile, overrides and reasons are all derived from this list. */
+/** The check of each limit. The schemas of profiles, overrides and reasons are derived from this list. */
 const limit = {
   wallMs: milliseconds,
   cpuMs: milliseconds,
@@ -41,15 +41,17 @@ const overrides = z.strictObject(
 );
 const stepOverrides = z.strictObject({ compile: overrides.exactOptional(), execute: overrides.exactOptional() });
 
-const name = z.string().regex(/^[a-z][a-z0-9]*$/, "a name is lower-case letters and digits");
-const alias = z.string().regex(/^[a-z][a-z0-9+#]*$/, "an alias is lower-case letters, digits, + and #");
+const name = z.string().regex(/^[a-z][a-z0-9]*$/, "a name must consist of lower-case letters and digits");
+const alias = z.string().regex(/^[a-z][a-z0-9+#]*$/, "an alias must consist of lower-case letters, digits, + and #");
 
-/** A file name without a directory, since it is placed in /box as it is. */
-const fileName = z.string().regex(/^[A-Za-z][A-Za-z0-9_]*\.[a-z]+$/, "a source is one plain file name");
+/** A file name without a directory: the file is directly in /box. */
+const fileName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]*\.[a-z]+$/, "a source must be a file name without a directory");
 
-/** Programs are named absolutely (in the image) or below /box, so nothing depends on PATH. */
-const program = z.string().regex(/^(\/|\.\/)[^\0]+$/, "a program is an absolute path or starts with ./");
-const argument = z.string().regex(/^[^\0]*$/, "an argument has no NUL");
+/** Paths of programs are absolute (in the image) or relative to /box, so that PATH does not matter. */
+const program = z.string().regex(/^(\/|\.\/)[^\0]+$/, "a program must be an absolute path or start with ./");
+const argument = z.string().regex(/^[^\0]*$/, "an argument must not contain NUL");
 
 const environment = z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), argument);
 
@@ -71,16 +73,16 @@ export const languageSchema = z.strictObject({
 
 const profile = z.strictObject({ compile: limits, execute: limits });
 
-/** What a profile gives to every step unless a language says otherwise. */
+/** The limits of a profile, for languages without overrides. */
 export interface Profile {
   readonly compile: Limits;
   readonly execute: Limits;
 }
 
 export interface Profiles extends Readonly<Record<ProfileName, Profile>> {
-  /** Environment of every step; nothing of the service's own environment reaches a box. */
+  /** Environment of every step; the service's own environment is not passed to boxes. */
   readonly env: Readonly<Record<string, string>>;
-  /** Why each limit is what it is, for people. */
+  /** The reason for each limit, for readers. */
   readonly reasons: Readonly<Record<keyof Limits, string>>;
 }
 

@@ -1,10 +1,10 @@
 import type { Status } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
-/** Gauges of what only the database knows. */
+/** Gauges that need the database. */
 const OF_DATABASE = ["pending", "oldestPending", "held", "largestShare", "running", "deliveries", "oldestDue"] as const;
 
-/** Writes down how the service stands; what is not known is absent, because a 0 would be a lie. @param languages all. */
+/** Sets the gauges from the status. Unknown values are absent, because 0 would be wrong. @param languages all languages. */
 export function setGauges(prometheus: Prometheus, status: Status, languages: readonly string[]): void {
   const { engine, slots, database, disk, certificateEndsAtMs } = status;
   prometheus.set("build", { version: status.version, node: process.version }, 1);

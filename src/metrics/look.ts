@@ -9,18 +9,18 @@ export interface LookOptions {
   readonly version: string;
   readonly store: Pick<Store, "ping" | "backlog">;
   readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
-  /** Null where nothing is run. */
+  /** Null in a process that runs no submissions. */
   readonly slots: () => SlotCounts | null;
   readonly dataDir: string;
-  /** The file of the certificate that clients see; null without HTTPS. */
+  /** File of the server certificate; null without HTTPS. */
   readonly certificatePath: string | null;
 }
 
-/** Prometheus gives a scrape 10 s: whatever does not answer must not take the rest along. */
+/** A Prometheus scrape times out after 10 s, so one slow part must not delay the others longer. */
 const DATABASE_MS = 3_000;
 const PROOF_MS = 8_000;
 
-/** Sees how the service stands. Who asks while somebody is answered gets the same answer. */
+/** Collects the status of the service. Concurrent requests share one result. */
 export class Look {
   readonly #options: LookOptions;
   #underWay: Promise<Status> | null = null;
@@ -63,7 +63,7 @@ export class Look {
     };
   }
 
-  /** A database that hangs is asked once, not once for each scrape. */
+  /** At most one query at a time, so that scrapes do not accumulate on a hanging database. */
   #database(): Promise<Status["database"]> {
     this.#asked ??= this.#ask().finally(() => {
       this.#asked = null;
@@ -80,7 +80,7 @@ export class Look {
   }
 }
 
-/** @returns null when it failed or took longer; why is in the log of whoever needed it. */
+/** @returns null if the work failed or took longer. It does not log the error. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   const late = Promise.withResolvers<null>();
   const timer = setTimeout(() => late.resolve(null), ms);
@@ -91,7 +91,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** From the file: one that was renewed counts once it is there, and a service that still shows the old one is asked to load it. */
+/** Expiry of the certificate in the file. A renewed file counts at once, although the service must still load it. */
 function endOf(path: string): number | null {
   try {
     return Date.parse(new X509Certificate(readFileSync(path)).validTo);

@@ -2,19 +2,19 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { LabelsOf, Meter, NameOf } from "../domain/meter.ts";
 import { METRICS, type Metric } from "../domain/metrics.ts";
 
-/** Values of a label that only the start of the service tells: there are as many as languages or routes. */
+/** Maximum number of values of a label without a fixed list, such as languages or routes. */
 const MAX_OPEN_VALUES = 64;
 const OTHER = "other";
 
-/** Default is 10 ms: a timer that wakes an idle process a hundred times a second. */
+/** The default of 10 ms wakes an idle process a hundred times per second. */
 const LOOP_RESOLUTION_MS = 50;
 
-/** Gauges of the library that end as only counters may; the ones without `_total` say the same by type. */
+/** Gauges of the library with the suffix of counters; those without `_total` have the same values by type. */
 const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Measures in this process and writes it down as Prometheus reads it. The only file that knows the library. */
+/** Collects the metrics of this process in the Prometheus format. No other file uses the library. */
 export class Prometheus implements Meter {
   readonly contentType: string;
   readonly #registry = new Registry();
@@ -23,7 +23,7 @@ export class Prometheus implements Meter {
   readonly #histograms = new Map<string, Histogram>();
   readonly #open = new Map<string, Set<string>>();
 
-  /** @param languages those that there are: their counters begin at 0. */
+  /** @param languages all languages: their counters start at 0. */
   constructor(languages: readonly string[]) {
     this.contentType = this.#registry.contentType;
     this.#open.set("language", new Set(languages));
@@ -44,14 +44,14 @@ export class Prometheus implements Meter {
     this.#gauges.get(name)?.set(this.#bounded(labels), value);
   }
 
-  /** What was said of a gauge is no longer known: it is absent. */
+  /** Removes the value of a gauge, which is then absent. */
   forget(name: NameOf<"gauge">): void {
     const gauge = this.#gauges.get(name);
     gauge?.reset();
-    if (Object.keys(METRICS[name].labels).length === 0) gauge?.remove(); // one without labels was set to 0
+    if (Object.keys(METRICS[name].labels).length === 0) gauge?.remove(); // reset sets a gauge without labels to 0
   }
 
-  /** The text that Prometheus reads. */
+  /** The metrics in the Prometheus text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }
@@ -67,7 +67,7 @@ export class Prometheus implements Meter {
     } else {
       const counter = new Counter(common);
       this.#counters.set(key, counter);
-      // A counter that first appears with 1 has no increase that anybody could see.
+      // A counter that first appears with the value 1 has no visible increase.
       for (const labels of this.#combinations(metric)) counter.inc(labels, 0);
     }
   }
@@ -82,7 +82,7 @@ export class Prometheus implements Meter {
     );
   }
 
-  /** The types bound the values of most labels; those of the others are bounded here, whatever is said. */
+  /** Bounds the values of labels at run time; types bound most of them, but not languages and routes. */
   #bounded(labels: object): Record<string, string> {
     const bounded: Record<string, string> = {};
     for (const [label, value] of Object.entries(labels) as [string, string][]) {

@@ -8,26 +8,25 @@ export interface PurgerOptions {
   /** How long a record is kept after its end. */
   readonly retentionMs: number;
   readonly log: Logger;
-  /** How often it is looked for old records; ten minutes unless a test is in a hurry. */
+  /** Interval between purges; ten minutes by default. */
   readonly everyMs?: number;
-  /** Told how many went. */
   readonly meter?: Meter;
 }
 
 const EVERY_MS = 600_000;
-/** A step holds the only writer of SQLite: none may take longer than a client notices. */
+/** Target duration of a step. A step blocks the single writer of SQLite, so it must be short for clients. */
 const STEP_MS = 25;
-/** Where others write meanwhile it holds up nobody, but is a dozen round trips to a server that may be far away. */
+/** With concurrent writers, a step does not block other processes, but needs a dozen round trips to a possibly remote server. */
 const SHARED_STEP_MS = 250;
 const SMALLEST_STEP = 4;
 const LARGEST_STEP = 256;
-/** After each step others have three times as long as it took, so that a purge is never more than a quarter of the work. */
+/** Pause after each step, as a multiple of its duration: a purge takes at most a quarter of the time. */
 const REST = 3;
 
 /**
- * Removes records whose time is over, in the background: many small steps with rests between them, each a
- * transaction. Their size follows from how long the last one took, because records differ a thousandfold. Several
- * services may do it at once on one database: what another one has removed is simply not there.
+ * Deletes expired records in the background, in small transactions with pauses between them. The duration of the last
+ * step determines the size of the next one, because record sizes differ by a factor of 1,000. Several services can purge
+ * one database at the same time.
  */
 export class Purger {
   readonly #options: PurgerOptions;
@@ -44,7 +43,7 @@ export class Purger {
     return new Purger(options);
   }
 
-  /** Resolves when the step that is under way is done. */
+  /** Resolves after the step under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -75,13 +74,13 @@ export class Purger {
         if (more) await sleep(tookMs * REST, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
-      log.error({ err: error }, "old records could not be removed; they will be later");
+      log.error({ err: error }, "old records could not be deleted; trying again later");
     }
-    if (removed > 0) log.info({ removed }, "old records removed");
+    if (removed > 0) log.info({ removed }, "old records deleted");
   }
 }
 
-/** Twice as many when there was time left for them, half as many when it took too long. */
+/** Doubles the step if it took less than half of its time, and halves it if it took too long. */
 export function nextStep(step: number, tookMs: number, stepMs: number): number {
   if (tookMs > stepMs) return Math.max(SMALLEST_STEP, Math.floor(step / 2));
   return tookMs < stepMs / 2 ? Math.min(LARGEST_STEP, step * 2) : step;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type SpanContext, TraceFlags } from "@opentelemetry/api";
 
 /**
- * A submission's id has the 128 bits of a trace's id, so it is that: whoever handles the submission, in whatever process,
- * speaks of the same trace without having been told, and a person who knows the one finds the other.
+ * Derives the trace id from the submission id, which has 128 bits as well. All processes use the same trace without
+ * communication, and users can find the trace of a submission.
  */
 export function traceOf(submissionId: string): SpanContext {
   const spanId = createHash("sha256").update(submissionId).digest("hex").slice(0, 16);

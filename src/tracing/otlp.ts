@@ -18,27 +18,26 @@ import type { Submission } from "../domain/submission.ts";
 import type { Answered, Attempted, Ran, Tracer } from "../domain/tracer.ts";
 import { contextOf, traceOf } from "./identity.ts";
 
-/** A collector that does not answer costs so much memory and such a wait at the end, and nothing else. */
+/** Bounds the memory, and the delay at shutdown, that an unresponsive collector causes. */
 const MAX_WAITING_SPANS = 8_192;
 const EVERY_MS = 5_000;
 const EXPORT_MS = 5_000;
 const LAST_EXPORT_MS = 2_000;
 
 export interface OtlpOptions {
-  /** Where the collector takes OTLP over HTTP; `/v1/traces` is added. */
+  /** Base URL of the OTLP/HTTP collector; `/v1/traces` is added. */
   readonly endpoint: string;
   readonly version: string;
   /** `assay` or `assay-worker`. */
   readonly service: string;
   readonly log: Logger;
-  /** Between two exports, where that is not the usual time. */
+  /** Interval between exports, if not the default. */
   readonly everyMs?: number;
 }
 
 /**
- * Sends spans to an OpenTelemetry collector: one trace for each submission, whose processes need not know of each other.
- * Ids, names of languages, verdicts and times leave the process; no code, no input, no output, no address. The only file that
- * knows the library.
+ * Sends spans to an OpenTelemetry collector, with one trace per submission across processes. The spans have ids, language
+ * names, verdicts and times, but no code, input, output or address. No other file of the service sends spans.
  */
 export class Otlp implements Tracer {
   readonly #log: Logger;
@@ -68,7 +67,7 @@ export class Otlp implements Tracer {
     });
   }
 
-  /** A span of the client's trace, if it named one, that points at the submission's. */
+  /** Records a span in the client's trace, if the client sent one, with a link to the submission's trace. */
   answered({ method, route, status, requestId, traceparent, submissionId, startMs, endMs }: Answered): void {
     const parent = contextOf(traceparent);
     const attributes: Attributes = {
@@ -125,7 +124,7 @@ export class Otlp implements Tracer {
     this.#span(span, under(traceOf(submissionId)));
   }
 
-  /** Sends what is left, as far as the collector takes it in that time. */
+  /** Exports the remaining spans, within `LAST_EXPORT_MS`. */
   async close(): Promise<void> {
     const late = new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref());
     const sent = this.#provider.shutdown().catch((error) => this.#log.warn({ err: error }, "the last spans were lost"));
@@ -154,7 +153,7 @@ interface Done {
   readonly failed: boolean;
 }
 
-/** Ids at random, but for the one span that others know by the submission's id. */
+/** Generates random ids, except for the root span of a submission, whose id follows from the submission's id. */
 class GivenIds implements IdGenerator {
   next: SpanContext | undefined;
   readonly #random = new RandomIdGenerator();

@@ -6,28 +6,29 @@ type Block = readonly [ipaddr.IPv6, number];
 
 const block = (cidr: string): Block => ipaddr.IPv6.parseCIDR(cidr);
 
-/** All that IANA has given out for unicast in IPv6; what is not in it is mapped, translated, local or reserved. */
+/** The range that IANA has allocated to IPv6 global unicast; others are mapped, translated, local or reserved. */
 const UNICAST6 = block("2000::/3");
 
-/** In 2000::/3, and yet not somebody's network. Some of it the library knows, too; none of it may depend on that. */
+/** Ranges in 2000::/3 that are not public networks. The library has some of them as well; the list does not depend on it. */
 const NOT_GLOBAL6: readonly (readonly [Block, string])[] = [
-  [block("2001::/23"), "set aside for protocols"], // Teredo, which carries IPv4, is in it
+  [block("2001::/23"), "reserved for protocols"], // includes Teredo, which carries IPv4
   [block("2001:db8::/32"), "for documentation"],
   [block("2002::/16"), "6to4, which carries an IPv4 address"],
-  [block("3ffe::/16"), "of a network that is gone"],
+  [block("3ffe::/16"), "of a former network"],
   [block("3fff::/20"), "for documentation"],
 ];
 
-/** ISATAP: `0:5efe` or `200:5efe` and then an IPv4 address, in any network. */
+/** ISATAP: in any network, `0:5efe` or `200:5efe` followed by an IPv4 address. */
 const ISATAP = 0x5efe;
 
-/** Of the public range, but answered by the host of a virtual machine of Azure. */
+/** In the public range, but served by the host of an Azure virtual machine. */
 const AZURE_HOST = "168.63.129.16";
 
 /**
- * Why nothing may be sent to this address; null when it is global unicast, and not this machine's own.
- * @param address IPv4 or IPv6, as a look-up or a URL has it.
- * @param own this machine's addresses. Behind its own public address a machine meets its own services, past the firewall.
+ * The reason why this address is not allowed; null for a global unicast address of another machine.
+ * @param address IPv4 or IPv6, from a DNS response or a URL.
+ * @param own the addresses of this machine. Through its own public address, a machine reaches its own services behind
+ * the firewall.
  */
 export function whyNotGlobal(address: string, own: readonly string[] = ownAddresses()): string | null {
   if (isIP(address) === 0) return "not an address";
@@ -38,13 +39,13 @@ export function whyNotGlobal(address: string, own: readonly string[] = ownAddres
 }
 
 function whyNotGlobal4(address: ipaddr.IPv4): string | null {
-  if (address.toString() === AZURE_HOST) return "answered by the host of a virtual machine";
+  if (address.toString() === AZURE_HOST) return "served by the host of a virtual machine";
   const range = address.range();
   return range === "unicast" ? null : range;
 }
 
 function whyNotGlobal6(address: ipaddr.IPv6): string | null {
-  if (address.zoneId !== undefined) return "of one link";
+  if (address.zoneId !== undefined) return "link-local";
   const range = address.range();
   if (range !== "unicast") return range;
   if (!address.match(UNICAST6[0], UNICAST6[1])) return "not global unicast";

@@ -6,13 +6,13 @@ import type { Message } from "../store/port.ts";
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];
 
-/** Of all attempts of this process: of however many bodies are made or signed, one piece in each turn of the event loop. */
+/** Shared by all attempts of this process: one piece of any body is encoded or signed per iteration of the event loop. */
 const pace = new Pace();
 
 /**
- * The same bytes for every attempt, because a terminal record never changes. A record of 12.6 MB took the event loop 130 ms
- * when it was made at once.
- * @param owner whose turn it is.
+ * Encodes the body, which is identical in every attempt, because a terminal record never changes. Encoded at once, a record
+ * of 12.6 MB blocked the event loop for 130 ms.
+ * @param owner the account whose turns it uses.
  */
 export async function bodyOf(message: Message, owner: string): Promise<Body> {
   if ("body" in message) return [message.body];
@@ -24,7 +24,7 @@ export async function bodyOf(message: Message, owner: string): Promise<Body> {
   return pieces;
 }
 
-/** The pieces of a body, one in each turn of the event loop. */
+/** The pieces of a body, one per iteration of the event loop. */
 export async function* paced(body: Body, owner: string): AsyncGenerator<Buffer> {
   for (const [at, piece] of body.entries()) {
     if (at > 0) await pace.turn(owner);

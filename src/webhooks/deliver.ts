@@ -4,8 +4,8 @@ import { bodyOf } from "./body.ts";
 import { type SendOptions, type Sent, send } from "./send.ts";
 
 /**
- * Makes the attempt that was claimed and records it.
- * @returns what came of it; undefined when there is nothing to send any more, or the claim was lost.
+ * Makes the claimed attempt and records it.
+ * @returns the result; undefined if the message was deleted or the claim was lost.
  * @throws the reason of `stop`; the claim is still held then.
  */
 export async function deliver(
@@ -23,7 +23,7 @@ export async function deliver(
   return recorded ? { ...sent, became: next.state === "pending" ? "again" : next.state } : undefined;
 }
 
-/** @param endMs when the attempt ended: the next one is due so long after it. */
+/** @param endMs end of the attempt, from which the delay of the next one counts. */
 export function nextAfter(
   { attempt, kind }: Pick<DeliveryClaim, "attempt" | "kind">,
   ending: Sent["ending"],
@@ -31,7 +31,7 @@ export function nextAfter(
 ): Next {
   if (ending === "delivered") return { state: "delivered" };
   const delayMs = ATTEMPT_DELAYS_MS[attempt];
-  // Whoever sends a test looks at it and sends another.
+  // A test has one attempt, because its sender sees the result and can send another.
   if (ending === "never" || kind === "test" || delayMs === undefined) return { state: "failed" };
   return { state: "pending", atMs: endMs + delayMs };
 }

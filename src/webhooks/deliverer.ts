@@ -9,36 +9,35 @@ import type { SendOptions } from "./send.ts";
 export interface DelivererOptions extends SendOptions {
   readonly store: Store;
   readonly log: Logger;
-  /** How long attempts may go on once stopping. */
+  /** Time for attempts to finish after `stop`. */
   readonly drainMs: number;
-  /** Longer than an attempt can take: after it, another process repeats the attempt. */
+  /** Longer than an attempt can take; after it, another process repeats the attempt. */
   readonly leaseMs?: number;
-  /** Told of every attempt. */
   readonly meter?: Meter;
   readonly tracer?: Tracer;
 }
 
 const LEASE_MS = 30_000;
 
-/** Attempts at once, in this process; an account alone gets half of them (src/store/delivery-share.ts). */
+/** Concurrent attempts of this process; a single account gets half of them (src/store/delivery-share.ts). */
 const PLACES = 64;
 /**
- * Bytes of bodies that are being sent, in this process; an account alone gets half of them. The longest record has
- * 12.6 MB: 1 MiB of control characters on both streams.
+ * Bytes of bodies that this process is sending; a single account gets half of them. The longest record has 12.6 MB:
+ * 1 MiB of control characters on both streams.
  */
 const BODY_BUDGET_BYTES = 64 * 1024 * 1024;
-/** Of one endpoint, over all processes: one that never answers holds so many for ten seconds each. */
+/** Concurrent attempts per endpoint over all processes. An unresponsive endpoint holds them for ten seconds each. */
 const MAX_PER_ENDPOINT = 4;
 
 /**
- * Longest sleep. What this process does wakes it at once, and so does the time of the next
- * attempt; a command that runs beside it (a replay) is seen by the next look.
+ * Longest sleep. Actions of this process and due attempts wake it at once. A command in another
+ * process (a replay) is seen after at most this time.
  */
 const LOOK_MS = 5_000;
 
 /**
- * Sends what is due: woken by the store, by the clock and by attempts that end. It has no
- * part in a submission's result; whatever goes wrong here stays here.
+ * Sends due deliveries. The store, the clock and the end of attempts wake it. Its failures do
+ * not affect the results of submissions.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -60,7 +59,7 @@ export class Deliverer {
     return new Deliverer(options);
   }
 
-  /** Lets attempts that are under way end, or gives them back; resolves when the store is not needed any more. */
+  /** Lets attempts under way finish or releases them; resolves when the store is no longer needed. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
@@ -71,13 +70,13 @@ export class Deliverer {
     clearTimeout(timer);
   }
 
-  /** At most one claim at a time; what woke us meanwhile is looked at after it. */
+  /** Starts a claim. During a claim, it causes one more claim after it. */
   #wake(): void {
     if (this.#stopping) return;
     this.#again = true;
     this.#claiming ??= this.#claimAll().finally(() => {
       this.#claiming = null;
-      if (this.#again) this.#wake(); // it came between the last look and here
+      if (this.#again) this.#wake(); // woken after the last check in the loop
     });
   }
 
@@ -123,7 +122,7 @@ export class Deliverer {
     this.#active.set(claim, attempt);
   }
 
-  /** Never rejects: one delivery's trouble is not another's. */
+  /** Never rejects, so that a failure does not affect other deliveries. */
   async #attempt(claim: DeliveryClaim): Promise<void> {
     const { store, log, meter = NO_METER, tracer = NO_TRACER } = this.#options;
     const of = claim.kind === "test" ? {} : { submission: claim.messageId };
@@ -147,12 +146,12 @@ export class Deliverer {
     }
   }
 
-  /** Where even this fails, the lease runs out by itself. */
+  /** If this fails, the lease expires. */
   async #release(claim: DeliveryClaim): Promise<void> {
     try {
       if (this.#abort.signal.aborted) await this.#options.store.deliveries.release(claim);
     } catch (error) {
-      this.#options.log.error({ delivery: claim.id, err: error }, "could not be given back");
+      this.#options.log.error({ delivery: claim.id, err: error }, "the attempt could not be released");
     }
   }
 }

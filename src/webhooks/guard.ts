@@ -5,17 +5,17 @@ import { type Resolve, resolveLocal, resolvePublic } from "./resolve.ts";
 import { BlockedError, parseTarget, type Target } from "./target.ts";
 
 /**
- * Looks at the address twice: when it is configured, so that a person hears of it, and for
- * every attempt, where it counts. An attempt asks for the addresses once and connects to
- * exactly those that were judged, so an answer that changes (rebinding) changes nothing.
+ * Checks the addresses of a receiver twice: at its configuration, for an early error, and in
+ * every attempt. An attempt resolves the name once and connects only to the checked addresses,
+ * so a later DNS response (rebinding) has no effect.
  */
 
-/** How long a person waits for name servers that say nothing. */
+/** Time limit for name resolution at the configuration, while a user waits. */
 const LOOK_UP_MS = 5_000;
 
 /**
- * @returns a caution when its name cannot be looked up now: it may be given one later, and every attempt looks again.
- * @throws BlockedError when nothing may be sent there.
+ * @returns a warning if the name cannot be resolved now, because it may be later and every attempt resolves it again.
+ * @throws BlockedError if the URL is not allowed.
  */
 export async function checkUrl(
   url: string,
@@ -23,20 +23,20 @@ export async function checkUrl(
   resolve: Resolve = resolvePublic,
 ): Promise<string | null> {
   const target = parseTarget(url, allowed);
-  if (target.allowed) return null; // it may not be up yet
+  if (target.allowed) return null; // its name may not exist yet
   try {
     await permittedAddresses(target, resolve, AbortSignal.timeout(LOOK_UP_MS));
     return null;
   } catch (error) {
     if (error instanceof BlockedError) throw error;
-    return `${target.host} cannot be looked up now: ${error instanceof Error ? error.message : error}`;
+    return `${target.host} cannot be resolved now: ${error instanceof Error ? error.message : error}`;
   }
 }
 
 /**
- * The addresses to connect to, and no others. One that is not allowed spoils the whole answer:
- * it is a mistake or an attack, and which address would be used is chance.
- * @throws BlockedError; or what the look-up throws.
+ * Returns the addresses to connect to. A single disallowed address blocks all of them: it is a
+ * mistake or an attack, and the choice of the address would be arbitrary.
+ * @throws BlockedError, or the error of the name resolution.
  */
 export async function permittedAddresses(
   target: Target,

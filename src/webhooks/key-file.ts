@@ -19,45 +19,45 @@ import { dirname } from "node:path";
 
 export const KEY_BYTES = 32;
 
-/** Each is tried for a value of form 1, so there is a bound. */
+/** Bounded, because each key is tried for a value of form 1. */
 const MAX_KEYS = 16;
 
 const ID_BYTES = 4;
 
 export interface Key {
-  /** The start of a hash of the key: it tells keys apart and reveals nothing of use. 4 bytes. */
+  /** The first 4 bytes of a hash of the key: identifies the key without revealing it. */
   readonly id: Buffer;
   /** 32 bytes. */
   readonly bytes: Buffer;
 }
 
-/** For the user that the set-up makes, who has to read it. */
+/** For the service user that the set-up creates, which reads the file. */
 const HOW_TO_MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
 
-/** Bits of the mode by which more than the owner, and a group for reading, gets at the key. */
+/** Mode bits that must not be set: group write or execute, and all access of others. */
 const TOO_OPEN = 0o027;
 
 export interface SecretKeyFile {
   readonly path: string;
   /**
-   * Whether it may be made when it is not there. Never one that somebody named: machines
-   * that share it would each make their own, and none could open what the others sealed.
+   * Whether a missing file may be created. Never for a configured path: machines that share the
+   * file would each create their own, and could not open the secrets of the others.
    */
   readonly make: boolean;
 }
 
-/** A key file that cannot be used; the message is for the operator. */
+/** An invalid key file; the message is for the operator. */
 export class SecretKeyError extends Error {
   override readonly name = "SecretKeyError";
 }
 
 /**
- * The keys that webhook secrets are sealed with: 32 random bytes each and nothing else. The first one seals.
- * @throws SecretKeyError when the file is missing, has another size, has a key twice or can be read by everyone.
+ * Reads the keys for webhook secrets: 32 random bytes each, without separators. The first one seals.
+ * @throws SecretKeyError if the file is missing, is accessible to others, or has a wrong size or a duplicate key.
  */
 export function loadKeys({ path, make }: SecretKeyFile): readonly [Key, ...Key[]] {
   const bytes = read(path) ?? (make ? makeKey(path) : undefined);
-  if (!bytes) throw new SecretKeyError(`${path} is not there; make it as root with: ${HOW_TO_MAKE}`);
+  if (!bytes) throw new SecretKeyError(`${path} does not exist; create it as root with: ${HOW_TO_MAKE}`);
   if (bytes.length === 0 || bytes.length % KEY_BYTES !== 0 || bytes.length > MAX_KEYS * KEY_BYTES) {
     const rule = `must have ${KEY_BYTES} bytes for each of 1 to ${MAX_KEYS} keys`;
     throw new SecretKeyError(`${path} ${rule}, but it has ${bytes.length} bytes`);
@@ -66,35 +66,35 @@ export function loadKeys({ path, make }: SecretKeyFile): readonly [Key, ...Key[]
     keyOf(bytes.subarray(at * KEY_BYTES, (at + 1) * KEY_BYTES)),
   );
   const ids = new Set(keys.map(({ id }) => id.toString("hex")));
-  if (ids.size < keys.length) throw new SecretKeyError(`${path} has a key twice, or two keys of the same id`);
+  if (ids.size < keys.length) throw new SecretKeyError(`${path} has a duplicate key, or two keys with the same id`);
   return keys as [Key, ...Key[]];
 }
 
-/** @param bytes 32 of them. */
+/** @param bytes 32 bytes. */
 export function keyOf(bytes: Buffer): Key {
   if (bytes.length !== KEY_BYTES) throw new SecretKeyError(`a key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
   const id = createHash("sha256").update("assay: id of a sealing key").update(bytes).digest().subarray(0, ID_BYTES);
   return { id, bytes };
 }
 
-/** Puts a new random key in front of the others, so that it seals from now on. @throws SecretKeyError */
+/** Adds a new random key as the first one, which seals. @throws SecretKeyError */
 export function addKey(path: string): void {
   changeKeys(path, (keys) => {
-    if (keys.length === MAX_KEYS) throw new SecretKeyError(`${path} has ${MAX_KEYS} keys, which is the most`);
+    if (keys.length === MAX_KEYS) throw new SecretKeyError(`${path} already has ${MAX_KEYS} keys, the maximum`);
     return [keyOf(randomBytes(KEY_BYTES)), ...keys];
   });
 }
 
 /**
- * Leaves only the first key.
- * @param first the id that the first key must have.
- * @returns how many keys were removed.
- * @throws SecretKeyError when another key has become the first one.
+ * Removes all keys but the first.
+ * @param first the expected id of the first key.
+ * @returns the number of removed keys.
+ * @throws SecretKeyError if the first key has changed.
  */
 export function forgetOldKeys(path: string, first: Buffer): number {
   let removed = 0;
   changeKeys(path, (keys) => {
-    if (!keys[0].id.equals(first)) throw new SecretKeyError(`${path} has got another first key: repeat the command`);
+    if (!keys[0].id.equals(first)) throw new SecretKeyError(`the first key of ${path} has changed: repeat the command`);
     removed = keys.length - 1;
     return [keys[0]];
   });
@@ -102,8 +102,8 @@ export function forgetOldKeys(path: string, first: Buffer): number {
 }
 
 /**
- * Replaces the file as a whole: a reader sees the old keys or the new ones. The draft is also the lock between
- * commands, or of two that add a key at once one key would be lost together with what it had sealed.
+ * Replaces the file atomically: a reader sees the old keys or the new ones. The draft file is also the lock between
+ * commands. Without it, concurrent additions could lose a key and all secrets that it had sealed.
  */
 function changeKeys(named: string, change: (keys: readonly [Key, ...Key[]]) => readonly Key[]): void {
   loadKeys({ path: named, make: false });
@@ -115,8 +115,9 @@ function changeKeys(named: string, change: (keys: readonly [Key, ...Key[]]) => r
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== "EEXIST") throw new SecretKeyError(`${path} cannot be changed: ${message}`);
-    const reason = "another command changes the key file, or was interrupted; remove it if no such command runs";
-    throw new SecretKeyError(`${draft} is there: ${reason}`);
+    const reason =
+      "another command is changing the key file, or was interrupted; remove this file if no such command runs";
+    throw new SecretKeyError(`${draft} exists: ${reason}`);
   }
   try {
     const keys = change(loadKeys({ path, make: false }));
@@ -146,7 +147,7 @@ function read(path: string): Buffer | undefined {
   }
   try {
     if ((fstatSync(file).mode & TOO_OPEN) !== 0) {
-      throw new SecretKeyError(`${path} can be read or changed by others than its owner: chmod 600 it`);
+      throw new SecretKeyError(`${path} is accessible to users other than its owner: set mode 600`);
     }
     return readFileSync(file);
   } finally {
@@ -155,8 +156,8 @@ function read(path: string): Buffer | undefined {
 }
 
 /**
- * Made beside its place and linked there when it is on the disk: whoever reads it meanwhile
- * sees all of it or nothing, and of two that make one at the same time both use the first.
+ * Creates the file as a draft and links it to its path after the flush. A reader sees the complete
+ * file or none, and of two concurrent creators, both use the first file.
  */
 function makeKey(path: string): Buffer | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -7,7 +7,7 @@ import { permittedAddresses } from "./guard.ts";
 import type { Resolve } from "./resolve.ts";
 import type { Target } from "./target.ts";
 
-/** What is read of an answer at most, and what is kept of it. */
+/** Bytes of a response that are read and kept. */
 const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
@@ -23,7 +23,7 @@ export interface Post {
 export interface PostOptions {
   readonly trust: SecureContext;
   readonly resolve: Resolve;
-  /** Ends it: when its time is over, or when the service stops. */
+  /** Aborts the request at its timeout or when the service stops. */
   readonly signal: AbortSignal;
 }
 
@@ -31,14 +31,14 @@ export interface Answer {
   readonly status: number;
   /** At most 1 KiB. */
   readonly begin: Buffer;
-  /** Why it was not read to its end; null when it was, or was long enough. */
+  /** The error that interrupted reading; null if the response or enough of it was read. */
   readonly broken: unknown;
 }
 
 /**
- * One POST on a connection of its own, to addresses that were just judged. Nothing follows a
- * redirect, keeps a cookie, asks the environment for a proxy or reuses a connection.
- * @throws BlockedError; what the connection failed of; the signal's reason.
+ * Sends one POST on a new connection to the checked addresses. It does not follow redirects, keep
+ * cookies, use a proxy of the environment or reuse connections.
+ * @throws BlockedError, the error of the connection, or the reason of the signal.
  */
 export async function post({ target, headers, body }: Post, options: PostOptions): Promise<Answer> {
   const { signal } = options;
@@ -46,7 +46,7 @@ export async function post({ target, headers, body }: Post, options: PostOptions
   const client = new Client(target.url.origin, {
     connect: connector(target, addresses, options),
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: 0, // the signal is the one clock
+    headersTimeout: 0, // the signal is the only timeout
     bodyTimeout: 0,
   });
   try {
@@ -57,19 +57,19 @@ export async function post({ target, headers, body }: Post, options: PostOptions
         method: "POST",
         path,
         headers: { ...headers, ...length },
-        // In pieces, because TLS encrypts at once all that it is given: a receiver that does not read would hold a second copy.
+        // In pieces, because TLS encrypts each write at once: a receiver that does not read would cause a second copy of the body.
         body: Readable.from(body),
         signal,
         reset: true,
       });
-    const answer = await orAborted(request, signal); // the client itself hears of it only once it is connected
+    const answer = await orAborted(request, signal); // the client ignores the signal until it is connected
     return { status: answer.statusCode, ...(await readBegin(answer.body)) };
   } finally {
     void client.destroy();
   }
 }
 
-/** Connects to these addresses, whatever the name means by now, and asks for the certificate of the name. */
+/** Connects to these addresses without resolving the name again, and requires a certificate for the name. */
 function connector({ host, port }: Target, addresses: readonly string[], options: PostOptions) {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const lookup: LookupFunction = (_name, { all }, callback) => {
@@ -77,9 +77,9 @@ function connector({ host, port }: Target, addresses: readonly string[], options
     else callback(null, found[0]?.address ?? "", found[0]?.family);
   };
   return (_: unknown, callback: buildConnector.Callback) => {
-    // Set although it is the default: the environment can turn it off for a whole process.
+    // Explicit, because the environment can turn off the default for the whole process.
     const verify = { secureContext: options.trust, rejectUnauthorized: true };
-    const named = isIP(host) === 0 && { servername: host }; // many receivers share an address, and choose by it
+    const named = isIP(host) === 0 && { servername: host }; // receivers that share an address select by name
     const socket = connect({ host, port, lookup, ...verify, ...named, ALPNProtocols: ["http/1.1"] });
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {
@@ -91,7 +91,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
       });
       callback(null, socket);
     });
-    // The same holds for its end: the client would not let go of a socket that is not connected yet.
+    // The client does not close a socket that is not yet connected, so the signal does.
     const abort = () => socket.destroy();
     if (options.signal.aborted) abort();
     options.signal.addEventListener("abort", abort, { once: true });
@@ -99,7 +99,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
   };
 }
 
-/** An answer that breaks off has a status all the same, and the status is what decides. */
+/** Reads the first bytes. An interrupted response still has a status, which decides the delivery. */
 async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "begin" | "broken">> {
   const kept: Buffer[] = [];
   let length = 0;
@@ -116,7 +116,7 @@ async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "beg
   return { begin: Buffer.concat(kept), broken };
 }
 
-/** @param work is not begun when the signal has aborted. */
+/** @param work not started if the signal is already aborted. */
 async function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -1,15 +1,15 @@
 import { lookup, Resolver } from "node:dns/promises";
 
-/** All addresses of a name. @throws when it has none or nobody answers. */
+/** Resolves all addresses of a name. @throws if it has none or no name server responds. */
 export type Resolve = (name: string, signal?: AbortSignal) => Promise<readonly string[]>;
 
 const QUERY = { timeout: 2_500, tries: 2 };
 
 /**
- * Asks the DNS. Not by the system's look-up: that one occupies one of the four threads of the
- * process for as long as a name server is silent, so a few slow names would stop every other
- * delivery; and it would answer from this machine's own list of names.
- * @param servers `ADDRESS:PORT`; those of the system unless given.
+ * Queries DNS directly. The system's getaddrinfo occupies one of the process's four threads while
+ * a name server is silent, so a few slow names would block all other deliveries. It would also
+ * use this machine's hosts file.
+ * @param servers `ADDRESS:PORT`; the system's name servers by default.
  */
 export function dnsResolve(servers?: readonly string[]): Resolve {
   return async (name, signal) => {
@@ -32,10 +32,10 @@ export function dnsResolve(servers?: readonly string[]): Resolve {
 
 export const resolvePublic: Resolve = dnsResolve();
 
-/** What it means by definition; a machine without /etc/hosts may know it no more than any other name. */
+/** The addresses of localhost by definition; a machine without /etc/hosts may not resolve it. */
 const LOCALHOST = ["127.0.0.1", "::1"];
 
-/** The system's look-up, for receivers that the operator named: they may be known to this machine alone. */
+/** Uses getaddrinfo for receivers that the operator allowed, because only this machine may know their names. */
 export const resolveLocal: Resolve = async (name) => {
   if (name === "localhost") return LOCALHOST;
   const addresses = await lookup(name, { all: true });

@@ -3,10 +3,10 @@ import type { KeyRing } from "../domain/sealer.ts";
 import { type Key, keyOf, loadKeys, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
 
 const ALGORITHM = "aes-256-gcm";
-/** First byte of what is sealed. Form 1 does not name its key: each is tried. */
+/** First byte of a sealed secret. Form 1 has no key id, so each key is tried. */
 const WITHOUT_ID = 1;
 const WITH_ID = 2;
-/** Random for each secret: 96 bits are enough for the few that one key will ever seal. */
+/** Random for each secret: 96 bits are sufficient for the number of secrets that one key seals. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
@@ -14,12 +14,12 @@ type Keys = readonly [Key, ...Key[]];
 
 /**
  * Seals with the first key of a file: form (1 byte), key id (4 bytes, form 2 only), nonce (12), ciphertext, tag (16).
- * What stands before the nonce and the endpoint's id are authenticated, so a sealed secret cannot be moved to another
- * row. A file with one key seals in form 1, which releases before key rotation can open: they may run beside this one
- * during an upgrade.
+ * In form 2, the bytes before the nonce and the endpoint's id are authenticated; in form 1, the endpoint's id. A sealed
+ * secret can therefore not be moved to another row. A file with one key seals in form 1, because releases without key
+ * rotation can open it and may run at the same time during an upgrade.
  *
- * The file is read again at each seal and whenever no known key opens a value, so a rotation needs no restart.
- * @throws SecretKeyError when the file cannot be used; so do the functions that read it again.
+ * The file is read again at each seal and if no known key opens a value, so a rotation needs no restart.
+ * @throws SecretKeyError if the file is invalid, also when a method reads it again.
  */
 export function fileSealer(file: SecretKeyFile): KeyRing {
   const first = loadKeys(file);
@@ -70,7 +70,7 @@ function sealWith(key: Key, named: boolean, id: string, secret: string): Buffer 
   return Buffer.concat([head, nonce, sealed, cipher.getAuthTag()]);
 }
 
-/** @returns undefined when none of the keys opens it. */
+/** @returns undefined if none of the keys opens it. */
 function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: Key } | undefined {
   if (sealed[0] !== WITHOUT_ID && sealed[0] !== WITH_ID) return undefined;
   for (const key of keys) {
@@ -86,13 +86,13 @@ function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: 
       decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
       return { secret: Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8"), key };
     } catch {
-      // another key, another endpoint, or changed since
+      // another key, another endpoint, or modified
     }
   }
   return undefined;
 }
 
-/** Form 1 has always authenticated the endpoint's id alone. */
+/** The authenticated data: in form 1, only the endpoint's id. */
 function authenticated(head: Buffer, id: string): Buffer {
   const name = Buffer.from(id, "utf8");
   return head[0] === WITHOUT_ID ? name : Buffer.concat([head, name]);

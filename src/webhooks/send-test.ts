@@ -5,12 +5,12 @@ import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
 import { testBody } from "./test-body.ts";
 
-/** Longer than an attempt can take; after it, a service that sees the test takes it over. */
+/** Longer than an attempt can take; after it, a service takes over the test. */
 const LEASE_MS = 30_000;
 
 /**
- * One test message, in one attempt, made here and now; the endpoint need not be active.
- * @param stop ends the attempt early. @returns what became of it; undefined when there is no such endpoint (any more).
+ * Sends one test message in a single attempt; the endpoint need not be active.
+ * @param stop aborts the attempt. @returns the delivery; undefined if the endpoint does not exist.
  */
 export async function sendTest(
   store: Store,

@@ -9,7 +9,7 @@ import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
 import { BlockedError, parseTarget } from "./target.ts";
 
-/** From the look-up of the name to the end of the answer. */
+/** From the name resolution to the end of the response. */
 const TIMEOUT_MS = 10_000;
 
 export interface SendOptions {
@@ -30,9 +30,9 @@ export interface Sent {
 }
 
 /**
- * One attempt. Its timestamp and its signature are new, its id is that of the message.
- * @param stop ends it early; what then became of it is not known.
- * @throws the reason of `stop`. Whatever else happens is in what it returns.
+ * Makes one attempt, with a new timestamp and signature and the id of the message.
+ * @param stop aborts it; its result is then unknown.
+ * @throws only the reason of `stop`; all other errors are in the result.
  */
 export async function send(claim: DeliveryClaim, body: Body, options: SendOptions, stop: AbortSignal): Promise<Sent> {
   const { now = Date.now, timeoutMs = TIMEOUT_MS, resolve = resolvePublic } = options;
@@ -44,7 +44,7 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     attempt: { atMs, latencyMs: Math.round(performance.now() - began), ...seen },
   });
   const time = new AbortController();
-  const timer = setTimeout(() => time.abort(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  const timer = setTimeout(() => time.abort(new Error(`no response within ${timeoutMs / 1000} s`)), timeoutMs);
   try {
     const target = parseTarget(endpoint.url, options.allowed);
     const signed = await signatureOf(claim, { id: messageId, atMs, body, owner }, options.sealer);
@@ -60,27 +60,27 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
   }
 }
 
-/** Nothing is sent without a signature. Another attempt may have one: its claim reads a secret that was sealed again since. */
+/** An unsigned message is not sent. Another attempt may succeed, because its claim reads the secret again after a reseal. */
 async function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
     const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
     return await sign(message, secrets, endpoint.signing);
   } catch (error) {
-    throw new Error(`it cannot be signed: ${words(error)}`);
+    throw new Error(`the message cannot be signed: ${words(error)}`);
   }
 }
 
-/** A redirect is not followed, and a client error will be the same the next time. */
+/** Redirects are not followed, and client errors do not change in another attempt. */
 function endingOf(status: number): Sent["ending"] {
   if (status >= 200 && status < 300) return "delivered";
   return status >= 500 ? "again" : "never";
 }
 
 function seenIn({ status, begin, broken }: Answer): Pick<Attempt, "status" | "error" | "answer"> {
-  return { status, error: broken === null ? null : `the answer broke off: ${words(broken)}`, answer: begin };
+  return { status, error: broken === null ? null : `the response was interrupted: ${words(broken)}`, answer: begin };
 }
 
-/** A certificate may name thousands of hosts, and the error of a wrong name repeats them all into log and database. */
+/** A certificate can have thousands of names, and the error for a wrong name repeats all of them to log and database. */
 const MAX_WORDS = 500;
 
 const UNKNOWN_AUTHORITY = new Set([
@@ -92,11 +92,11 @@ const UNKNOWN_AUTHORITY = new Set([
 ]);
 const NAME_AUTHORITY = "if the receiver is yours, start the service with --webhook-ca FILE";
 
-/** Of several addresses that were tried, the first one's words stand for all. */
+/** The error text; after attempts on several addresses, that of the first. */
 function words(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return words(error.errors[0]);
   if (!(error instanceof Error)) return String(error).slice(0, MAX_WORDS);
   const { code = "" } = error as NodeJS.ErrnoException;
-  if (UNKNOWN_AUTHORITY.has(code)) return `its certificate is from no known authority (${code}): ${NAME_AUTHORITY}`;
+  if (UNKNOWN_AUTHORITY.has(code)) return `the certificate is from no known authority (${code}): ${NAME_AUTHORITY}`;
   return (error.message || code || error.name).slice(0, MAX_WORDS);
 }

@@ -11,10 +11,10 @@ export interface Signed {
 }
 
 /**
- * The three headers of Standard Webhooks. With several secrets the signature has one value for each, separated by
- * spaces: a receiver that has any of them accepts the message.
- * @param message.body the bytes exactly as they are sent. @param message.owner whose turns of the event loop it takes.
- * @throws when a secret cannot be a key, or there is none.
+ * Creates the three headers of Standard Webhooks. With several secrets, the signature has one value for each, separated by
+ * spaces: a receiver with any of them accepts the message.
+ * @param message.body the bytes as sent. @param message.owner the account whose turns of the event loop it uses.
+ * @throws if a secret is not a valid key, or without secrets.
  */
 export async function sign(
   message: { readonly id: string; readonly atMs: number; readonly body: Body; readonly owner: string },
@@ -34,12 +34,13 @@ export async function sign(
   };
 }
 
-/** `raw`: the secret as it is shown, for receivers that use its characters. */
+/** `raw`: the characters of the secret as shown to the user. */
 function keyOf(secret: string, signing: Signing): Buffer {
   if (signing === "raw") return Buffer.from(secret, "utf8");
   const encoded = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
   const key = Buffer.from(encoded, "base64");
-  // Buffer skips what is not base64, and an empty key would sign what anybody can sign.
-  if (key.length === 0 || key.toString("base64") !== encoded) throw new Error("the secret is not whsec_ and base64");
+  // Buffer ignores invalid base64, and signatures with an empty key can be forged.
+  if (key.length === 0 || key.toString("base64") !== encoded)
+    throw new Error("the secret is not whsec_ followed by base64");
   return key;
 }

@@ -1,39 +1,39 @@
 import { isIP } from "node:net";
 import type { HostPort } from "../domain/transport.ts";
 
-/** The address, the form or the answer of the look-up is not allowed; the message is for whoever configured it. */
+/** The URL or one of its addresses is not allowed; the message is for the user who configured it. */
 export class BlockedError extends Error {
   override readonly name = "BlockedError";
 }
 
-/** Where a webhook goes: a URL that passed every rule which needs no look-up. */
+/** The target of a webhook: a URL that passed all checks that need no name resolution. */
 export interface Target {
   readonly url: URL;
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Named by the operator: its addresses are not judged. All else holds for it, too. */
+  /** Allowed by the operator: its addresses are not checked, but all other rules apply. */
   readonly allowed: boolean;
 }
 
 const MAX_LENGTH = 2_048;
 const HTTPS_PORT = 443;
-/** Ports below belong to the services of machines; nobody receives webhooks on one but HTTPS. */
+/** Lower ports belong to system services; of these, only HTTPS is a plausible webhook receiver. */
 const FIRST_FREE_PORT = 1_024;
 
-/** Names that mean this machine or this network, whatever a look-up answers. */
+/** Names of this machine or the local network, regardless of their addresses. */
 const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/;
 
 /**
- * Reads the URL as the connection will. WHATWG's parser has turned numbers of every form
- * (decimal, octal, hexadecimal, full-width) into plain addresses; what it passes over in
- * silence (tabs, line ends, backslashes) is refused.
- * @param allowed receivers that the operator named: their addresses are not judged.
+ * Parses the URL like the connection does. WHATWG's parser turns all forms of numbers (decimal,
+ * octal, hexadecimal, full-width) into plain addresses. Characters that it silently ignores or
+ * converts (tabs, line ends, backslashes) are rejected.
+ * @param allowed receivers that the operator allowed: their addresses are not checked.
  * @throws BlockedError
  */
 export function parseTarget(text: string, allowed: readonly HostPort[]): Target {
   if (text.length > MAX_LENGTH) throw new BlockedError(`the URL must have at most ${MAX_LENGTH} characters`);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression searches for them
   if (/[\u0000- \u007f-\u00a0\\]/.test(text))
     throw new BlockedError("the URL has a space, a control character or a backslash");
   if (!URL.canParse(text)) throw new BlockedError("this is not a URL");

@@ -3,9 +3,9 @@ import { toRecord } from "../domain/record.ts";
 const WORDS = "This is a test of your webhook. Nothing was run.\n";
 
 /**
- * The body of a test: a record in the form of every other, so that a receiver meets what it
- * will meet. It claims nothing: it has no metrics and no evidence, and its output says why.
- * @param id nobody's; asking for its result is answered with 404.
+ * The body of a test: a record of the usual form, so that it tests the receiver realistically. It
+ * has no metrics or evidence, and its output explains that nothing was run.
+ * @param id an id without a submission: a request for its result returns 404.
  */
 export function testBody(id: string, nowMs: number): Buffer {
   const record = toRecord({

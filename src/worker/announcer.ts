@@ -4,20 +4,20 @@ import type { Store } from "../store/port.ts";
 
 export interface AnnouncerOptions {
   readonly store: Store;
-  /** The worker's id, as its leases carry it. */
+  /** The worker's id, as in its leases. */
   readonly id: string;
   readonly worker: Pick<Engine, "workers" | "languages" | "readiness">;
-  /** How long an announcement holds. */
+  /** Validity of an announcement. */
   readonly leaseMs: number;
   readonly log: Logger;
 }
 
-/** Announcements within one lease: two may fail before it runs out. */
+/** Announcements per lease: two in a row may fail before it expires. */
 const ANNOUNCEMENTS_PER_LEASE = 3;
 
 /**
- * Says what a worker offers to services in other processes: when it is proven, by heartbeat, and
- * with a new proof when one is asked for. A heartbeat makes no proof, because each is a whole run.
+ * Announces a worker to services in other processes: after its smoke tests, as a heartbeat, and
+ * with a new proof on request. A heartbeat makes no proof, because a proof is a complete run.
  */
 export class Announcer {
   readonly #options: AnnouncerOptions;
@@ -34,14 +34,14 @@ export class Announcer {
     this.#unsubscribe = options.store.workers.onAsked(() => void this.#speak(true));
   }
 
-  /** @param begun resolves when the worker is proven: before, there is nothing to say. */
+  /** @param begun resolves when the worker is proven; it is not announced before. */
   static start(options: AnnouncerOptions, begun: Promise<void>): Announcer {
     const announcer = new Announcer(options);
     void begun.then(() => announcer.#speak(true));
     return announcer;
   }
 
-  /** Takes the announcement back, so that nobody counts on a worker that drains. */
+  /** Withdraws the announcement, so that services do not rely on a draining worker. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
@@ -50,11 +50,11 @@ export class Announcer {
     try {
       await this.#options.store.workers.leave(this.#options.id);
     } catch (error) {
-      this.#options.log.warn({ err: error }, "the announcement could not be taken back; it will run out");
+      this.#options.log.warn({ err: error }, "the announcement could not be withdrawn; it will expire");
     }
   }
 
-  /** One at a time: whoever asks while a proof is made gets that one; while nothing but a heartbeat is said, the next. */
+  /** One at a time: a request during a proof shares that proof; a request during a heartbeat gets the next one. */
   #speak(withProof: boolean): Promise<void> {
     if (this.#stopped || !(withProof || this.#newest)) return Promise.resolve();
     this.#proofWanted ||= withProof;

@@ -2,7 +2,7 @@ import type { Course } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
 import type { Plan } from "./plan.ts";
 
-/** How the steps went, from what the launcher reported and what had been asked of it. Pure. */
+/** The run statistics, from the reports of the launcher and the requested limits. Pure. */
 export function course({ compile, execute }: StepReports, plan: Plan): Course {
   return {
     compileMs: compile ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
@@ -24,7 +24,7 @@ function limitsOf({ execute: { limits } }: Plan) {
   return { wallMs, cpuMs, stdoutBytes, stderrBytes };
 }
 
-/** A clock of the service says nothing below a tenth. */
+/** Rounds to 0.1 ms, the useful precision of the service's clock. */
 function round(ms: number): number {
   return Math.round(ms * 10) / 10;
 }

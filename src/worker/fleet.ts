@@ -5,32 +5,29 @@ import type { AnnouncedWorker, SeenWorker, Store } from "../store/port.ts";
 
 export interface FleetOptions {
   readonly store: Store;
-  /** How long an announcement holds. */
+  /** Validity of an announcement. */
   readonly leaseMs: number;
   readonly log: Logger;
-  /** How old an announced proof may be before a new one is asked for. */
+  /** Age of an announced proof after which a new one is requested. */
   readonly proofHoldsMs?: number;
 }
 
 const PROOF_HOLDS_MS = 5_000;
-/** How long workers may take for a proof: a whole run, behind nobody. */
+/** Time for workers to make a proof: a complete run on a slot of its own. */
 const PATIENCE_MS = 10_000;
-/** The same for one who asks of each worker by itself: one that is dead, or stuck, is not waited for so long. */
+/** The same for the list of workers: shorter, because it waits for dead and stuck workers as well. */
 const NODES_PATIENCE_MS = 3_000;
-/** Looks within one lease, should nobody say anything. */
+/** Reads per lease without a notification. */
 const LOOKS_PER_LEASE = 3;
 
-/**
- * All workers of the database as one engine: what services ask that share it. Knows only what
- * workers announce, in this process as in any other.
- */
+/** All workers of the database as one engine, known by their announcements only, including those of this process. */
 export class Fleet implements Engine {
   readonly #options: FleetOptions;
   readonly #unsubscribe: () => void;
   readonly #voices = new Silence();
   readonly #proofs = new Silence();
   #live: readonly SeenWorker[] = [];
-  /** Whose proof is not one that we have just seen change. */
+  /** Workers whose proof has not changed recently. */
   #stale: ReadonlySet<string> = new Set();
   #nextTimer: NodeJS.Timeout | undefined;
   #underWay: Promise<Readiness> | null = null;
@@ -53,7 +50,7 @@ export class Fleet implements Engine {
     return this.#live.reduce((sum, { slots }) => sum + slots, 0);
   }
 
-  /** What every worker has proven: any of them may be the one that gets a submission. */
+  /** The languages that all workers have proven, because any of them may get a submission. */
   languages(): readonly string[] {
     const proven = this.#live.map(({ languages }) => languages).filter(({ length }) => length > 0);
     return (proven[0] ?? []).filter((name) => proven.every((languages) => languages.includes(name)));
@@ -62,7 +59,7 @@ export class Fleet implements Engine {
   readiness(): Promise<Readiness> {
     this.#underWay ??= this.#proven()
       .catch((error: unknown) => {
-        this.#options.log.error({ err: error }, "the workers could not be asked");
+        this.#options.log.error({ err: error }, "the workers could not be read");
         return notReady("the database does not answer");
       })
       .finally(() => {
@@ -71,7 +68,7 @@ export class Fleet implements Engine {
     return this.#underWay;
   }
 
-  /** Each worker by itself, longest there first; one without a new proof is not ready. @throws while the database is away. */
+  /** All workers, oldest first; one without a new proof is not ready. @throws while the database is unavailable. */
   nodes(): Promise<readonly AnnouncedWorker[]> {
     this.#asked ??= this.#eachProven().finally(() => {
       this.#asked = null;
@@ -88,7 +85,7 @@ export class Fleet implements Engine {
 
   async #proven(): Promise<Readiness> {
     await this.#see();
-    if (this.#live.length === 0) return notReady("no worker is there");
+    if (this.#live.length === 0) return notReady("there is no worker");
     if (!this.#ready()) {
       await this.#prove(PATIENCE_MS, () => this.#ready());
       if (this.#stopped) return notReady("the service is stopping");
@@ -105,7 +102,7 @@ export class Fleet implements Engine {
     });
   }
 
-  /** Has all workers prove their controls, until that is enough, all have, or the time is over. */
+  /** Requests proofs; resolves when there are enough, when all workers have responded, or after this time. */
   async #prove(patienceMs: number, enough: () => boolean): Promise<void> {
     const deadline = performance.now() + patienceMs;
     await this.#options.store.workers.askForProof();
@@ -117,7 +114,7 @@ export class Fleet implements Engine {
 
   #conclude(): Readiness {
     const ready = this.#live.filter((worker) => this.#isFresh(worker) && worker.readiness.ready);
-    const seen = `${ready.length} of ${this.#live.length} have just proven every control`;
+    const seen = `${ready.length} of ${this.#live.length} have recently proven every control`;
     const shown = (ready[0] ?? this.#live[0])?.readiness;
     return {
       ready: ready.length > 0,
@@ -134,7 +131,7 @@ export class Fleet implements Engine {
     return !this.#stale.has(id);
   }
 
-  /** By our own clock: how long ago a worker spoke is only believed to its row until we have seen it speak ourselves. */
+  /** Measures silence by the local clock. The time in a worker's row counts only until a heartbeat has been observed. */
   async #see(): Promise<void> {
     const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
     const all = await store.workers.announced();
@@ -146,14 +143,14 @@ export class Fleet implements Engine {
     this.#stale = this.#proofs.look(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
   }
 
-  /** Looks who is there. Workers that die say nothing, so silence is a reason to look, too. */
+  /** Reads the workers. Dead workers send no notification, so it also reads periodically. */
   async #look(): Promise<void> {
     if (this.#stopped) return;
     clearTimeout(this.#nextTimer);
     try {
       await this.#see();
     } catch (error) {
-      this.#options.log.warn({ err: error }, "the workers could not be seen");
+      this.#options.log.warn({ err: error }, "the workers could not be read");
     }
     clearTimeout(this.#nextTimer);
     const pauseMs = this.#options.leaseMs / LOOKS_PER_LEASE;

@@ -1,7 +1,7 @@
 import type { Meter } from "../domain/meter.ts";
 import type { Outcome } from "../domain/outcome.ts";
 
-/** What stayed of a box does not change the verdict, but somebody has to be told: it is the platform's, and may add up. */
+/** Counts leftovers of a box. They do not change the verdict, but are a platform failure and can accumulate. */
 export function countLeftovers({ evidence }: Outcome, meter: Meter): void {
   if (!evidence) return;
   const { cleanupVerified, descendantContainment, residualMounts, collectionErrors } = evidence.teardown;

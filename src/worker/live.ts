@@ -5,12 +5,12 @@ import type { Claim, Store } from "../store/port.ts";
 
 type Stream = LivePiece["stream"];
 
-/** A person sees no difference, and a program that writes without a pause makes five rows a second. */
+/** Not noticeable for users, and limits a program that writes continuously to five rows per second and stream. */
 const EVERY_MS = 200;
 
 /**
- * What a run that somebody may be watching writes, on its way to them: gathered for a moment, then added to the store. How much
- * comes is bounded by the limits of the output. Should the store fail, the rest is in the record all the same.
+ * Stores the output of a watched run in short intervals. The output limits bound its size. If the store fails, the live
+ * output ends; the record has the complete output.
  */
 export class LiveOutput {
   readonly #store: Pick<Store, "live">;
@@ -39,7 +39,7 @@ export class LiveOutput {
     this.#later();
   }
 
-  /** Resolves when nothing is on its way any more: what comes after the end of the submission would stay. */
+  /** Resolves after the append under way: rows added after the end of the submission would remain. */
   async stop(): Promise<void> {
     this.#over = true;
     if (this.#timer) clearTimeout(this.#timer);
@@ -69,7 +69,7 @@ export class LiveOutput {
       if (!(await this.#store.live.append(this.#claim.lease, n, pieces))) this.#over = true;
     } catch (error) {
       this.#over = true;
-      this.#log.warn({ err: error, submission: this.#claim.submission.id }, "output could not be shown as it came");
+      this.#log.warn({ err: error, submission: this.#claim.submission.id }, "live output could not be stored");
     }
   }
 }

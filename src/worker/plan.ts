@@ -3,7 +3,7 @@ import type { StepLimits } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";
 
-/** The steps of one submission. `compile` is absent where the language has none. */
+/** The steps of one submission. `compile` is absent for languages without a compile step. */
 export interface Plan {
   readonly compile?: Step;
   readonly execute: Step;
@@ -11,7 +11,7 @@ export interface Plan {
 
 const NOTHING = Buffer.alloc(0);
 
-/** What to run for a program: pure. The source is written once, into the first step's fresh work directory. */
+/** Plans the steps of a program. Pure. The source is written once, into the fresh work directory of the first step. */
 export function plan(language: Language, limits: StepLimits, { code, stdin }: Program): Plan {
   const files = [{ name: language.source, data: code }];
   const { compile, execute } = language;

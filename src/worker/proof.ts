@@ -7,8 +7,8 @@ import { plan } from "./plan.ts";
 import { run } from "./run.ts";
 
 /**
- * Runs a language's hello in a real box, as a client's submission would run.
- * @returns ok only for AC with exactly the expected output, every control confirmed and the box proven gone.
+ * Runs the smoke test of a language in a real box, like a submission.
+ * @returns ok only for AC with exactly the expected output, all controls confirmed and a verified clean-up.
  */
 export async function proveLanguage(slot: Pick<Slot, "run">, languages: Languages, language: Language): Promise<Check> {
   const name = language.name;
@@ -30,5 +30,5 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
 }
 
 function failed(verdict: string, message: string | null): string {
-  return `its hello was ${verdict}${message ? `: ${message}` : ", but not as expected"}`;
+  return `its smoke test ended as ${verdict}${message ? `: ${message}` : ", but not as expected"}`;
 }

@@ -4,14 +4,14 @@ import type { Languages } from "../languages/load.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { proveLanguage } from "./proof.ts";
 
-/** How old a proof may be. Each one is a whole run, so clients cannot ask for more than one in this time. */
+/** Maximum age of a proof. A proof is a complete run, so clients cannot cause more than one in this time. */
 const PROOF_HOLDS_MS = 5_000;
 
 const STOPPING = "the service is stopping";
 
 /**
- * Whether submissions can be run with full isolation: proven by a run on a slot of its own, so
- * that neither a busy service looks broken nor a broken one healthy.
+ * Proves by a run that submissions can be run with full isolation. It has a slot of its own, so
+ * that a busy service does not look broken and a broken one does not look healthy.
  */
 export class Prover {
   readonly #socketPath: string;
@@ -26,20 +26,20 @@ export class Prover {
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  /** @param onProof told of each proof of readiness, because those who ask are not told everything. */
+  /** @param onProof receives each readiness proof with the details that clients do not get. */
   constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}) {
     this.#socketPath = socketPath;
     this.#languages = languages;
     this.#onProof = onProof;
   }
 
-  /** Runs every language's hello, one after another. Languages that fail are not offered. */
+  /** Runs the smoke tests of all languages in sequence. Languages that fail are not offered. */
   async proveAll(): Promise<readonly Check[]> {
     this.#proven = await this.#proveEach(this.#languages.list());
     return this.#proven;
   }
 
-  /** The same for those that have failed, beside whatever else is proven. @returns their checks. */
+  /** Runs the smoke tests of failed languages again. @returns their checks. */
   async proveRest(): Promise<readonly Check[]> {
     const working = this.working();
     const checks = await this.#proveEach(this.#languages.list().filter(({ name }) => !working.includes(name)));
@@ -48,10 +48,10 @@ export class Prover {
   }
 
   /**
-   * Runs one more language's hello, each in its turn: what was proven when the service started may be damaged while it
-   * is used, and would judge programs falsely. A language is missing from then on, until its turn comes again, if it has
-   * failed twice; what lost its slot or its time says nothing of the language.
-   * @returns its check, where that changed what is offered.
+   * Runs the smoke test of the next language in turn, because a language can be damaged after the start and would then
+   * cause wrong verdicts. A language that fails twice is not offered until its next turn. A lost slot or a timeout proves
+   * nothing about the language.
+   * @returns its check if the offered languages changed.
    */
   async proveNext(): Promise<Check | undefined> {
     const languages = this.#languages.list();
@@ -72,12 +72,12 @@ export class Prover {
     return checks;
   }
 
-  /** Whether a slot was lost in the newest round of proofs: what failed may work. */
+  /** Whether a slot was lost in the last round of smoke tests: failed languages may work. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
 
-  /** Names of the languages whose hello was AC. */
+  /** Names of the languages that passed their smoke test. */
   working(): readonly string[] {
     return this.#proven.filter(({ ok }) => ok).map(({ name }) => name);
   }
@@ -85,7 +85,7 @@ export class Prover {
   /** Never rejects. */
   readiness(): Promise<Readiness> {
     const ageMs = Date.now() - (this.#newest?.atMs ?? 0);
-    // A proof of the future is one of before the clock was set back.
+    // A proof from the future was made before the clock was set back.
     if (this.#newest && ageMs >= 0 && ageMs < PROOF_HOLDS_MS) return Promise.resolve(this.#newest.readiness);
     this.#underWay ??= this.#renew().finally(() => {
       this.#underWay = null;
@@ -98,9 +98,9 @@ export class Prover {
     this.#slot?.close();
   }
 
-  /** What could not be tried at all is not kept: the next one who asks may find more. */
+  /** Keeps no result without a proof, so that the next request tries again. */
   async #renew(): Promise<Readiness> {
-    if (this.#proven.length === 0) return notReady("the languages are still being tried");
+    if (this.#proven.length === 0) return notReady("the languages are still being tested");
     const probe = this.#quickest();
     if (!probe) return { ready: false, cgroupBackend: null, checks: this.#proven };
     const readiness = await this.#proveBy(probe);
@@ -108,7 +108,7 @@ export class Prover {
     return readiness;
   }
 
-  /** The quickest working language stands for the controls, which are the same for all. */
+  /** The fastest working language represents all languages, because the controls are the same. */
   #quickest(): Language | undefined {
     const working = this.#languages.list().filter(({ name }) => this.working().includes(name));
     return working.find(({ compile }) => compile === null) ?? working[0];
@@ -117,14 +117,14 @@ export class Prover {
   async #proveBy(probe: Language): Promise<Readiness> {
     const run = await this.#prove(probe);
     this.#onProof(run);
-    const detail = run.ok ? "every control held in a run just now" : run.detail;
+    const detail = run.ok ? "every control was in force in a run just now" : run.detail;
     const sandbox = { ...run, name: "sandbox", detail };
     const backend = this.#slot?.hello.backend ?? null;
     const checks = [sandbox, ...hostChecks(this.#slot), ...this.#proven];
     return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
   }
 
-  /** One at a time: there is one slot. */
+  /** One at a time, because there is one slot. */
   #prove(language: Language): Promise<Check> {
     const check = this.#turn.then(() => this.#proveNow(language));
     this.#turn = check;
@@ -148,7 +148,7 @@ export class Prover {
     if (this.#slot?.alive) return this.#slot;
     const slot = await Slot.open(this.#socketPath);
     if (this.#closed) {
-      slot.close(); // or it would keep the process
+      slot.close(); // it would keep the process alive
       throw new Error(STOPPING);
     }
     this.#slot = slot;
@@ -156,7 +156,7 @@ export class Prover {
   }
 }
 
-/** Which sources of evidence this host has. Each is either there or has a documented fallback. */
+/** The sources of evidence on this host. Each is either present or has a documented fallback. */
 function hostChecks(slot: Slot | null): Check[] {
   if (!slot) return [];
   const { signalSource, pressure } = slot.hello;
@@ -169,7 +169,7 @@ function hostChecks(slot: Slot | null): Check[] {
     {
       name: "pressure_evidence",
       ok: true,
-      detail: pressure ? "pressure of the box itself" : "none: host interference is not recognised",
+      detail: pressure ? "pressure of the box's own cgroup" : "none: host interference is not detected",
     },
   ];
 }

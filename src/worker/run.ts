@@ -4,10 +4,10 @@ import { judgeStep } from "../verdict/judge.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * Runs the steps one after another on one slot; the program runs only when its compile
- * step succeeded by the same table that judges every run.
- * @param onOutput hears what the program writes; of a compiler, only the report has it.
- * @throws SandboxError when the slot is lost.
+ * Runs the steps in sequence on one slot. The program runs only if its compile step was AC by
+ * the verdict table.
+ * @param onOutput receives the output of the program; compiler output is only in the report.
+ * @throws SandboxError if the slot is lost.
  */
 export async function run(
   slot: Pick<Slot, "run">,

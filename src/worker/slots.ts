@@ -4,7 +4,7 @@ import { Slot } from "../sandbox/slot.ts";
 
 const RETRY_MS = 1_000;
 
-/** Keeps a number of slots of the launcher open, and opens another for each that is lost. */
+/** Keeps a number of launcher slots open and replaces lost ones. */
 export class Slots {
   readonly #socketPath: string;
   readonly #log: Logger;
@@ -23,18 +23,14 @@ export class Slots {
     this.#onFree = onFree;
   }
 
-  /** Resolves when each of the first attempts has succeeded or failed; those that failed go on in the background. */
+  /** Resolves when each first attempt has succeeded or failed; failed ones are retried in the background. */
   async open(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, () => this.#openOne()));
   }
 
-  /** Slots that are alive, running or not. */
+  /** Number of slots that are alive, idle or busy. */
   get alive(): number {
     return [...this.#all].filter((slot) => slot.alive).length;
-  }
-
-  get free(): number {
-    return this.#free.length;
   }
 
   take(): Slot | undefined {
@@ -57,7 +53,7 @@ export class Slots {
     }
   }
 
-  /** Ends every slot, and what it runs. */
+  /** Closes all slots and kills their programs. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -92,7 +88,7 @@ export class Slots {
     }
   }
 
-  /** A slot that is lost while nobody uses it is replaced at once. */
+  /** Replaces a slot that is lost while idle; a busy one is replaced when it is given back. */
   #lost(slot: Slot): void {
     if (this.#closed) return;
     this.#meter.count("slotsLost", {});

@@ -65,7 +65,7 @@ test("what fails after the worker was begun ends it, too", { timeout: 30_000 }, 
 test("it refuses to offer plain HTTP to a network", async (t) => {
   const { code, stderr } = await assay("serve", "--data", dataDirectory(t), "--listen", "0.0.0.0:0", "--plain-http");
   assert.equal(code, 1);
-  assert.match(stderr, /plain HTTP is only for loopback/);
+  assert.match(stderr, /plain HTTP is only allowed on loopback/);
 });
 
 test("what belongs to one process is not offered to several", async (t) => {

@@ -86,7 +86,7 @@ test("the accounts that use the most are told, and how many more there are", () 
 });
 
 test("what is wrong is in capitals", () => {
-  const failures = [{ name: "sandbox", ok: false, detail: "its hello was IE" }];
+  const failures = [{ name: "sandbox", ok: false, detail: "its smoke test ended as IE" }];
   const broken: StatusPage = {
     ...WELL,
     engine: { ...WELL.engine, ready: false, readyAtMs: NOW - 7_200_000, failures, languages: [] },
@@ -97,7 +97,10 @@ test("what is wrong is in capitals", () => {
     recent: null,
     shares: null,
   };
-  assert.match(statusText(broken, NOW), /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its hello was IE\n/);
+  assert.match(
+    statusText(broken, NOW),
+    /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its smoke test ended as IE\n/,
+  );
   assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SOME ARE LOST), 0 busy");
   assert.equal(line(broken, "database"), "DOES NOT ANSWER");
   assert.equal(line(broken, "queue"), "unknown");

@@ -77,7 +77,7 @@ test("where secrets are sealed with another key file, nothing starts, and no key
   for (const command of [create, rotate, ["serve", "--data", data]]) {
     const refused = await assay(...command);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /^assay: .*webhook\.key is not there; .*\n$/);
+    assert.match(refused.stderr, /^assay: .*webhook\.key does not exist; .*\n$/);
   }
 });
 
@@ -132,7 +132,7 @@ test("the key file is rotated by one command, and a wrong or missing one is refu
   rmSync(key);
   const missing = await reseal("--new-key");
   assert.equal(missing.code, 1);
-  assert.match(missing.stderr, /^assay: .*webhook\.key is not there; .*\n$/);
+  assert.match(missing.stderr, /^assay: .*webhook\.key does not exist; .*\n$/);
   const { stdout: trail } = await assay("audit", "list", "--json", "--data", data);
   assert.ok(trail.includes("endpoint.reseal") && trail.includes(id));
 });

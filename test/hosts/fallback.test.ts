@@ -30,8 +30,8 @@ interface Row {
 const LIMIT = { timeout: 180_000 };
 const TRACEPOINT = /^kernel tracepoint$/;
 const THE_SIGNAL = /^fallback: the signal alone$/;
-const PRESSURE = /^pressure of the box itself$/;
-const NONE = /^none: host interference is not recognised$/;
+const PRESSURE = /^pressure of the box's own cgroup$/;
+const NONE = /^none: host interference is not detected$/;
 
 const unified = v2Mount();
 const hybrid = unified !== undefined && v1Mount("memory") !== undefined;

@@ -143,7 +143,8 @@ export async function readiness({ ask }: Pick<Running, "ask">) {
   for (;;) {
     const { status, json } = await ask({ path: "/api/health/ready" });
     const checks = json.checks as { name: string; ok: boolean; detail: string }[];
-    if (!checks.some(({ detail }) => detail === "the languages are still being tried")) return { status, json, checks };
+    if (!checks.some(({ detail }) => detail === "the languages are still being tested"))
+      return { status, json, checks };
     await sleep(50);
   }
 }

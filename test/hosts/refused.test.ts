@@ -98,7 +98,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     host: (t) => ({ image: emptyImage(t, 0o755, ["box", "tmp", "proc", "dev"]) }),
     missing: ["language c", "language python"],
     remedy: /image\//,
-    log: /its hello was IE|no box/,
+    log: /its smoke test ended as IE|no box/,
   },
   "a launcher of another build": {
     host: (t) => ({ program: anotherBuild(directory(t)) }),

@@ -21,7 +21,11 @@ test("the limits of every language preserve the meaning of each verdict", () => 
 const broken: readonly [title: string, change: Partial<Limits>, message: RegExp][] = [
   ["a file as large as /box is not FSE", { workBytes: good.fileBytes }, /workBytes/],
   ["a file as large as /tmp is not FSE", { fileBytes: good.tmpBytes }, /tmpBytes/],
-  ["file systems as large as the memory turn a full disk into MLE", { tmpBytes: good.memoryBytes / 2 }, /full disk/],
+  [
+    "file systems as large as the memory turn a full disk into MLE",
+    { tmpBytes: good.memoryBytes / 2 },
+    /full file systems/,
+  ],
   ["a stack as large as the memory turns recursion into MLE", { stackBytes: good.memoryBytes }, /stackBytes/],
   ["less address space than memory hides MLE", { addressSpaceBytes: good.memoryBytes }, /addressSpaceBytes/],
   ["more CPU than wall time is never reached", { cpuMs: good.wallMs + 1 }, /cpuMs/],

@@ -193,14 +193,14 @@ test("an unknown name is a warning at configuration and is retried at delivery",
     throw new Error("queryA ENOTFOUND gone.example");
   };
   const caution = await checkUrl("https://gone.example/", [], resolve);
-  assert.equal(caution, "gone.example cannot be looked up now: queryA ENOTFOUND gone.example");
+  assert.equal(caution, "gone.example cannot be resolved now: queryA ENOTFOUND gone.example");
   const { ending, attempt } = await sendTo("https://gone.example/", resolve);
   assert.deepEqual([ending, attempt.error], ["again", "queryA ENOTFOUND gone.example"]);
 });
 
 test("a look-up that never answers is a timeout", async () => {
   const { ending, attempt } = await sendTo("https://slow.example/", () => new Promise(() => {}), [], 200);
-  assert.deepEqual([ending, attempt.error], ["again", "no answer within 0.2 s"]);
+  assert.deepEqual([ending, attempt.error], ["again", "no response within 0.2 s"]);
 });
 
 test("accepts public addresses", async () => {

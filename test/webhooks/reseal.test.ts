@@ -213,7 +213,7 @@ onEachEngine((open) => {
     await assert.rejects(reseal(store, config, options), refused);
     assert.deepEqual(readFileSync(path), young);
     rmSync(path);
-    await assert.rejects(reseal(store, config, options), /webhook\.key is not there/);
+    await assert.rejects(reseal(store, config, options), /webhook\.key does not exist/);
     assert.deepEqual(await entriesOf(store), []);
   });
 

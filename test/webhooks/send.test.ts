@@ -107,7 +107,7 @@ test("does not follow redirects", LIMIT, async (t) => {
 
 test("a receiver that accepts and does not respond times out", LIMIT, async (t) => {
   const { sent } = await sendTo(t, () => {}, { options: { timeoutMs: 300 } });
-  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
+  assert.deepEqual(seen(sent), ["again", null, "no response within 0.3 s"]);
   assert.ok(sent.attempt.latencyMs >= 290 && sent.attempt.latencyMs < 2_000);
 });
 
@@ -119,7 +119,7 @@ test("headers that trickle time out", LIMIT, async (t) => {
     drip = setInterval(() => socket.write("x: y\r\n"), 20);
   };
   const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 400 } });
-  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.4 s"]);
+  assert.deepEqual(seen(sent), ["again", null, "no response within 0.4 s"]);
 });
 
 test("a body that trickles times out, and its status counts", LIMIT, async (t) => {
@@ -135,7 +135,7 @@ test("a body that trickles times out, and its status counts", LIMIT, async (t) =
       drip = setInterval(() => response.write("."), 20);
     };
     const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 400 } });
-    assert.deepEqual(seen(sent), [ending, status, "the answer broke off: no answer within 0.4 s"]);
+    assert.deepEqual(seen(sent), [ending, status, "the response was interrupted: no response within 0.4 s"]);
     assert.match(sent.attempt.answer?.toString() ?? "", /^\.{2,}$/);
     assert.ok(sent.attempt.latencyMs < 2_000);
   }
@@ -225,7 +225,7 @@ test("a peer without TLS times out", LIMIT, async (t) => {
   const { port } = silent.address() as { port: number };
   const closed = new Promise((resolve) => silent.once("connection", (socket) => socket.once("close", resolve)));
   const sent = await send(claimFor(`https://127.0.0.1:${port}/`), [BODY], allow(port, { timeoutMs: 300 }), NEVER);
-  assert.deepEqual(seen(sent), ["again", null, "no answer within 0.3 s"]);
+  assert.deepEqual(seen(sent), ["again", null, "no response within 0.3 s"]);
   await closed;
 });
 

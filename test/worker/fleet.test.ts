@@ -93,7 +93,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(readiness.checks[0], {
       name: "workers",
       ok: true,
-      detail: "1 of 2 have just proven every control",
+      detail: "1 of 2 have recently proven every control",
     });
   });
 

@@ -33,15 +33,19 @@ test("a smoke test that timed out is no proof, and is marked as late", async () 
 });
 
 for (const [name, answer, detail] of [
-  ["prints something else", report({ stdout: Buffer.from("hallo\n") }), /^its hello was AC, but not as expected$/],
-  ["prints nothing", report(), /^its hello was AC, but not as expected$/],
-  ["exits 1", report({ stdout, exitCode: 1 }), /^its hello was RE: /],
-  ["dies", signalled(11, { stdout }), /^its hello was SIG: /],
-  ["runs without a control", report({ stdout, controlsMissing: ["seccomp: EINVAL"] }), /^its hello was IE/],
-  ["leaves a process", report({ stdout, teardown: teardown({ pidsLeft: 1 }) }), /^its hello was /],
-  ["leaves a mount", report({ stdout, teardown: teardown({ residualMounts: ["/box"] }) }), /^its hello was /],
-  ["leaves a group", report({ stdout, teardown: teardown({ groupsLeft: ["s0"] }) }), /^its hello was /],
-  ["is not reaped", report({ stdout, teardown: teardown({ reaped: false }) }), /^its hello was /],
+  [
+    "prints something else",
+    report({ stdout: Buffer.from("hallo\n") }),
+    /^its smoke test ended as AC, but not as expected$/,
+  ],
+  ["prints nothing", report(), /^its smoke test ended as AC, but not as expected$/],
+  ["exits 1", report({ stdout, exitCode: 1 }), /^its smoke test ended as RE: /],
+  ["dies", signalled(11, { stdout }), /^its smoke test ended as SIG: /],
+  ["runs without a control", report({ stdout, controlsMissing: ["seccomp: EINVAL"] }), /^its smoke test ended as IE/],
+  ["leaves a process", report({ stdout, teardown: teardown({ pidsLeft: 1 }) }), /^its smoke test ended as /],
+  ["leaves a mount", report({ stdout, teardown: teardown({ residualMounts: ["/box"] }) }), /^its smoke test ended as /],
+  ["leaves a group", report({ stdout, teardown: teardown({ groupsLeft: ["s0"] }) }), /^its smoke test ended as /],
+  ["is not reaped", report({ stdout, teardown: teardown({ reaped: false }) }), /^its smoke test ended as /],
   ["loses its slot", new Error("the slot closed its connection"), /^the slot closed its connection$/],
 ] as const) {
   test(`a smoke test that ${name} is no proof`, async () => {

@@ -106,7 +106,7 @@ test(
     const { ready, checks } = await ours.readiness();
     assert.equal(ready, true);
     const c = checks.find(({ name }) => name === "c");
-    assert.deepEqual([c?.ok, c?.detail], [false, "its hello was AC, but not as expected"]);
+    assert.deepEqual([c?.ok, c?.detail], [false, "its smoke test ended as AC, but not as expected"]);
   },
 );
 
@@ -175,7 +175,7 @@ test("a language that breaks while in use is no longer offered until it works ag
   assert.deepEqual([await ours.proveNext(), await ours.proveNext(), runs()], [undefined, undefined, 4]);
   now = damaged;
   const lost = await ours.proveNext();
-  assert.deepEqual(lost, { name: "c", ok: false, detail: "its hello was AC, but not as expected" });
+  assert.deepEqual(lost, { name: "c", ok: false, detail: "its smoke test ended as AC, but not as expected" });
   assert.deepEqual([ours.working(), runs()], [["python"], 6]);
   assert.deepEqual([await ours.proveNext(), await ours.proveNext()], [undefined, undefined]);
   now = whole;
@@ -271,7 +271,7 @@ test("is not ready if a control is missing, although the program succeeded", LIM
   );
   const [check] = await proving;
   assert.equal(check?.ok, false);
-  assert.match(check?.detail ?? "", /^its hello was IE/);
+  assert.match(check?.detail ?? "", /^its smoke test ended as IE/);
   assert.equal((await ours.readiness()).ready, false);
 });
 

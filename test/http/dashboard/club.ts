@@ -73,8 +73,8 @@ export const BROKEN = {
   ready: false,
   cgroupBackend: null,
   checks: [
-    { name: "sandbox", ok: false, detail: "its hello was IE", fault: "cannot open /var/lib/assay" },
+    { name: "sandbox", ok: false, detail: "its smoke test ended as IE", fault: "cannot open /var/lib/assay" },
     { name: "file_size_evidence", ok: true, detail: "kernel tracepoint" },
-    { name: "rust", ok: false, detail: "its hello was RE" },
+    { name: "rust", ok: false, detail: "its smoke test ended as RE" },
   ],
 } as const;

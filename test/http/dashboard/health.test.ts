@@ -15,12 +15,12 @@ test("what works is told, and of what does not work what it means and what to do
   const { means, remedy } = meaningOf("sandbox") ?? {};
   assert.equal(broken.ready, false);
   assert.deepEqual(broken.checks, [
-    { name: "sandbox", ok: false, detail: "its hello was IE", means, remedy },
+    { name: "sandbox", ok: false, detail: "its smoke test ended as IE", means, remedy },
     { name: "file_size_evidence", ok: true, detail: "kernel tracepoint" },
     {
       name: "rust",
       ok: false,
-      detail: "its hello was RE",
+      detail: "its smoke test ended as RE",
       means: MEANINGS.language?.means,
       remedy: MEANINGS.language?.remedy,
     },

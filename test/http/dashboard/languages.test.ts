@@ -14,7 +14,7 @@ test("every language is there with its commands, its limits and programs to begi
       .map(({ name }) => [
         name,
         ["python", "c"].includes(name),
-        name === "rust" ? "its hello was RE" : "not tried yet",
+        name === "rust" ? "its smoke test ended as RE" : "not tried yet",
       ]),
   );
   const python = all.find(({ name }) => name === "python") ?? {};

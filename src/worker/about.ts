@@ -1,0 +1,6 @@
+import type { Claim } from "../store/port.ts";
+
+/** Fields of every log line about a run. */
+export function about({ submission }: Claim): { submission: string; key: string } {
+  return { submission: submission.id, key: submission.keyId };
+}

@@ -1,0 +1,141 @@
+import type { Logger } from "pino";
+import type { Meter } from "../domain/meter.ts";
+import type { Slot } from "../sandbox/slot.ts";
+import type { Claim, Store } from "../store/port.ts";
+import { about } from "./about.ts";
+
+export interface LeasesOptions {
+  readonly store: Store;
+  readonly leaseMs: number;
+  readonly log: Logger;
+  readonly meter: Meter;
+}
+
+/** A submission that this worker runs. */
+export interface ActiveRun {
+  readonly claim: Claim;
+  readonly slot: Slot;
+  /** Renewals since the last response. Counted instead of timed, because a process that was paused has not missed any. */
+  unanswered: number;
+  /** Set when the slot is closed on purpose: this worker no longer decides the state of the submission. */
+  abandoned: boolean;
+  /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
+  ended: boolean;
+}
+
+/**
+ * Renewals and sweeps per lease. Two renewals in a row may fail. After this many without a
+ * response, the lease has expired.
+ */
+const RENEWALS_PER_LEASE = 3;
+
+/** Holds the leases of active runs, and ends expired leases of other workers. */
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #active = new Set<ActiveRun>();
+  readonly #timers: readonly NodeJS.Timeout[];
+  #onIdle: () => void = () => {};
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+    this.#timers = [
+      setInterval(() => this.#renewAll(), options.leaseMs / RENEWALS_PER_LEASE),
+      setInterval(() => void this.sweep(), options.leaseMs / RENEWALS_PER_LEASE),
+    ];
+  }
+
+  /** Number of active runs. */
+  get active(): number {
+    return this.#active.size;
+  }
+
+  /** Renews the lease of a claim until `drop`. */
+  hold(claim: Claim, slot: Slot): ActiveRun {
+    const run = { claim, slot, unanswered: 0, abandoned: false, ended: false };
+    this.#active.add(run);
+    return run;
+  }
+
+  drop(run: ActiveRun): void {
+    this.#active.delete(run);
+    if (this.#active.size === 0) this.#onIdle();
+  }
+
+  /** Resolves when no run is active, or after this time. */
+  async idle(withinMs: number): Promise<void> {
+    if (this.#active.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#onIdle = () => {
+        clearTimeout(timer); // it would keep the process alive
+        resolve();
+      };
+    });
+  }
+
+  /** Stops renewing. Abandons all active runs at once; resolves when their submissions are released. */
+  async release(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([...this.#active].map((run) => this.#release(run)));
+  }
+
+  /** Requeues or fails submissions whose lease has expired. @param all whether to include valid leases. */
+  async sweep(all = false): Promise<void> {
+    const { store, leaseMs, log, meter } = this.#options;
+    try {
+      const { requeued, failed } = await (all ? store.submissions.sweepAll() : store.submissions.sweep(leaseMs));
+      meter.count("leasesExpired", { became: "pending" }, requeued.length);
+      meter.count("leasesExpired", { became: "error" }, failed.length);
+      if (requeued.length + failed.length > 0) log.warn({ requeued, failed }, "leases expired");
+    } catch (error) {
+      log.error({ err: error }, "sweep failed");
+    }
+  }
+
+  #renewAll(): void {
+    for (const run of this.#active) void this.#renew(run);
+  }
+
+  /** Stops a run that could not be renewed for a whole lease, because another worker may run the submission. */
+  async #renew(run: ActiveRun): Promise<void> {
+    const { store, leaseMs, log } = this.#options;
+    if (run.ended || run.abandoned) return;
+    if (run.unanswered === RENEWALS_PER_LEASE) {
+      log.error(about(run.claim), "the lease expired; the run is stopped");
+      return this.#lose(run);
+    }
+    run.unanswered++;
+    try {
+      const held = await store.submissions.renew(run.claim.lease, leaseMs);
+      run.unanswered = 0;
+      if (held || run.ended) return;
+      log.warn(about(run.claim), "the lease was lost; the run is stopped");
+      this.#lose(run);
+    } catch (error) {
+      log.error({ err: error, ...about(run.claim) }, "the lease could not be renewed");
+    }
+  }
+
+  #lose(run: ActiveRun): void {
+    abandon(run);
+    this.#options.meter.count("leasesLost", {});
+  }
+
+  async #release(run: ActiveRun): Promise<void> {
+    const { store, log, meter } = this.#options;
+    abandon(run);
+    try {
+      if (!(await store.submissions.release(run.claim.lease, true))) return;
+      meter.count("givenBack", {});
+      log.info(about(run.claim), "released");
+    } catch (error) {
+      log.error({ err: error, ...about(run.claim) }, "the submission could not be released");
+    }
+  }
+}
+
+/** Ends the run without deciding the state of its submission. */
+function abandon(run: ActiveRun): void {
+  run.abandoned = true;
+  run.slot.close();
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Check } from "../domain/readiness.ts";
+import type { Prover } from "./readiness.ts";
+
+/** A launcher restart during the smoke tests must not remove languages; a smoke test that kills its slot must not block the others. */
+const ROUNDS_OF_PROOF = 3;
+const PAUSE_MS = 1_000;
+/** Pause before the languages that such a launcher left untested are tested again. */
+const PROVE_REST_MS = 10_000;
+/** With eight languages in turn, each is tested about every 15 minutes, for half a percent of a core. */
+const PROVE_NEXT_MS = 120_000;
+
+/** Schedules the smoke tests of a worker: all languages before it starts, later one at a time. */
+export class ProofSchedule {
+  readonly #prover: Prover;
+  readonly #log: Logger;
+  readonly #proveNextMs: number;
+  #rest: NodeJS.Timeout | undefined;
+  #next: NodeJS.Timeout | undefined;
+  #stopping = false;
+
+  constructor(prover: Prover, log: Logger, proveNextMs = PROVE_NEXT_MS) {
+    this.#prover = prover;
+    this.#log = log;
+    this.#proveNextMs = proveNextMs;
+  }
+
+  /** Resolves when at least one language works and no more rounds are needed. @returns false if stopped before. */
+  async first(): Promise<boolean> {
+    for (let round = 1; !this.#stopping; round++) {
+      const checks = await this.#prover.proveAll();
+      this.#logFailures(checks);
+      const again = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
+      if (checks.some(({ ok }) => ok) && !again) break;
+      await sleep(PAUSE_MS);
+    }
+    return !this.#stopping;
+  }
+
+  /** Tests interrupted languages soon, and all languages in turn. */
+  start(): void {
+    this.#proveRestLater();
+    this.#proveNextLater();
+  }
+
+  stop(): void {
+    this.#stopping = true;
+    clearTimeout(this.#rest);
+    clearTimeout(this.#next);
+    this.#prover.close();
+  }
+
+  #logFailures(checks: readonly Check[]): void {
+    for (const { name, ok, detail, fault } of checks)
+      if (!ok) this.#log.error({ language: name, detail: fault ?? detail }, "not offered");
+  }
+
+  /** Repeats the smoke tests of missing languages until none was interrupted. */
+  #proveRestLater(): void {
+    if (this.#stopping || !this.#prover.interrupted) return;
+    this.#rest = setTimeout(async () => {
+      this.#logFailures(await this.#prover.proveRest());
+      this.#proveRestLater();
+    }, PROVE_REST_MS);
+  }
+
+  /** A proof from the start does not cover later damage, so each language is tested again in turn. */
+  #proveNextLater(): void {
+    if (this.#stopping) return;
+    this.#next = setTimeout(async () => {
+      const changed = await this.#prover.proveNext();
+      if (changed?.ok) this.#log.info({ language: changed.name }, "offered again");
+      else if (changed) this.#logFailures([changed]);
+      this.#proveNextLater();
+    }, this.#proveNextMs);
+  }
+}

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { type Meter, secondsSince } from "../domain/meter.ts";
+import { internalError, type Outcome } from "../domain/outcome.ts";
+import type { StepReports } from "../domain/report.ts";
+import type { Tracer } from "../domain/tracer.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Slot } from "../sandbox/slot.ts";
+import { StoreUnavailable } from "../store/errors.ts";
+import type { Claim, Store } from "../store/port.ts";
+import { conclude } from "../verdict/conclude.ts";
+import { about } from "./about.ts";
+import { course } from "./course.ts";
+import type { ActiveRun } from "./leases.ts";
+import { countLeftovers } from "./leftovers.ts";
+import { LiveOutput } from "./live.ts";
+import { type Plan, plan } from "./plan.ts";
+import { run } from "./run.ts";
+
+export interface RunnerOptions {
+  readonly store: Store;
+  readonly languages: Languages;
+  readonly workerId: string;
+  readonly leaseMs: number;
+  readonly log: Logger;
+  readonly meter: Meter;
+  readonly tracer: Tracer;
+}
+
+const STORE_RETRY_MS = 250;
+
+/** Runs claimed submissions and stores their outcomes. */
+export class Runner {
+  readonly #options: RunnerOptions;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async run(active: ActiveRun): Promise<void> {
+    const { workerId, log, meter, tracer } = this.#options;
+    const { claim, slot } = active;
+    const { language, profile, createdAtMs, startedAtMs } = claim.submission;
+    const [started, startMs] = [performance.now(), Date.now()];
+    meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
+    try {
+      const outcome = await this.#outcome(claim, slot);
+      active.ended = true;
+      meter.time("ran", { language, profile }, secondsSince(started));
+      const ran = { outcome, workerId, attempt: claim.lease.attempt, startMs, endMs: Date.now() };
+      tracer.ran(claim.submission, ran);
+      if (!active.abandoned) await this.#end(claim, outcome);
+    } catch (error) {
+      // The lease expires, and a sweep then requeues or fails the submission.
+      log.error({ err: error, ...about(claim) }, "the result could not be stored");
+    }
+  }
+
+  /**
+   * Stores the outcome. While the database is unavailable, it retries for the duration of a lease,
+   * so that a database restart loses no result. After the loss of the lease, storing has no effect.
+   */
+  async #end(claim: Claim, outcome: Outcome): Promise<void> {
+    const deadline = performance.now() + this.#options.leaseMs;
+    for (;;) {
+      try {
+        await this.#endOnce(claim, outcome);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || performance.now() > deadline) throw error;
+        await sleep(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  /** Repeats an internal error while attempts remain, because it proves nothing about the program. */
+  async #endOnce(claim: Claim, outcome: Outcome): Promise<void> {
+    const { store, log, meter, tracer } = this.#options;
+    const { lease } = claim;
+    const { language } = claim.submission;
+    const { verdict } = outcome.judgement;
+    if (outcome.status === "error" && (await store.submissions.repeat(lease))) {
+      meter.count("repeated", { language });
+      log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
+    } else if (await store.submissions.finish(lease, outcome)) {
+      meter.count("ended", { language, verdict });
+      tracer.ended(claim.submission, outcome, Date.now());
+      log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
+    }
+  }
+
+  /** Turns any exception of the run into an internal error of the submission. */
+  async #outcome(claim: Claim, slot: Slot): Promise<Outcome> {
+    const { languages, log, meter } = this.#options;
+    const { submission, program } = claim;
+    try {
+      const language = languages.resolve(submission.language);
+      if (!language) return internalError(`the language ${submission.language} is not available any more`);
+      const steps = plan(language, languages.limitsFor(language, submission.profile), program);
+      const reports = await this.#steps(claim, slot, steps);
+      const outcome = conclude(reports);
+      countLeftovers(outcome, meter);
+      if (outcome.status === "completed") return { ...outcome, course: course(reports, steps) };
+      log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
+      return outcome;
+    } catch (error) {
+      meter.count("sandboxesLost", {});
+      log.error({ err: error, ...about(claim) }, "the sandbox was lost");
+      return internalError("the sandbox was lost before the run ended");
+    }
+  }
+
+  async #steps(claim: Claim, slot: Slot, steps: Plan): Promise<StepReports> {
+    if (!claim.live) return await run(slot, steps);
+    const live = new LiveOutput(this.#options.store, claim, this.#options.log);
+    try {
+      return await run(slot, steps, (stream, bytes) => live.push(stream, bytes));
+    } finally {
+      await live.stop();
+    }
+  }
+}
