@@ -4,8 +4,8 @@ import type { Schema } from "./schema.ts";
 import type { Word } from "./wakeups.ts";
 
 /**
- * A database with what it can do. Code asks for an ability, never for an engine's name, so
- * that the next engine is one more file like sqlite.ts and postgres.ts.
+ * A database with its abilities. Code depends on abilities instead of the engine's name, so that
+ * another engine is one more file like sqlite.ts and postgres.ts.
  */
 export interface Engine {
   readonly db: Kysely<Schema>;
@@ -14,54 +14,54 @@ export interface Engine {
 
 export interface Abilities {
   /**
-   * Only one transaction can write at a time, and each commit costs a flush to the disk:
-   * transactions that wait together are committed together.
+   * Only one transaction can write at a time, and each commit needs a flush to the disk. Waiting
+   * transactions are therefore committed together.
    */
   readonly oneWriter: boolean;
   /**
-   * Runs a transaction whose commit need not be on the disk when it returns: it survives the
-   * end of the process, but perhaps not a power cut. Nothing before or after it is touched.
+   * Runs a transaction without waiting for the flush of its commit: it survives the end of the
+   * process, but possibly not a power failure. Other transactions are not affected.
    */
   readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /**
-   * Performs operations in one transaction where the connection is, each all or nothing; null: they are run as any other work.
-   * @returns how each ended, in order, once the transaction is committed.
+   * Performs operations in one transaction in the thread of the connection, each atomic; null if they run like other work.
+   * @returns the result of each, in order, after the commit.
    */
   readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;
-  /** Reads everything as it is at one moment, for as long as that takes, and keeps nobody from writing. */
+  /** Reads a consistent snapshot without a time limit and without blocking writers. */
   readonly snapshot: <T>(work: (db: Kysely<Schema>) => Promise<T>) => Promise<T>;
-  /** Lets the statements of this transaction take as long as they need. */
+  /** Removes the statement timeout of this transaction. */
   readonly patient: (trx: Transaction<Schema>) => Promise<void>;
   /**
-   * Makes other transactions that take the same lock wait until this one has ended, and lets
-   * what follows in this one see all that they committed. Nothing where there is one writer.
+   * Takes a lock until the end of the transaction. Later statements of this transaction see all
+   * commits of previous holders. Does nothing on an engine with a single writer.
    */
   readonly lock: (trx: Transaction<Schema>, name: string) => Promise<void>;
-  /** Whether a transaction failed only because of another one, and is worth a second try. */
+  /** Whether a transaction failed because of a concurrent one and can be retried. */
   readonly lostToAnother: (error: unknown) => boolean;
-  /** Word between processes; null: none is needed, because one process serves the database. */
+  /** Notifications between processes; null if a single process serves the database. */
   readonly notify: Notify | null;
-  /** Whether there is a table of this name where ours are. */
+  /** Whether a table of this name exists in the schema of the store. */
   readonly hasTable: (db: Kysely<Schema>, name: string) => Promise<boolean>;
-  /** How the engine declares columns on which the two differ. */
+  /** Column declarations that differ between the engines. */
   readonly columns: {
     readonly bytes: ColumnDataType | RawBuilder<unknown>;
-    /** Turns a column into a primary key that counts up and never uses a number twice. */
+    /** Declares a primary key with increasing numbers that are never reused. */
     readonly sequence: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
     readonly sequenceType: ColumnDataType;
   };
-  /** Stands between columns and values where an insert gives the numbers of a sequence itself. */
+  /** Clause between columns and values of an insert with explicit sequence numbers. */
   readonly givenNumbers: RawBuilder<unknown>;
-  /** After such inserts: the sequence goes on behind the highest number. */
+  /** Continues the sequence after the highest number, after such inserts. */
   readonly countOn: (trx: Transaction<Schema>, table: string, column: string) => Promise<void>;
 }
 
 export interface Notify {
-  /** Says these words to the other processes at the moment in which the transaction is committed. */
+  /** Sends notifications to other processes with the commit of the transaction. */
   readonly tell: (trx: Transaction<Schema>, words: readonly Word[]) => Promise<void>;
   /**
-   * Hears what other processes say. Tries for ever; never throws.
-   * @param onGap called when words may have been missed: everything has to be looked at.
+   * Receives notifications of other processes. Reconnects without limit; never throws.
+   * @param onGap called when notifications may have been lost: all listeners must query again.
    */
   readonly listen: (onWord: (word: Word) => void, onGap: () => void) => Listening;
 }

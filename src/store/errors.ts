@@ -1,9 +1,9 @@
-/** The database cannot be used as it is; the message is for the operator and holds no password. */
+/** The database is unusable; the message is for the operator and has no password. */
 export class StoreError extends Error {
   override readonly name: string = "StoreError";
 }
 
-/** The database does not answer now; the same call may succeed later. */
+/** The database is unavailable; the same call may succeed later. */
 export class StoreUnavailable extends StoreError {
   override readonly name = "StoreUnavailable";
 

@@ -6,21 +6,21 @@ interface Waiting<A, R> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Requests of one group at most: bounds how long it holds its locks. */
+/** Maximum size of a group: bounds the duration of its locks. */
 const MAX_GROUP = 64;
 
 /**
- * Requests of the same kind, one group at a time: those that come while a group is under way make up the next one. So each
- * statement, each lock and each commit is paid for once for many requests when there are many, and a request that comes alone waits for
- * nobody. It also keeps a process to one connection for each kind: when every request had its own, all of them waited
- * for the one that held the lock, and nobody was left to end what it had begun.
+ * Batches requests of the same kind: requests that arrive while a group runs form the next group. Under load, many
+ * requests share each statement, lock and commit; a single request does not wait. It also limits a process to one
+ * connection per kind. With a connection per request, all connections waited for the holder of the lock, and none was
+ * left for the holder's next statement.
  */
 export class Gathered<A, R> {
   readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;
   #waiting: Waiting<A, R>[] = [];
   #running = false;
 
-  /** @param run all or nothing of a group; one result for each request, in their order. */
+  /** @param run runs a group atomically; returns one result per request, in order. */
   constructor(run: (requests: readonly A[]) => Promise<readonly R[]>) {
     this.#run = run;
   }
@@ -30,7 +30,7 @@ export class Gathered<A, R> {
       this.#waiting.push({ request, resolve, reject });
       if (this.#running) return;
       this.#running = true;
-      // In the next turn, so that everything that this turn brings is in the group.
+      // In the next iteration of the event loop, so that all requests of this one are in the group.
       setImmediate(() => void this.#runAll());
     });
   }
@@ -45,9 +45,9 @@ export class Gathered<A, R> {
       const results = await this.#run(group.map(({ request }) => request));
       for (const [at, { resolve }] of group.entries()) resolve(results[at] as R);
     } catch (error) {
-      // Of a lost connection nobody knows whether the commit arrived: what was in it is not done again.
+      // After the loss of a connection, the result of the commit is unknown, so its requests are not repeated.
       if (group.length === 1 || error instanceof StoreUnavailable) for (const { reject } of group) reject(error);
-      // One that fails takes no other along.
+      // A failing request must not fail the others.
       else for (const one of group) await this.#runGroup([one]);
     }
   }

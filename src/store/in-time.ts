@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A request that only reads waits no longer for a write of its own, if another process keeps SQLite's file locked. */
+/** Maximum wait of a read request for its own write while another process keeps SQLite's file locked. */
 export const READ_PATIENCE_MS = 250;
 
 /**
- * @returns undefined when the time is over first. The work goes on, but it is not waited for, and its failure then says nothing.
- * @throws what the work throws in time.
+ * @returns undefined at the timeout. The work then continues in the background, and its failure is ignored.
+ * @throws the error of the work before the timeout.
  */
 export async function inTime<T>(work: Promise<T>, withinMs: number): Promise<T | undefined> {
   const over = new AbortController();

@@ -1,20 +1,20 @@
 import type { Program, Status, Submission } from "../domain/submission.ts";
 import type { Admit, Lease } from "./port.ts";
 
-/** The part of the port (port.ts) that people look through. */
+/** The part of the store's interface (port.ts) for reading history, live output and records. */
 
-/** What has ended, by time. It stays when records go. */
+/** Aggregates of ended submissions by time. They outlive the records. */
 export interface HistoryStore {
   /**
-   * Counts up to `max` submissions that have ended, each once, whichever process ended it and whoever counts.
-   * @returns how many: fewer than `max` means that all are counted.
+   * Counts up to `max` ended submissions. Each is counted once, over all processes.
+   * @returns the number of counted submissions; fewer than `max` if all are counted.
    */
   count(max: number): Promise<number>;
 
-  /** Joins the minutes before one time into hours, and forgets what was before another. */
+  /** Merges minutes before `hoursBeforeMs` into hours, and deletes everything before `forgetBeforeMs`. */
   shrink(times: { readonly hoursBeforeMs: number; readonly forgetBeforeMs: number }): Promise<void>;
 
-  /** What ended since `fromMs`, by multiples of `bucketMs`. @param which.accountIds null: all. */
+  /** Counts since `fromMs`, in buckets of `bucketMs`. @param which.accountIds null for all. */
   read(which: {
     readonly fromMs: number;
     readonly bucketMs: number;
@@ -24,7 +24,7 @@ export interface HistoryStore {
 
 export interface Counts {
   readonly ended: readonly { readonly at: number; readonly verdict: string; readonly amount: number }[];
-  /** `wait`: from accepted to begun; `run`: from begun to ended; bins as in src/domain/history.ts. */
+  /** `wait`: from acceptance to start; `run`: from start to end; bins as in src/domain/history.ts. */
   readonly times: readonly {
     readonly at: number;
     readonly kind: "wait" | "run";
@@ -35,12 +35,12 @@ export interface Counts {
 
 export interface LivePiece {
   readonly stream: "stdout" | "stderr";
-  /** Where in the stream it begins, in bytes. */
+  /** Offset in the stream, in bytes. */
   readonly at: number;
   readonly bytes: Buffer;
 }
 
-/** How far somebody has seen a run. */
+/** Position of a reader in the live output of a run. */
 export interface LiveMark {
   readonly fence: number;
   readonly n: number;
@@ -48,22 +48,22 @@ export interface LiveMark {
 
 export interface LiveLook {
   readonly status: Status;
-  /** Those after the mark, in order. A run that began again has begun with nothing: its pieces begin at 0 again. */
+  /** Pieces after the mark, in order. The pieces of a repeated run start at 0 again. */
   readonly pieces: readonly (LivePiece & LiveMark)[];
 }
 
-/** What runs write, while they run and somebody may be watching. Gone when they ended. */
+/** The output of watched runs, until their end. */
 export interface LiveStore {
   /**
-   * Adds what a run has written since the last time. @param n of the first piece: counts up.
-   * @returns false, and adds nothing, when the lease is no longer ours.
+   * Adds new output of a run. @param n increasing number of the first piece.
+   * @returns false, without changes, for a void lease.
    */
   append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean>;
 
-  /** @returns undefined when there is no such submission. */
+  /** @returns undefined for an unknown submission. */
   look(id: string, seen: LiveMark | null): Promise<LiveLook | undefined>;
 
-  /** Calls back when it has begun, written something or ended, as `onWork` does. @returns a function that ends the subscription. */
+  /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */
   onChange(id: string, listener: () => void): () => void;
 }
 
@@ -88,7 +88,7 @@ export interface FoundSubmission {
 }
 
 export interface Search {
-  /** Null: all. */
+  /** Null for all. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;
   readonly verdict?: string | undefined;
@@ -96,24 +96,24 @@ export interface Search {
   readonly language?: string | undefined;
   readonly keyId?: string | undefined;
   readonly projectId?: string | undefined;
-  /** When it was accepted. */
+  /** Lower bound of the time of acceptance. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
-  /** Where the search before ended. */
+  /** `next` of the previous search. */
   readonly before?: number | undefined;
   readonly max: number;
 }
 
 export interface RecordStore {
   /**
-   * Newest first. However rare what is sought, one search looks at a bounded number of submissions of an account.
-   * @returns `next`: where this one ended; null: nothing older is there.
+   * Newest first. One search reads a bounded number of submissions, however rare the matches are.
+   * @returns `next`: where this search ended; null if there is nothing older.
    */
   search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }>;
 
   /**
-   * @param accountIds null: of any account. @param admit asked before a large output is read.
-   * @returns undefined for an unknown id and for another account's submission alike.
+   * @param accountIds null for any account. @param admit awaited before a large output is read.
+   * @returns undefined for an unknown id and for a submission of another account.
    */
   read(
     id: string,

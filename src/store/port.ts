@@ -20,11 +20,12 @@ import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
 import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people-port.ts";
 
 /**
- * What the rest of the service may ask of the store. One port, several engines:
- * what an engine can or cannot do is a named ability (engine.ts), never its name.
+ * The interface of the store for the rest of the service. Differences between engines are
+ * named abilities (engine.ts), so that no code depends on the name of an engine.
  *
- * The submission row is the job: there is no second queue. Every method is one
- * transaction. Any of them throws StoreUnavailable while the database does not answer.
+ * The submission row is the job; there is no separate queue. Every method is one transaction
+ * unless its comment states otherwise, and throws StoreUnavailable while the database is
+ * unavailable.
  */
 export interface Store {
   readonly submissions: SubmissionStore;
@@ -49,53 +50,53 @@ export interface Store {
   readonly history: HistoryStore;
   readonly live: LiveStore;
 
-  /** Whether services and workers in other processes, on other machines too, may use the same database. */
+  /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;
 
   /**
-   * Calls back when work may be available: a submission was accepted or given back,
-   * a running one ended (its key may run another now), or a lease was taken back; here or
-   * in another process of the same database.
-   * A wake-up carries no data and may be spurious: claim, and go back to sleep on [].
-   * Called in a later turn of the event loop, at most once per turn.
+   * Calls back when work may be available, in this or another process of the database: a
+   * submission was accepted or released, a run ended (its key may run another one), or a lease
+   * expired. Notifications have no data and may be spurious: the listener claims, and waits again
+   * on [].
+   * Called in a later iteration of the event loop, at most once per iteration.
    * @returns a function that ends the subscription.
    */
   onWork(listener: () => void): () => void;
 
-  /** The same for deliveries: one may be due now. */
+  /** The same for deliveries that may be due. */
   onDeliveries(listener: () => void): () => void;
 
-  /** Resolves once the database answers. @throws when it does not. */
+  /** Resolves when the database responds. @throws if it does not. */
   ping(): Promise<void>;
 
-  /** What waits and what runs, of all services. @param accountIds of these accounts alone. */
+  /** Waiting and running work of all services. @param accountIds only these accounts. */
   backlog(accountIds?: readonly string[]): Promise<Backlog>;
 
-  /** @returns how many submissions have ended in the last `ms` milliseconds, by verdict. */
+  /** @returns the number of submissions by verdict that ended in the last `ms` milliseconds. */
   endedWithin(ms: number): Promise<Record<string, number>>;
 
   /**
-   * Everything in the database at one moment, line by line; what restoreStore (open.ts) takes back, on any engine.
-   * @param write is waited for before the next line. @returns the number of rows.
+   * Writes a consistent snapshot of the database, line by line; restoreStore (open.ts) restores it on any engine.
+   * @param write awaited before the next line. @returns the number of rows.
    */
   backup(write: (line: string) => Promise<void>): Promise<number>;
 
-  /** Wakes every waiter, then closes the database. Nothing may be called afterwards. */
+  /** Wakes all waiters, then closes the database. No method may be called afterwards. */
   close(): Promise<void>;
 }
 
-/** A claimed submission and the proof that it is ours. */
+/** A claimed submission with its lease. */
 export interface Claim {
   readonly submission: Submission;
   readonly program: Program;
   readonly lease: Lease;
-  /** Somebody may be watching: what it writes is said as it comes, to `live`. */
+  /** Whether its output is stored in `live` during the run, because a user may watch it. */
   readonly live: boolean;
 }
 
 /**
- * The right to finish one attempt. It is a fence: once the lease was taken back,
- * whoever still holds this object can change nothing.
+ * The right to finish one attempt. Its fence makes it void once the lease has been taken away:
+ * methods with a void lease change nothing.
  */
 export interface Lease {
   readonly submissionId: string;
@@ -109,103 +110,102 @@ export interface Lease {
 export interface Enqueue {
   readonly submission: Submission;
   readonly program: Program;
-  /** Null: never a duplicate. */
+  /** Null for a request that is never a duplicate. */
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
-  /** Pending submissions of all keys that the queue may hold; an account has at most half of the places (enqueue.ts). */
+  /** Maximum number of pending submissions of all keys; an account gets at most half of it (enqueue.ts). */
   readonly maxPending: number;
-  /** Nothing new is accepted: only a known idempotency key has an answer. */
+  /** Accepts no new submission; finds only a known idempotency key. */
   readonly onlyKnown?: boolean;
-  /** Somebody may watch it run. */
+  /** Whether a user may watch the run. */
   readonly live?: boolean;
 }
 
 export type Enqueued =
-  /** `queueDepth`: pending submissions, this one included. */
+  /** `queueDepth`: pending submissions, including this one. */
   | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
-  /** The idempotency key is known with the same request: the submission as it stands now, without its outcome. */
+  /** The idempotency key is known with the same request: the submission in its present state, without its outcome. */
   | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
   /** The idempotency key is known with another request. */
   | { readonly kind: "conflict" }
-  /** With `onlyKnown`: there is none of that idempotency key. */
+  /** With `onlyKnown`: the idempotency key is unknown. */
   | { readonly kind: "unknown" }
-  /** The key was revoked, or has expired, since it was authenticated. */
+  /** The key was revoked or expired after its authentication. */
   | { readonly kind: "revoked" }
-  /** The account was suspended since the key was authenticated. */
+  /** The account was suspended after the authentication. */
   | { readonly kind: "suspended" }
-  /** No place is left for this account; another one may find a place. */
+  /** No place is left for this account; other accounts may still have places. */
   | { readonly kind: "full"; readonly queueDepth: number };
 
 export interface Swept {
-  /** Given back to the queue. */
+  /** Pending again. */
   readonly requeued: readonly string[];
-  /** Ended as `error`: out of attempts, or not repeatable. */
+  /** Ended as `error`: no attempts left, or not repeatable. */
   readonly failed: readonly string[];
 }
 
-/** Resolves when the reader may hold that many bytes of output; its error is the reader's answer. */
+/** Resolves when the reader may hold that many bytes of output; the read fails with its error. */
 export type Admit = (bytes: number) => Promise<void>;
 
 export interface SubmissionStore {
   enqueue(request: Enqueue): Promise<Enqueued>;
 
   /**
-   * Takes up to `max` pending submissions: status `running`, `startedAtMs` set, leased.
-   * Fair between accounts (the one with the fewest running goes first, then the one that was served longest ago), by
-   * the same rules between the keys of an account, oldest first within a key. Never more than a key's concurrency, and
-   * nothing of a suspended account.
-   * @param leaseMs how long the lease holds unless renewed.
-   * @returns [] when there is nothing that may run now.
+   * Claims up to `max` pending submissions: sets status `running` and `startedAtMs`, and leases them.
+   * The order is fair between accounts (fewest running first, then least recently served), by the same rules between the
+   * keys of an account, and oldest first within a key. It respects the concurrency of keys and skips suspended accounts.
+   * @param leaseMs duration of the lease unless renewed.
+   * @returns [] if no submission may run now.
    */
   claim(workerId: string, leaseMs: number, max?: number): Promise<Claim[]>;
 
   /**
-   * Says that its holder lives, for another `leaseMs`.
-   * @returns false when the lease is no longer ours: stop the run and forget it.
+   * Extends the lease by `leaseMs`: the heartbeat of its holder.
+   * @returns false for a void lease: the caller stops the run.
    */
   renew(lease: Lease, leaseMs: number): Promise<boolean>;
 
   /**
-   * Records how it ended, and wakes whoever waits for it.
-   * @returns false, and changes nothing, when the lease is no longer ours.
+   * Stores the outcome and wakes waiters.
+   * @returns false, without changes, for a void lease.
    */
   finish(lease: Lease, outcome: Outcome): Promise<boolean>;
 
   /**
-   * Gives it back when draining: `pending` again, and the attempt is not counted. An agent
-   * run that had begun may have had outside effects; it becomes `error` instead.
-   * @param begun whether any of the program's code may have run.
-   * @returns false, and changes nothing, when the lease is no longer ours.
+   * Releases the submission of a draining worker: `pending` again, without counting the attempt.
+   * An agent run that has begun becomes `error` instead, because it may have had outside effects.
+   * @param begun whether code of the program may have run.
+   * @returns false, without changes, for a void lease.
    */
   release(lease: Lease, begun: boolean): Promise<boolean>;
 
   /**
-   * Gives a run back that the platform failed, to be run once more: `pending` again, and the attempt
-   * counts. Only a judge run, which has no outside effect, and only while it has attempts left.
-   * @returns false, and changes nothing, when that does not hold, or the lease is no longer ours.
+   * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a
+   * judge run, which has no outside effects, and while attempts are left.
+   * @returns false, without changes, if this does not hold or the lease is void.
    */
   repeat(lease: Lease): Promise<boolean>;
 
   /**
-   * Takes back what nobody has renewed for `leaseMs`, as calls of this method on this store have seen it: the
-   * first one sees nothing old, and so does one that comes later than a lease after the one before. A judge run
-   * is repeated until its attempts are used up, because it has no outside effect; an agent run, which may have
-   * had some, is never repeated. Both end as `error` then.
+   * Takes away leases that were not renewed for `leaseMs`, as observed by the calls of this method on this store: the
+   * first call finds none, nor does a call later than a lease after the previous one. A judge run is requeued while
+   * attempts are left, because it has no outside effects. An agent run may have had some and is never requeued.
+   * All others end as `error`.
    */
   sweep(leaseMs: number): Promise<Swept>;
 
-  /** The same with all that runs, for who knows that no holder lives. */
+  /** The same for all running submissions, for a caller that is certain that no holder is alive. */
   sweepAll(): Promise<Swept>;
 
   /**
-   * @param admit asked before a large output is read.
-   * @returns undefined for an unknown id and for another account's submission alike.
+   * @param admit awaited before a large output is read.
+   * @returns undefined for an unknown id and for a submission of another account.
    */
   get(id: string, accountId: string, admit?: Admit): Promise<Submission | undefined>;
 
   /**
-   * Resolves with the submission once it is terminal, woken by `finish`, without polling;
-   * or with it as it stands when `signal` aborts or the store closes.
-   * @param admit asked before a large output is read.
+   * Resolves with the submission once it is terminal, without polling, or with its present state
+   * when `signal` aborts or the store closes.
+   * @param admit awaited before a large output is read.
    */
   whenTerminal(id: string, accountId: string, signal: AbortSignal, admit?: Admit): Promise<Submission | undefined>;
 
@@ -213,7 +213,7 @@ export interface SubmissionStore {
   depth(): Promise<number>;
 }
 
-/** What an attempt needs to know, and the proof that it is ours: a fence, as a Lease is. */
+/** The data of a claimed attempt, with a fence like that of a Lease. */
 export interface DeliveryClaim {
   readonly id: string;
   /** Differs in every claim of the delivery. */
@@ -222,34 +222,33 @@ export interface DeliveryClaim {
   readonly attempt: number;
   readonly kind: DeliveryKind;
   readonly messageId: string;
-  /** Whose endpoint it is. */
+  /** The account of the endpoint. */
   readonly accountId: string;
-  /** At most so many has the body. */
+  /** Upper bound of the body's size. */
   readonly bodyBytes: number;
   readonly endpoint: {
     readonly id: string;
     readonly url: string;
-    /** Sealed; the endpoint's own first, then those that a rotation replaced and that have not ended. */
+    /** Sealed; the current secret first, then replaced ones that are still valid. */
     readonly secrets: readonly Buffer[];
     readonly signing: Signing;
   };
 }
 
-/** `replay`: the same message again, because an operator asked for it. */
+/** `replay`: the same message again, on request. */
 export type DeliveryKind = "result" | "replay" | "test";
 
-/** What is sent: a submission that has ended, or the body of a test. */
+/** The message of a delivery: an ended submission, or the body of a test. */
 export type Message = { readonly submission: Submission } | { readonly body: Buffer };
 
-/** A delivery as an operator sees it. */
+/** A delivery for lists and pages. */
 export interface Delivery {
   readonly id: string;
-  /** Rises from one to the next; not without gaps. */
+  /** Increasing, with gaps. */
   readonly seq: number;
   readonly endpointId: string;
-  /** Where it goes. */
   readonly url: string;
-  /** Whose endpoint it is or was. */
+  /** The account of the endpoint. */
   readonly accountId: string;
   /** Null for a test. */
   readonly submissionId: string | null;
@@ -257,10 +256,10 @@ export interface Delivery {
   readonly kind: DeliveryKind;
   readonly state: "pending" | "delivered" | "failed";
   readonly createdAtMs: number;
-  /** When the next attempt is due; null when it is over. */
+  /** Time of the next attempt; null for an ended delivery. */
   readonly nextAtMs: number | null;
   readonly endedAtMs: number | null;
-  /** Why it failed without an attempt; else null. */
+  /** The reason for a failure without an attempt, otherwise null. */
   readonly reason: string | null;
   /** In order; the first is number 1. */
   readonly attempts: readonly Attempt[];
@@ -268,56 +267,55 @@ export interface Delivery {
 
 export type RecentDeliveries = Readonly<Record<Delivery["state"], number>>;
 
-/**
- * The outbox. Rows come into being in the transaction that ends a submission, one for each
- * active endpoint of its project, so that a crash neither loses nor repeats a schedule.
- * Several processes may serve it.
- */
-/** What members can have sent to endpoints. */
+/** Kinds of messages that members can send to endpoints. */
 export type SendKind = "tests" | "replays";
 
-/** Requests of members to send something, counted for all processes. */
+/** Counts the send requests of members over all processes. */
 export interface SendStore {
   /**
-   * Counts a request of the account, unless there were `limit` in the last minute.
-   * @returns 0, or the seconds after which there is room.
+   * Counts a request of the account, unless it had `limit` requests in the last minute.
+   * @returns 0, or the seconds until the next request is allowed.
    */
   take(accountId: string, kind: SendKind, limit: number): Promise<number>;
 
-  /** Removes what no longer counts. To be called now and then. */
+  /** Removes requests that no longer count. To be called periodically. */
   forget(): Promise<void>;
 }
 
-/** How many replayed deliveries an account may have. */
+/** Limits of replayed deliveries per account. */
 export interface ReplayBounds {
-  /** At once, from the request to the last attempt. */
+  /** Pending at the same time, from the request to the last attempt. */
   readonly pending: number;
   readonly perMinute: number;
 }
 
+/**
+ * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
+ * project, so that a crash neither loses nor duplicates deliveries. Several processes can serve it.
+ */
 export interface DeliveryStore {
   /**
-   * Takes deliveries that are due for the room that the process has, shared by account and then by endpoint; see
-   * delivery-share.ts. One whose holder vanished is due again when its lease has run out: a receiver may see an attempt
-   * twice, never none. Those that cannot be sent any more (their endpoint was removed or is not active) end here.
+   * Claims due deliveries within the free capacity of the process, shared by account and then by endpoint; see
+   * delivery-share.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
+   * see an attempt twice, but never none. Deliveries to removed or inactive endpoints end here.
    */
   claimDue(request: Room & { readonly leaseMs: number }): Promise<DeliveryClaim[]>;
 
-  /** What to send; undefined when it was deleted meanwhile. */
+  /** The message to send; undefined if it has been deleted. */
   message(claim: DeliveryClaim): Promise<Message | undefined>;
 
-  /** @returns false, and changes nothing, when the claim is no longer ours. */
+  /** @returns false, without changes, for a void claim. */
   recordAttempt(claim: DeliveryClaim, attempt: Attempt, next: Next): Promise<boolean>;
 
-  /** Gives an attempt back that nothing is known of: it is due at once. @returns false when it is no longer ours. */
+  /** Releases an attempt with an unknown result: it is due at once. @returns false for a void claim. */
   release(claim: DeliveryClaim): Promise<boolean>;
 
-  /** @returns the first moment after `afterMs` at which something is due, or a lease runs out; null: nothing waits. */
+  /** @returns the first time after `afterMs` at which a delivery is due or a lease expires; null if none waits. */
   nextDueMs(afterMs: number): Promise<number | null>;
 
   /**
    * Newest first.
-   * @param which.before only those with a lower `seq`; `accountIds`: only those to endpoints of one of them, null is all.
+   * @param which.before only deliveries with a lower `seq`; `accountIds`: only endpoints of these accounts, null for all.
    */
   list(which: {
     readonly max: number;
@@ -328,24 +326,25 @@ export interface DeliveryStore {
     readonly id?: string | undefined;
   }): Promise<Delivery[]>;
 
-  /** How the newest of each endpoint that was not removed stand, by its id; those that have none are absent. */
+  /** States of the newest deliveries by endpoint id; removed endpoints and endpoints without deliveries are absent. */
   recent(endpointIds: readonly string[]): Promise<ReadonlyMap<string, RecentDeliveries>>;
 
   /**
-   * Sends the same message again, and notes in the audit trail that `actor` asked for it.
-   * @returns the new delivery's id; undefined when there is no such one to an active endpoint; null when the bounds are reached.
+   * Adds a delivery of the same message, with an audit entry for `actor`.
+   * @returns the id of the new delivery; undefined without such a delivery to an active endpoint; null at the bounds.
    */
   replay(id: string, actor: AuditActor, bounds?: ReplayBounds): Promise<string | undefined | null>;
 
   /**
-   * Sends the results again whose newest delivery to an active endpoint has failed, the oldest first. A result that is
-   * already sent again is not sent twice, so the same request once more does nothing but what failed meanwhile.
-   * Works in short transactions, so that other writers do not wait for a walk through all failed deliveries.
-   * @param which.sinceMs only deliveries that were made then or later.
-   * @param which.lookAt failed deliveries that one transaction looks at; 5,000 when not set.
-   * @param which.onlyIdle refuses while replays to the endpoint are still pending.
-   * @param which.bounds of the endpoint's account.
-   * @returns how many; with `max` or at a bound, there may be more. Undefined when replays are pending, null when a bound is reached.
+   * Replays the results whose newest delivery to an active endpoint has failed, oldest first. A result with a pending
+   * replay is skipped, so a repeated request replays only newly failed deliveries.
+   * Uses several short transactions, so that other writers do not wait for a scan of all failed deliveries.
+   * @param which.sinceMs only deliveries created at this time or later.
+   * @param which.lookAt failed deliveries that one transaction reads; 5,000 by default.
+   * @param which.onlyIdle does nothing while replays to the endpoint are pending.
+   * @param which.bounds limits of the endpoint's account.
+   * @returns the number of replays; there may be more after `max` or at a bound. Undefined while replays are pending, null
+   * at a bound.
    */
   replayFailed(
     which: {
@@ -360,8 +359,8 @@ export interface DeliveryStore {
   ): Promise<number | undefined | null>;
 
   /**
-   * A test message, claimed by whoever adds it and noted in the audit trail; the endpoint need not be active.
-   * @returns undefined when there is no such endpoint.
+   * Adds a test message, claimed for the caller, with an audit entry; the endpoint need not be active.
+   * @returns undefined without such an endpoint.
    */
   addTest(
     endpointId: string,
@@ -370,79 +369,79 @@ export interface DeliveryStore {
   ): Promise<DeliveryClaim | undefined>;
 }
 
-/** The requests that each key made in the last minute: the same numbers for every process, and over a restart. */
+/** Counts the requests of each key in the last minute, over all processes and restarts. */
 export interface QuotaStore {
   /**
-   * Lets one more request of the key through, or not. Exact: in no minute more than the limit go
-   * through, whatever process they come to, and a refused one does not count. A limit that
-   * changed holds from the next request on, for those before it, too.
-   * @param limit requests in any 60 s; it may differ from one call to the next.
-   * @param onlyReads where one process serves the database and another one keeps it locked, a request that only reads does not wait:
-   * this process decides by what it let through itself, and the request is counted in the database when the lock is free. It may
-   * then count for as much longer than a minute as the lock was held, and a restart before that forgets it.
-   * @returns 0 when it went through; otherwise the whole seconds after which one will.
+   * Admits one more request of the key, or refuses it. The sliding limit is exact over all processes, and refused
+   * requests do not count. A changed limit applies from the next request on, and also to requests before it.
+   * @param limit requests in any 60 s; it may differ between calls.
+   * @param onlyReads if a single process serves the database and another one keeps it locked, a request that only reads does
+   * not wait: this process decides by the requests that it admitted itself, and counts the request in the database when the
+   * lock is free. The request may then count longer than a minute, by the duration of the lock, and a restart before that
+   * loses it.
+   * @returns 0 if admitted, otherwise the whole seconds until a request will be.
    */
   take(keyId: string, limit: number, onlyReads?: boolean): Promise<number>;
 
-  /** Removes what no window needs any more. To be called now and then. */
+  /** Removes requests outside of the window. To be called periodically. */
   forget(): Promise<void>;
 }
 
-/** How records come to an end; only terminal ones do. */
+/** Deletes records; only terminal ones. */
 export interface RetentionStore {
   /**
-   * Removes up to `max` records that ended at that time or before, the oldest first, and as many test messages. One
-   * whose result is still to be delivered stays.
-   * @returns how many went: fewer than `max` means that nothing older is left.
+   * Deletes up to `max` records that ended at that time or before, oldest first, and as many test messages. A record with
+   * a pending delivery stays.
+   * @returns the number of deleted records; fewer than `max` if no older ones are left.
    */
   purge(beforeMs: number, max: number): Promise<number>;
 
-  /** Notes in the audit trail that an account's records are erased. @returns the time from which on what ends stays. */
+  /** Adds an audit entry for the erasure of an account's records. @returns the time from which later ends are kept. */
   beginErase(accountId: string, actor: AuditActor): Promise<number>;
 
-  /** Removes up to `max` records of an account, undelivered ones too. @returns how many: 0 when nothing is left. */
+  /** Deletes up to `max` records of an account, including undelivered ones. @returns their number; 0 if none is left. */
   erase(accountId: string, endedBeforeMs: number, max: number): Promise<number>;
 
-  /** How many submissions of an account have not ended. */
+  /** Number of submissions of an account that have not ended. */
   unended(accountId: string): Promise<number>;
 }
 
-/** What a worker says of itself to services that do not share its process. */
+/** The announcement of a worker to services in other processes. */
 export interface AnnouncedWorker {
   readonly id: string;
-  /** Submissions that it can run at once now. */
+  /** Submissions that it can run at the same time now. */
   readonly slots: number;
   /** Canonical names of the languages that it has proven. */
   readonly languages: readonly string[];
-  /** Its newest proof, and when that was made. */
+  /** Its newest proof, with the time of the proof. */
   readonly readiness: Readiness;
   readonly provenAtMs: number;
 }
 
 export interface SeenWorker extends AnnouncedWorker {
-  /** Another one after every word of the worker; by its clock, the end of what it said last. */
+  /** End of the last announcement by the worker's clock; changes with each announcement. */
   readonly untilMs: number;
 }
 
 export interface WorkerStore {
-  /** Says what the worker is now; to be said again within `leaseMs`. */
+  /** Announces the state of the worker; to be repeated within `leaseMs`. */
   announce(worker: AnnouncedWorker, leaseMs: number): Promise<void>;
 
-  /** Takes the announcement back. */
+  /** Withdraws the announcement. */
   leave(id: string): Promise<void>;
 
-  /** All who are not forgotten yet, dead ones too, longest there first. */
+  /** All known workers, including dead ones, oldest first. */
   announced(): Promise<SeenWorker[]>;
 
-  /** Submissions that run, by the id of their worker; of some accounts only, or of all. */
+  /** Number of running submissions by worker id. @param accountIds only these accounts; null for all. */
   running(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, number>>;
 
-  /** Asks every worker, in whatever process, for a new proof. */
+  /** Requests a new proof from every worker in any process. */
   askForProof(): Promise<void>;
 
-  /** Calls back when a proof is asked for, as `onWork` does. @returns a function that ends the subscription. */
+  /** Calls back when a proof is requested, like `onWork`. @returns a function that ends the subscription. */
   onAsked(listener: () => void): () => void;
 
-  /** Calls back when an announcement has changed, as `onWork` does. @returns a function that ends the subscription. */
+  /** Calls back when an announcement has changed, like `onWork`. @returns a function that ends the subscription. */
   onChange(listener: () => void): () => void;
 }

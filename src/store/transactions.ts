@@ -9,30 +9,30 @@ import type { Wakeups, Word } from "./wakeups.ts";
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Options<T> {
-  /** What the result gives reason to say once it is durable. */
+  /** Notifications to send once the result is durable. */
   readonly words?: (value: T) => readonly Word[];
 }
 
 interface Waiting {
   readonly flushed: boolean;
   readonly run: Work<unknown>;
-  /** The same as `run`, where it can be done in the engine's own thread. */
+  /** The same as `run`, for engines that perform it in their own thread. */
   readonly call: Call | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Pieces of work that share one commit at most: bounds how long one of them waits. */
+/** Maximum number of pieces of work per commit: bounds the wait of each. */
 const MAX_GROUP = 64;
-/** Tries of one piece of work that loses to others; each try waits longer for its turn. */
+/** Attempts of work that conflicts with other transactions; the pause grows with each attempt. */
 const MAX_TRIES = 6;
 const TRY_AGAIN_MS = 10;
 
 /**
- * Runs pieces of work, each all or nothing, and resolves only when it is durable; then it
- * wakes whoever its words concern, here and in other processes.
- * Where there is one writer, those that wait at the same time share one commit and so one
- * flush to the disk; each has a savepoint of its own, so one that fails takes no other along.
+ * Runs pieces of work atomically and resolves when they are durable. It then sends their
+ * notifications to listeners in this and other processes.
+ * With a single writer, waiting work shares one commit and therefore one flush to the disk. Each
+ * piece has its own savepoint, so that a failure does not affect the others.
  */
 export class Transactions {
   readonly #engine: Engine;
@@ -45,22 +45,22 @@ export class Transactions {
     this.#wakeups = wakeups;
   }
 
-  /** @param work may be run more than once, so it changes nothing but the database. */
+  /** @param work may run more than once, so it must have no effects outside of the database. */
   run<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, true, words);
   }
 
-  /** @param asked is sent to another thread where the engine has one: plain data, which does not change meanwhile. */
+  /** @param asked sent to another thread if the engine has one: plain data that must not change in the meantime. */
   call<O extends Operation>(operation: O, asked: Asked<O>, options: Options<Result<O>> = {}): Promise<Result<O>> {
     return this.#call(operation, asked, true, options);
   }
 
-  /** As `call`, for what a power cut may forget. */
+  /** Like `call`, for data that may be lost in a power failure. */
   callUnflushed<O extends Operation>(operation: O, asked: Asked<O>): Promise<Result<O>> {
     return this.#call(operation, asked, false, {});
   }
 
-  /** For what a power cut may forget: it survives the end of the process, and nobody waits for the disk. */
+  /** For data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
   runUnflushed<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, false, words);
   }
@@ -105,7 +105,7 @@ export class Transactions {
       this.#waiting.push({ flushed, run, call, resolve: (value) => resolve(value as T), reject });
       if (this.#draining) return;
       this.#draining = true;
-      // In the next turn, so that everything that this turn brings is in the group.
+      // In the next iteration of the event loop, so that all work of this one is in the group.
       setImmediate(() => void this.#drain());
     });
   }
@@ -113,7 +113,7 @@ export class Transactions {
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
     const { db, abilities } = this.#engine;
     if (!flushed) return abilities.unflushed(work);
-    // Named, because a lock protects nothing if what is read after it is older than the lock.
+    // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
   }
 
@@ -133,7 +133,7 @@ export class Transactions {
     this.#draining = false;
   }
 
-  /** The pieces at the front that can be committed together: all by their name, or all from here. */
+  /** The first pieces that can share a commit: all named operations, or all functions. */
   #groupSize(): number {
     const most = Math.min(this.#waiting.length, MAX_GROUP);
     if (!this.#engine.abilities.performAll) return most;
@@ -143,7 +143,7 @@ export class Transactions {
   }
 
   #commit(group: readonly Waiting[]): Promise<PromiseSettledResult<unknown>[]> {
-    // One that must be on the disk takes the others along.
+    // One piece that needs a flush makes the whole group flush.
     const flushed = group.some((piece) => piece.flushed);
     const calls = group.flatMap(({ call }) => call ?? []);
     const { performAll } = this.#engine.abilities;

@@ -5,7 +5,7 @@ import type { Wakeups } from "./wakeups.ts";
 
 type Seen = Head | undefined;
 
-/** Those who wait for the end of a submission. They look when they are woken, and never by the clock. */
+/** Waiters for the end of submissions. They query when notified, without polling. */
 export class Waits {
   readonly #wakeups: Wakeups;
   readonly #closing = new AbortController();
@@ -15,7 +15,7 @@ export class Waits {
     this.#wakeups = wakeups;
   }
 
-  /** @returns what `read` found when there was nothing to wait for, it had ended, `signal` aborted, or the store closed. */
+  /** @returns the last result of `read`: an unknown or ended submission, or any state once `signal` aborts or the store closes. */
   async until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
     const waiting = this.#until(id, read, AbortSignal.any([signal, this.#closing.signal]));
     this.#waiting.add(waiting);
@@ -26,7 +26,7 @@ export class Waits {
     }
   }
 
-  /** Answers everybody with what is known; resolves when nobody waits any more. */
+  /** Ends all waits with the present states; resolves when none is left. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#waiting);
@@ -35,7 +35,7 @@ export class Waits {
   async #until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
-    // Subscribed before the first look, and armed again before each further one, so no end in between is missed.
+    // Subscribed before the first read, and armed again before each further read, so that no end is missed.
     const unsubscribe = this.#wakeups.onEnd(id, wake);
     signal.addEventListener("abort", wake, { once: true });
     try {
@@ -54,7 +54,7 @@ export class Waits {
 
 const AWAY = Symbol("the database is away");
 
-/** While the database is away one can wait on: when it is back, everybody is woken. */
+/** Waiting continues while the database is unavailable: all waiters are woken when it is available again. */
 async function lookThrough(read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen | typeof AWAY> {
   try {
     return await read();

@@ -1,19 +1,19 @@
 /**
- * What may be said when something has changed. A word carries no data: whoever hears it
- * looks for itself, so one that is heard twice or in vain does no harm.
+ * Notifications of changes. They have no data: listeners query again, so duplicate and spurious
+ * notifications are harmless.
  */
 export type Word =
   /** A submission may be claimed. */
   | { readonly kind: "work" }
   /** A webhook delivery may be due. */
   | { readonly kind: "deliveries" }
-  /** A worker came, left, or has a new proof. */
+  /** A worker joined, left, or has a new proof. */
   | { readonly kind: "workers" }
-  /** Somebody wants a new proof from every worker. */
+  /** A service requests a new proof from every worker. */
   | { readonly kind: "prove" }
   /** A submission is terminal. */
   | { readonly kind: "ended"; readonly id: string }
-  /** One that somebody may be watching has begun, or has written something. */
+  /** A watched submission has started or has new output. */
   | { readonly kind: "live"; readonly id: string };
 
 type Topic = Exclude<Word, { readonly id: string }>["kind"];
@@ -29,8 +29,8 @@ export function isOfOne(text: string): text is OfOne {
 }
 
 /**
- * Who is woken by a change in this process. Transactions say the words of what they
- * committed; an engine that hears other processes says theirs.
+ * Distributes notifications to listeners in this process. Transactions send the notifications of
+ * their commits; the engine forwards those of other processes.
  */
 export class Wakeups {
   readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
@@ -44,18 +44,18 @@ export class Wakeups {
   readonly #pending = new Set<Topic>();
   #onFirst: () => void;
 
-  /** @param onFirst called once, when somebody begins to listen. */
+  /** @param onFirst called once, at the first subscription. */
   constructor(onFirst: () => void = () => {}) {
     this.#onFirst = onFirst;
   }
 
   /**
-   * Calls back in a later turn of the event loop, at most once per turn.
+   * Calls back in a later iteration of the event loop, at most once per iteration.
    * @returns a function that ends the subscription.
    */
   on(topic: Topic, listener: () => void): () => void {
     this.#begin();
-    const own = () => listener(); // so that a listener may subscribe twice
+    const own = () => listener(); // allows a listener to subscribe twice
     this.#listeners[topic].add(own);
     return () => this.#listeners[topic].delete(own);
   }
@@ -65,7 +65,7 @@ export class Wakeups {
     return this.#onOne(`ended ${submissionId}`, listener);
   }
 
-  /** The same to what is said of it while it runs. */
+  /** Subscribes to the start and output of one submission. @returns a function that ends the subscription. */
   onLive(submissionId: string, listener: () => void): () => void {
     return this.#onOne(`live ${submissionId}`, listener);
   }
@@ -84,7 +84,7 @@ export class Wakeups {
     });
   }
 
-  /** Wakes everybody, because anything may have happened. */
+  /** Wakes all listeners after a possible loss of notifications. */
   sayAll(): void {
     for (const kind of TOPICS) this.say({ kind });
     for (const name of [...this.#waiters.keys()]) this.#wake(name);
