@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.*;
 import java.util.stream.*;
 
-/** Touches what programs sent to a judge usually touch, so that those classes end up in the archives. */
+/** Uses the classes that submitted programs usually use, so that the archives contain them. */
 public class Main {
   record Edge(int to, long weight) {}
 

@@ -1,5 +1,5 @@
-// Removes the comments from every *.d.ts below a directory (directives such as `/// <reference` stay),
-// and the `inspector` modules from @types/node.
+// Removes comments from each *.d.ts below a directory, except directives such as `/// <reference`, and
+// removes the `inspector` modules from @types/node.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
