@@ -41,8 +41,8 @@ struct box {
 	struct leaf leaf;
 	pid_t init, program;
 	int init_fd, program_fd;     /* pidfds */
-	int mount_ns;
-	int lifeline;                    /* write end of a pipe; closing it ends the init, and with it the box */
+	int mount_ns;                /* to unmount its file systems after its end */
+	int lifeline;                /* write end of a pipe; closing it ends the init, and with it the box */
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	bool reaped_init, reaped_program;
@@ -60,7 +60,7 @@ struct slot {
 	long self_filter_count; /* seccomp filters of the slot, which every program inherits */
 	struct lane lane[LANES];
 	const struct lane *before; /* lane of the last step that used the work directory; NULL if none did */
-	int timeout_ms; /* timeout for a process of a box to become ready */
+	int timeout_ms; /* for a process of a box to become ready */
 	unsigned boxes; /* built so far; part of cgroup names */
 	bool work_mounted;
 	bool own_image; /* root_overlay() succeeded */
