@@ -25,7 +25,7 @@ const NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-grou
 const READ_ONLY = `awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/self/mounts | while read -r at; do
   mount -o remount,bind,ro "$at"; done`;
 const NO_CONTROLLERS =
-  /cgroup: (no memory and pids controllers, neither v1 nor v2|delegate \+memory \+pids.*): (No such file or directory|Invalid argument)\n$/;
+  /cgroup: (no memory and pids controllers in v1 or v2|delegate \+memory \+pids.*): (No such file or directory|Invalid argument)\n$/;
 
 const ROWS: Readonly<Record<string, Row>> = {
   "no memory controller": {
