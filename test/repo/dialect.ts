@@ -37,9 +37,6 @@ export const ROOMS: readonly string[] = [
   "dashboard/src/shell",
 ];
 
-/** Folders with Markdown that is not rewritten yet. */
-const LEFT: readonly string[] = ["launcher/"];
-
 export interface Giveaway {
   readonly pattern: RegExp;
   /** What a native technical writer uses instead. */
@@ -192,7 +189,7 @@ function files(directory: string): string[] {
 
 /** All texts of the rooms: Markdown, titles of tests, and strings of the user interface. */
 export function texts(rooms: readonly string[]): Text[] {
-  const markdown = files(".").filter((path) => path.endsWith(".md") && !LEFT.some((folder) => path.startsWith(folder)));
+  const markdown = files(".").filter((path) => path.endsWith(".md"));
   const sources = rooms.filter((room) => room !== "generated").flatMap(files);
   const isTest = (path: string) => path.endsWith(".test.ts");
   const isUi = (path: string) => /^dashboard\/src\/.*\.tsx?$/.test(path) && !isTest(path);
