@@ -47,10 +47,11 @@ export function submitFields(): string {
 
 /** The record as a tree. Causes are explained in docs/verdicts.md. */
 export function recordFields(): string {
-  return ["```text", ...tree(jsonSchemas().Record as Schema, ""), "```"].join("\n");
+  return ["```text", ...tree(jsonSchemas().Record as Schema, "", new Set()), "```"].join("\n");
 }
 
-function tree(schema: Schema, indent: string): string[] {
+/** @param notes those that fields above have, which are not repeated. */
+function tree(schema: Schema, indent: string, notes: Set<string>): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, given]) => {
     const options = given.anyOf ?? [given];
     const inner = options.find(({ type }) => type !== "null") ?? given;
@@ -59,9 +60,11 @@ function tree(schema: Schema, indent: string): string[] {
     const types = isGroup ? (isNullable ? ["object"] : []) : name === "cause" ? ["string"] : typeOf(inner);
     const type = [...types, ...(isNullable ? ["null"] : [])].join(" | ");
     const optional = schema.required?.includes(name) ? "" : "?";
-    const note = given.description ?? inner.description;
+    const description = given.description ?? inner.description ?? "";
+    const note = notes.has(description) ? "" : description;
+    notes.add(description);
     const line = `${indent}${name}${optional}${type && `: ${type}`}${note ? `  # ${note}` : ""}`;
-    return [line, ...(isGroup ? tree(inner, `${indent}  `) : [])];
+    return [line, ...(isGroup ? tree(inner, `${indent}  `, notes) : [])];
   });
 }
 
