@@ -3,8 +3,8 @@ import type { Backlog } from "../domain/status.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * What waits and what runs. Asked at every scrape: each statement reads the queue by an index that has nothing else in it,
- * however many records there are. Statuses are literal, because a partial index is not found by a parameter.
+ * Waiting and running work, read at every scrape. Each statement uses an index that has only the queue, regardless of the
+ * number of records. Statuses are literals, because the planner cannot use a partial index with a parameter.
  */
 export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: readonly string[]): Promise<Backlog> {
   const { rows: keys } = await waiting(accountIds).execute(db);
@@ -26,13 +26,13 @@ export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: re
   };
 }
 
-/** @returns how many have ended since then, by verdict. */
+/** @returns the number of submissions by verdict that ended since then. */
 export async function endedSince(db: Kysely<Schema>, sinceMs: number): Promise<Record<string, number>> {
   const { rows } = await ended(sinceMs).execute(db);
   return Object.fromEntries(rows.map(({ verdict, amount }) => [verdict, Number(amount)]));
 }
 
-/** How many submissions of each account are pending. */
+/** Number of pending submissions by account. */
 function byAccount(keys: readonly WaitingKey[]): number[] {
   const accounts = Map.groupBy(keys, ({ account_id }) => account_id);
   return [...accounts.values()].map((ofOne) => sum(ofOne.map((key) => Number(key.pending))));
@@ -47,7 +47,7 @@ interface WaitingKey {
   readonly concurrency: number;
 }
 
-/** Of those that wait, all of a suspended account; else as many as would be over the key's concurrency on any number of workers. */
+/** Pending submissions that no number of workers could run: all of suspended accounts, and those above a key's concurrency. */
 function heldOf({ pending, running, concurrency, suspended_at }: WaitingKey): number {
   if (suspended_at !== null) return Number(pending);
   return Math.min(Number(pending), Math.max(Number(running) + Number(pending) - concurrency, 0));
@@ -75,7 +75,7 @@ export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   ) as running on running.key_id = waiting.key_id
   where true ${among(sql`accounts.id`, accountIds)}`;
 
-/** Not the column itself: SQLite would go through all records of the account to find the few that run. */
+/** An expression instead of the column, because SQLite would otherwise read all records of the account by its index. */
 const RUNNING_ACCOUNT = sql`account_id || ''`;
 
 export const runningNow = (accountIds?: readonly string[]) => sql<{ language: string; amount: number | string }>`

@@ -17,7 +17,7 @@ export async function claim(
   { lock }: Pick<Abilities, "lock">,
   request: ClaimRequest,
 ): Promise<Claim[]> {
-  // One claim at a time: the running submissions of a key can only be counted while no other claim adds to them.
+  // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
   await lock(trx, "claim");
   const chosen = await choose(trx, request.max);
   if (chosen.length === 0) return [];
@@ -66,7 +66,7 @@ interface Chosen {
   readonly accountId: string;
 }
 
-/** The next submissions, fairest first (share.ts). Costs one look-up for each key that waits, however long its queue is. */
+/** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
 async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> {
   const queues = await readQueues(trx);
   const chosen: Chosen[] = [];
@@ -90,9 +90,9 @@ interface Head {
 }
 
 /**
- * The first pending submission of each key. The recursion goes from one key to the next by the index, past all that wait of
- * the first: with 20,000 pending of one key it reads one row. Without joins, and ordered by the pair: with statistics from
- * when the table was small, PostgreSQL joined by reading all submissions, and could go by the numbers alone.
+ * The first pending submission of each key. The recursion goes from key to key by the index and skips the other pending
+ * submissions of a key: with 20,000 pending of one key, it reads one row. It has no joins and is ordered by the pair: with
+ * statistics of a formerly small table, PostgreSQL joined by reading all submissions, and could use the index on seq alone.
  */
 export const HEADS = sql<Head>`
   with recursive keys (id) as (
@@ -105,10 +105,10 @@ export const HEADS = sql<Head>`
     (select seq from submissions where status = 'pending' and key_id >= keys.id order by key_id, seq limit 1) as seq
   from keys where keys.id is not null`;
 
-/** Keys that are looked up by one statement. */
+/** Keys per statement. */
 const KEYS_AT_ONCE = 1_000;
 
-/** The queues that a claim chooses from: none of a suspended account. */
+/** The queues of keys for a claim, without suspended accounts. */
 async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
   const { rows } = await HEADS.execute(trx);
   if (rows.length === 0) return [];
@@ -149,7 +149,7 @@ async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {
     .execute();
 }
 
-/** As pairs for the same reason. @returns the submission of the key that waits behind that one. */
+/** Compares pairs for the same reason. @returns the next pending submission of the key. */
 async function readNext(trx: Transaction<Schema>, keyId: string, seq: number): Promise<number | undefined> {
   const row = await trx
     .selectFrom("submissions")
@@ -163,7 +163,7 @@ async function readNext(trx: Transaction<Schema>, keyId: string, seq: number): P
   return row?.seq;
 }
 
-/** @param ids in the order in which they were served, perhaps several times. The last gets the highest turn. */
+/** @param ids in the order of service, possibly repeated. The last one gets the highest turn. */
 async function takeTurns(trx: Transaction<Schema>, table: "api_keys" | "accounts", ids: readonly string[]) {
   const served = new Map(ids.map((id, at) => [id, at + 1]));
   const places = [...served].map(([id, at]) => sql`when ${id} then ${sql.lit(at)}`);

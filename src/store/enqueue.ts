@@ -6,25 +6,25 @@ import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Held by each transaction that accepts submissions, revokes a key or suspends an account. So nothing is accepted for a
- * key or an account once its end is committed, and a drop of what waits finds all that was accepted before.
+ * Held by each transaction that accepts submissions, revokes a key or suspends an account. After the commit of a
+ * revocation or suspension, no submission is accepted, and a drop of pending submissions finds all accepted before.
  */
 export const ENQUEUE_LOCK = "enqueue";
 
 /**
- * Accepts submissions in their order, or says of each why not. The key and the account are read here again: between the
- * authentication and here, a client may have taken half a minute to send its body. A known idempotency key is answered
- * before the bound is looked at: a repeated request must not fail because others filled the queue.
+ * Accepts submissions in their order, or returns the reason for each refusal. It reads the key and the account again,
+ * because a client may take half a minute to send its body after the authentication. It finds known idempotency keys
+ * before it checks the bound: a repeated request must not fail because of a full queue.
  *
- * An account may have as many pending as there are places left: alone at most half of the queue, n accounts at most an
- * n + 1st part each. So however many submissions the others send, an account that has none pending finds a place.
+ * An account can have as many pending submissions as places remain: half of the queue if it is alone, and 1/(n + 1) each
+ * for n accounts. An account without pending submissions therefore always finds a place.
  */
 export async function enqueue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
 ): Promise<Enqueued[]> {
-  // One after the other: else two that count at the same time would both find the last place free.
+  // Serialised: concurrent transactions could both count the last place as free.
   await lock(trx, ENQUEUE_LOCK);
   const found = new Map<Enqueue, Enqueued>();
   const ended = await endedKeys(trx, requests, nowMs);
@@ -62,7 +62,7 @@ export async function enqueue(
   return requests.map((request) => found.get(request) as Enqueued);
 }
 
-/** @returns for each key that may not submit any more, why. */
+/** @returns the reasons by key for keys that may no longer submit. */
 async function endedKeys(
   trx: Transaction<Schema>,
   requests: readonly Enqueue[],
@@ -83,12 +83,12 @@ async function endedKeys(
   return ended;
 }
 
-/** What at most one submission of an account has. */
+/** An identifier that at most one submission has; empty without an idempotency key. */
 function keyOf({ idempotency, submission }: Enqueue): string {
   return idempotency ? `${submission.accountId} ${idempotency.key}` : "";
 }
 
-/** Another process, or an earlier request of the same group, had the same idempotency key. */
+/** Finds the submission of another process, or of an earlier request of the group, with the same idempotency key. */
 async function winnerOver(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued> {
   const winner = await findKnown(trx, request);
   if (winner) return winner;
@@ -109,7 +109,7 @@ async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<En
   return { kind: "duplicate", submission: toSubmission(row, null), queueDepth: await countPending(trx) };
 }
 
-/** @returns the place in the order of arrival by id, without those whose idempotency key was there. */
+/** @returns the sequence numbers by id, without submissions whose idempotency key already existed. */
 async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): Promise<Map<string, number>> {
   if (accepted.length === 0) return new Map();
   const rows = await trx
@@ -142,7 +142,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
   return seqs;
 }
 
-/** By the index of what is pending, which has the keys: reading the account of each submission would read each row. */
+/** Uses the index of pending submissions, which has the keys: the account of a submission would need its row. */
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
     select amount, (select account_id from api_keys where id = key_id) as account_id
@@ -154,7 +154,7 @@ async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, num
   return accounts;
 }
 
-/** Pending submissions of all keys; at most the bound, so counting them is cheap. */
+/** Number of pending submissions of all keys; bounded, so counting them is cheap. */
 export async function countPending(trx: Pick<Transaction<Schema>, "selectFrom">): Promise<number> {
   const { pending } = await trx
     .selectFrom("submissions")

@@ -12,17 +12,17 @@ const NOT_REPEATABLE = internalError(
 );
 
 interface Finished {
-  /** Whether there is something to deliver now. */
+  /** Whether a delivery is due. */
   readonly delivers: boolean;
 }
 
-/** The new value of `lease_until`: another one, whatever the clock says by now. That is how others see that a holder lives. */
+/** A new value of `lease_until` that always differs from the last, whatever the clock is: the heartbeat for observers. */
 export function signOfLife(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
 }
 
-/** What an end needs to know of a submission. */
+/** The columns of a submission that its end needs. */
 export const ENDED_COLUMNS = [
   "seq",
   "id",
@@ -50,13 +50,13 @@ export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs
   return result.numUpdatedRows > 0n;
 }
 
-/** A run that is over, and how. */
+/** An ended run with its outcome. */
 export interface Finish {
   readonly lease: Lease;
   readonly outcome: Outcome;
 }
 
-/** Ends runs. @returns of each whether there is something to deliver; undefined when its lease is no longer ours. */
+/** Ends runs. @returns for each whether a delivery is due; undefined for a void lease. */
 export async function finish(
   trx: Transaction<Schema>,
   finishes: readonly Finish[],
@@ -77,7 +77,7 @@ export async function finish(
   for (const { lease, outcome } of finishes) {
     const claim = `${lease.submissionId} ${lease.fence}`;
     const row = ended.get(claim);
-    ended.delete(claim); // said twice, it is ended once
+    ended.delete(claim); // a duplicate in the group ends once
     if (row) ours.push({ row, outcome });
     results.push(row && { delivers: await insertDeliveries(trx, row, nowMs) });
   }
@@ -89,7 +89,7 @@ function howItEnds({ outcome }: Finish): string {
   return `${outcome.status} ${outcome.judgement.verdict}`;
 }
 
-/** @returns what became of it; undefined when the lease is no longer ours. */
+/** @returns the new state; undefined for a void lease. */
 export async function release(
   trx: Transaction<Schema>,
   lease: Lease,
@@ -111,7 +111,7 @@ export async function release(
   return result.numUpdatedRows > 0n ? { became: "requeued", delivers: false } : undefined;
 }
 
-/** @returns false when the lease is no longer ours, or this run may not be followed by another. */
+/** @returns false for a void lease or a run that may not be repeated. */
 export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
   if (lease.attempt >= MAX_ATTEMPTS) return false;
   const result = await held(trx, lease)
@@ -121,22 +121,22 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
   return result.numUpdatedRows > 0n;
 }
 
-/** All that runs, each as it is held now: an argument of sweep. */
+/** All running submissions with their present leases: an argument of sweep. */
 export async function readRunning(db: Kysely<Schema>) {
   const running = await db
     .selectFrom("submissions")
     .select([...ENDED_COLUMNS, "profile", "attempts", "fence", "lease_until"])
     .where("status", "=", sql.lit("running"))
     .execute();
-  // Not by the database: SQLite would read through all records in the order of their numbers, to sort the few that run.
+  // Sorted here: to sort the few running submissions, SQLite would read all records in the order of seq.
   return running.sort((a, b) => a.seq - b.seq);
 }
 
 type Running = Awaited<ReturnType<typeof readRunning>>[number];
 
 /**
- * Another process may renew, finish or sweep the same rows meanwhile. So each is taken only if
- * it is still as it was seen, and always in the same order, or two sweeps could wait for each other.
+ * Other processes may renew, finish or sweep the same rows at the same time. A row is therefore
+ * changed only if its lease is unchanged, and in a fixed order, to avoid deadlocks between sweeps.
  */
 export async function sweep(
   trx: Transaction<Schema>,
@@ -168,7 +168,7 @@ export async function sweep(
   return { ...swept, delivers };
 }
 
-/** An update of the rows that holds only for those whose lease is ours: the fence against late workers. */
+/** An update that only affects rows with a valid lease: the fence against late workers. */
 function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
   const ids = leases.map(({ submissionId }) => submissionId);
   const whole = leases.map(({ submissionId, workerId, fence }) => `${submissionId} ${workerId} ${fence}`);
@@ -179,7 +179,7 @@ function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
     .where(sql<string>`id || ' ' || worker_id || ' ' || fence`, "in", whole);
 }
 
-/** In the transaction of the end: there is never an end without its outcome. */
+/** Part of the transaction of the end, so that each end has its outcome. */
 export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));

@@ -7,15 +7,15 @@ import type { Schema } from "./schema.ts";
 import { isOfOne, isTopic, type Word } from "./wakeups.ts";
 
 const CHANNEL = "assay";
-/** How often a silent connection is asked whether it still is one. */
+/** Heartbeat interval of a silent connection. */
 const HEARTBEAT_MS = 5_000;
-/** Pauses between tries to connect; each is also the pause between looks without being told. */
+/** Pauses between connection attempts; each is also the pause between queries without notifications. */
 const LEAST_PAUSE_MS = 100;
 const MOST_PAUSE_MS = 5_000;
 
-/** Word between the processes of one database. */
+/** Notifications between the processes of one database. */
 export function notifyBy(config: pg.ClientConfig): Notify {
-  // What we said ourselves has been heard already.
+  // Notifications of this process have already been delivered.
   const mark = randomBytes(6).toString("hex");
   return {
     tell: (trx, words) => tell(trx, mark, words),
@@ -23,7 +23,7 @@ export function notifyBy(config: pg.ClientConfig): Notify {
   };
 }
 
-/** A payload is a mark, a kind and at most an id, far below the 8,000 bytes that it may have. */
+/** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
 async function tell(trx: Transaction<Schema>, mark: string, words: readonly Word[]): Promise<void> {
   if (words.length === 0) return;
   const payloads = words.map((word) => [mark, word.kind, ...("id" in word ? [word.id] : [])].join(" "));
@@ -31,9 +31,9 @@ async function tell(trx: Transaction<Schema>, mark: string, words: readonly Word
 }
 
 /**
- * A connection of its own that hears what other processes say. Notifications come in order and
- * are not lost while the connection lives, so an answered heartbeat proves that nothing was missed.
- * When it is lost, `onGap` is called at once, after each failed try, and when there is a new one.
+ * A separate connection for notifications of other processes. Notifications arrive in order and
+ * are not lost while the connection is alive, so a successful heartbeat proves that none was missed.
+ * `onGap` is called at the loss of the connection, after each failed attempt, and after reconnecting.
  */
 class Listener implements Listening {
   readonly #config: pg.ClientConfig;
@@ -65,7 +65,7 @@ class Listener implements Listening {
     }
   }
 
-  /** Listens until the connection is lost. @returns whether there was one. */
+  /** Listens until the connection is lost. @returns whether a connection was made. */
   async #listenOnce(): Promise<boolean> {
     const client = new pg.Client(this.#config);
     const lost = new AbortController();
@@ -80,9 +80,9 @@ class Listener implements Listening {
       this.#onGap();
       while (await this.#pause(HEARTBEAT_MS, lost.signal)) await client.query("select 1");
     } catch {
-      // Whatever it was: the next try says whether it still is.
+      // Any error: the next attempt shows whether it persists.
     }
-    // Not awaited without a bound: a server that is gone does not say goodbye.
+    // Not awaited without a limit, because a lost server does not close the connection.
     await Promise.race([client.end().catch(() => {}), sleep(1_000, undefined, { ref: false })]);
     return listened;
   }
@@ -93,7 +93,7 @@ class Listener implements Listening {
     else if (isTopic(kind)) this.#onWord(from, { kind });
   }
 
-  /** @returns false when it ended early: `also` was aborted, or we are stopping. */
+  /** @returns false if it ended early: `also` was aborted, or the listener is stopping. */
   async #pause(ms: number, also?: AbortSignal): Promise<boolean> {
     const signal = also ? AbortSignal.any([also, this.#stopping.signal]) : this.#stopping.signal;
     try {

@@ -3,10 +3,10 @@ import type { LiveLook, LiveStore } from "./observe-port.ts";
 import type { Transactions } from "./transactions.ts";
 import type { Wakeups } from "./wakeups.ts";
 
-/** Pieces of one look at most: whoever has seen them looks again. */
+/** Maximum number of pieces per read; readers read again. */
 const MAX_PIECES = 64;
 
-/** Where workers and those who watch meet: rows that come while a submission runs, and go with its end (lease.ts). */
+/** Live output: rows that workers add during a run and its end deletes (lease.ts). */
 export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Wakeups): LiveStore {
   return {
     append({ submissionId, workerId, fence }, n, pieces) {
@@ -21,7 +21,7 @@ export function liveStore({ db }: Engine, transactions: Transactions, wakeups: W
             .executeTakeFirst();
           if (!held) return false;
           const { seq } = held;
-          // What an attempt wrote that was given up says nothing about this one.
+          // Output of an abandoned attempt does not belong to this one.
           await trx.deleteFrom("live_output").where("submission_seq", "=", seq).where("fence", "<", fence).execute();
           const rows = pieces.map((piece, at) => ({ ...piece, submission_seq: seq, fence, n: n + at }));
           await trx.insertInto("live_output").values(rows).execute();

@@ -5,7 +5,7 @@ import type { Store } from "./port.ts";
 
 type Operation = (typeof OPERATIONS)[number];
 
-/** What is timed under another name than `admin`: whole parts of the store, and single methods. */
+/** Metric labels of parts of the store and of single methods; all others have the label `admin`. */
 const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   deliveries: "deliveries",
   quota: "quota",
@@ -14,6 +14,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   history: "history",
   live: "live",
 };
+type MethodName = { [Part in keyof Store & string]: `${Part}.${keyof Store[Part] & string}` }[keyof Store & string];
 const METHODS: Readonly<Record<string, Operation>> = {
   "keys.findCaller": "authenticate",
   "keys.touch": "authenticate",
@@ -21,19 +22,18 @@ const METHODS: Readonly<Record<string, Operation>> = {
   "submissions.claim": "claim",
   "submissions.renew": "lease",
   "submissions.sweep": "lease",
-  "submissions.nextExpiryMs": "lease",
   "submissions.finish": "finish",
   "submissions.release": "finish",
   "submissions.repeat": "finish",
   "submissions.get": "read",
   "submissions.depth": "read",
-};
-/** It waits for a program, not for the database. */
+} satisfies { readonly [Method in MethodName]?: Operation };
+/** Methods that wait for a program, not for the database. */
 const UNTIMED = ["submissions.whenTerminal"];
 
 type Method = (...asked: unknown[]) => unknown;
 
-/** The same store, with every answer timed and every failure counted. */
+/** Wraps a store: measures the duration of all calls and counts failures. */
 export function measured(store: Store, meter: Meter): Store {
   const parts = Object.entries(store).map(([name, part]) => [
     name,
@@ -52,7 +52,7 @@ function measuredPart(part: string, methods: Readonly<Record<string, Method>>, m
   return Object.fromEntries(entries);
 }
 
-/** What is no promise is a subscription, which takes no time. */
+/** A result that is not a promise is a subscription and is not measured. */
 function timed(ask: () => unknown, operation: Operation, meter: Meter): unknown {
   const started = performance.now();
   const answer = ask();

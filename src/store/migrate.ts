@@ -14,7 +14,7 @@ import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
-/** In order; the version of a schema is the number of migrations it has had. Never change a released one. */
+/** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
 const MIGRATIONS: readonly Migration[] = [
   accountsAndSubmissions,
   projectsAndWebhooks,
@@ -31,9 +31,9 @@ const MIGRATIONS: readonly Migration[] = [
 export const NEWEST = MIGRATIONS.length;
 
 /**
- * Brings the schema up to date, all of it or nothing, so an interrupt is harmless and processes
- * that start together do not meet half a schema: one migrates, the others wait for it.
- * @throws StoreError when the schema is newer than this program.
+ * Updates the schema atomically: an interruption is harmless, and of several starting processes,
+ * one migrates and the others wait for it.
+ * @throws StoreError if the schema is newer than this program.
  */
 export async function migrate(engine: Engine): Promise<void> {
   const { db, abilities } = engine;
@@ -45,7 +45,7 @@ export async function migrate(engine: Engine): Promise<void> {
   });
 }
 
-/** The steps from the version that is there to this one. @throws StoreError when it is newer than this program. */
+/** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */
 export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, target: number): Promise<void> {
   const version = await readVersion(trx, abilities);
   if (version > NEWEST) {

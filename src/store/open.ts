@@ -37,17 +37,17 @@ import { workerStore } from "./workers.ts";
 export interface StoreOptions {
   /** The directory of a database file must exist; so must the database on a server. */
   readonly database: Database;
-  /** Milliseconds since the epoch; the wall clock unless a test brings another. */
+  /** Wall clock in milliseconds since the epoch; replaceable for tests. */
   readonly now?: () => number;
-  /** Milliseconds of a clock that is never set; the process's own unless a test brings another. */
+  /** Monotonic clock in milliseconds; replaceable for tests. */
   readonly steady?: () => number;
-  /** Told how long the database took for what. */
+  /** Receives the durations of database operations. */
   readonly meter?: Meter;
 }
 
 /**
  * Opens the store and brings its schema up to date.
- * @throws when the database cannot be used, or its schema is newer than this program.
+ * @throws if the database is unusable, or its schema is newer than this program.
  */
 export async function openStore({
   database,
@@ -67,8 +67,8 @@ export async function openStore({
 }
 
 /**
- * Takes a backup into a database that has nothing in it yet.
- * @returns the number of rows. @throws StoreError when it has, or the backup cannot be taken; nothing is changed then.
+ * Restores a backup into an empty database.
+ * @returns the number of rows. @throws StoreError, without changes, for a database that is not empty or an invalid backup.
  */
 export async function restoreStore({ database }: StoreOptions, lines: AsyncIterable<string>): Promise<number> {
   const engine = await openEngine(database);
@@ -79,7 +79,7 @@ export async function restoreStore({ database }: StoreOptions, lines: AsyncItera
   }
 }
 
-/** The engine below a store, as it is found: no schema is looked for. @throws when it cannot be used. */
+/** Opens the engine of a database without checking the schema. @throws if it is unusable. */
 export function openEngine(database: Database): Engine | Promise<Engine> {
   return database.kind === "sqlite" ? openSqlite(database.path) : openPostgres(database.url);
 }
@@ -130,7 +130,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
       try {
         await submissions.close();
         await listening?.stop();
-        // Behind whatever is still being committed.
+        // After all commits under way.
         await transactions.run(async () => {});
       } finally {
         await engine.db.destroy();

@@ -11,8 +11,8 @@ type Trx = Transaction<Schema>;
 type Locks = Pick<Abilities, "lock">;
 
 /**
- * What every submission needs, by name: so an engine whose connection is in another thread can run the whole of it there,
- * with one message instead of one for each statement. Arguments and results are plain data.
+ * The frequent operations by name, so that an engine with its connection in another thread can run a whole operation there,
+ * with one message instead of one per statement. Arguments and results are plain data.
  */
 export const OPERATIONS = {
   takeQuota: (trx: Trx, _: Locks, { takes, nowMs }: { takes: readonly Take[]; nowMs: number }) =>
@@ -35,7 +35,7 @@ export interface Call {
   readonly asked: unknown;
 }
 
-/** @param asked of this operation's type. */
+/** @param asked arguments of this operation's type. */
 export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Promise<unknown> {
   const run = OPERATIONS[operation] as (trx: Trx, locks: Locks, asked: unknown) => Promise<unknown>;
   return run(trx, locks, asked);

@@ -3,7 +3,7 @@ import type { Transaction } from "kysely";
 import type { DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
-/** A submission whose end is being written. */
+/** A submission that the transaction ends. */
 export interface Ended {
   readonly seq: number;
   readonly id: string;
@@ -11,8 +11,8 @@ export interface Ended {
 }
 
 /**
- * One delivery for each active endpoint of the project, in the transaction that makes the
- * submission terminal: there is never a result without its deliveries, nor the other way round.
+ * Adds a delivery for each active endpoint of the project, in the transaction that ends the
+ * submission: there are no results without their deliveries and no deliveries without results.
  * @returns whether there are any.
  */
 export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, nowMs: number): Promise<boolean> {
@@ -49,8 +49,8 @@ interface NewDelivery {
 }
 
 /**
- * A delivery that is due at once.
- * @param lease of whoever makes the first attempt itself.
+ * Adds a delivery that is due at once.
+ * @param lease set if the caller makes the first attempt.
  */
 export async function insertDelivery(
   trx: Transaction<Schema>,

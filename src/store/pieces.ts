@@ -2,9 +2,9 @@ import { sql, type Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
 
 /**
- * Runs pieces of work in one transaction, each in a savepoint of its own, so that one that fails takes no other along.
- * @returns how each ended, in order.
- * @throws when a failure has ended the whole transaction (a full disk).
+ * Runs pieces of work in one transaction, each in its own savepoint, so that a failure does not affect the others.
+ * @returns the result of each, in order.
+ * @throws if a failure has ended the whole transaction (a full disk).
  */
 export async function runPieces<T>(
   trx: Transaction<Schema>,

@@ -4,26 +4,26 @@ import type { Admit } from "./port.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
 import type { OutcomeRow, Schema } from "./schema.ts";
 
-/** Which submission is asked for, and by which account. */
+/** The id of the requested submission and the account of the request. */
 export interface Wanted {
   readonly id: string;
   readonly accountId: string;
 }
 
-/** Output up to this size, both streams together, is read with its row. A group of 64 reads then holds 1 MiB at most. */
+/** Output up to this size, both streams together, is read with its row. A group of 64 reads holds at most 1 MiB. */
 const INLINE_BYTES = 16_384;
 
 /** A submission as one grouped read returns it. */
 export interface Head {
-  /** Complete, or without the output where `output` is set. */
+  /** Complete, or without output if `output` is set. */
   readonly submission: Submission;
-  /** Output that is too large for a grouped read: its size, and how to read it and complete the submission. */
+  /** For output that is too large for a grouped read: its size, and a function that completes the submission. */
   readonly output: { readonly bytes: number; readonly read: () => Promise<Submission> } | null;
 }
 
-/** Submissions in the order asked; undefined where the account has none of that id. */
+/** Submissions in the order of the requests; undefined if the account has no such submission. */
 export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<(Head | undefined)[]> {
-  // Clients choose what they ask for, and there is text that PostgreSQL does not take at all.
+  // Clients choose the ids, and PostgreSQL rejects some texts.
   const ids = [...new Set(wanted.map(({ id }) => id).filter((id) => !id.includes("\0")))];
   if (ids.length === 0) return wanted.map(() => undefined);
   const rows = await withOutcome(db).where("submissions.id", "in", ids).execute();
@@ -34,13 +34,13 @@ export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): 
   });
 }
 
-/** A submission by its row, of any account, with its output. */
+/** A submission of any account by its sequence number, with its output. */
 export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submission | undefined> {
   const row = await withOutcome(db).where("submissions.seq", "=", seq).executeTakeFirst();
   return row && (await complete(toHead(db, row)));
 }
 
-/** @param admit is awaited with the size of a large output before it is read. Without it there is no bound. */
+/** @param admit awaited with the size of a large output before it is read. Without it, memory is not bounded. */
 export async function complete({ submission, output }: Head, admit?: Admit): Promise<Submission> {
   if (!output) return submission;
   await admit?.(output.bytes);
@@ -68,7 +68,7 @@ function toHead(db: Kysely<Schema>, { seq, bytes, stdout, stderr, body, ...row }
   return { submission, output: { bytes, read: async () => whole((await readOutput(db, seq)) ?? EMPTY) } };
 }
 
-/** Retention removed it between the two reads. */
+/** For a record that retention deleted between the two reads. */
 const EMPTY = { stdout: null, stderr: null };
 
 async function readOutput(db: Kysely<Schema>, seq: number) {

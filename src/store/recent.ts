@@ -1,17 +1,17 @@
-/** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
+/** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
 export const SKEW_MS = 5_000;
 export const WINDOW_MS = 60_000;
 
-/** What this process let through in the last minute, by key, in memory; by the same clock and rule as in the database. */
+/** Requests that this process admitted in the last minute, by key, in memory, with the clock and rules of the database. */
 export class Recent {
   /** Times in milliseconds since the epoch, oldest first. */
   readonly #times = new Map<string, number[]>();
 
-  /** @returns 0, or the seconds after which one more is let through. */
+  /** @returns 0, or the seconds until one more request is admitted. */
   waitSecs(keyId: string, limit: number, nowMs: number): number {
     const times = this.#times.get(keyId);
     if (!times || limit <= 0) return 0;
-    // The clock stepped back: the database moves its times back with it, and decides alone until then.
+    // The clock was set back: the database moves its times back as well, and decides alone until then.
     if ((times.at(-1) ?? 0) > nowMs + SKEW_MS) {
       this.#times.delete(keyId);
       return 0;

@@ -3,7 +3,7 @@ import type { Outcome } from "../domain/outcome.ts";
 import type { Status, Submission } from "../domain/submission.ts";
 import type { OutcomeRow, SubmissionRow } from "./schema.ts";
 
-/** Columns that make a Submission; leases and idempotency keys stay in the store. */
+/** The columns of a Submission, without leases and idempotency keys. */
 export const SUBMISSION_COLUMNS = [
   "submissions.id",
   "submissions.account_id",
@@ -50,7 +50,7 @@ export function toSubmission(row: Named, outcome: Outcome | null): Submission {
   };
 }
 
-/** What the `body` column holds: the outcome without its bytes. */
+/** The `body` column: the outcome without its output bytes. */
 interface Body extends Omit<Outcome, "output"> {
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
 }

@@ -5,17 +5,17 @@ import { SKEW_MS, WINDOW_MS } from "./recent.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
-/** What is counted: requests of members, and the deliveries that requests for replays made. */
+/** The counted kinds: requests of members, and the deliveries that replay requests add. */
 type Counted = SendKind | "replayed";
 
 /**
- * What members had sent, of all processes. Transactions that count exclude one another, so no limit is passed.
+ * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
 export function sendStore({ abilities }: Engine, transactions: Transactions, now: () => number): SendStore {
   return {
     take(accountId, kind, limit) {
-      // A power cut may forget the last requests: for that, no request has to wait for the disk.
+      // A power failure may lose the last requests; in return, requests do not wait for the disk.
       return transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "sends");
         const atMs = now();
@@ -38,7 +38,7 @@ export function sendStore({ abilities }: Engine, transactions: Transactions, now
   };
 }
 
-/** Of the last minute. */
+/** Requests of the last minute. */
 export async function sentBy(
   trx: Transaction<Schema>,
   accountId: string,
@@ -64,12 +64,12 @@ export async function countSent(
   await trx.insertInto("sends").values({ at, account_id, kind, amount }).execute();
 }
 
-/** @returns how many replayed deliveries of the account wait for an attempt, or for its end. */
+/** @returns the number of pending replays of the account, including those with an attempt under way. */
 export async function pendingReplays(trx: Transaction<Schema>, accountId: string): Promise<number> {
   const { amount } = await trx
     .selectFrom("deliveries")
     .select((eb) => eb.fn.countAll<number | string>().as("amount"))
-    // Literal, because a partial index is not found by a parameter.
+    // A literal, because the planner cannot use a partial index with a parameter.
     .where("state", "=", sql.lit("pending"))
     .where("kind", "=", sql.lit("replay"))
     .where("endpoint_id", "in", (eb) =>

@@ -1,20 +1,20 @@
-/** An account that shares slots, or attempts at webhooks, with others. */
+/** An account that shares slots or webhook attempts with others. */
 export interface Share {
   readonly id: string;
-  /** Rises with every claim: the lowest was served longest ago. */
+  /** Increases with every claim: the lowest was served least recently. */
   readonly turn: number;
-  /** Its submissions that run, or its attempts under way, in all processes. */
+  /** Its running submissions or attempts under way, in all processes. */
   underWay: number;
 }
 
-/** What waits of an account in one line: of a key, or for an endpoint. */
+/** A queue of an account: of a key or for an endpoint. */
 export interface Line {
   underWay: number;
-  /** The same object for all lines of the account. */
+  /** The same object for all queues of the account. */
   readonly account: Share;
 }
 
-/** What waits of one key, and what its turn depends on. */
+/** The queue of one key with the values that determine its turn. */
 export interface Queue extends Line {
   readonly keyId: string;
   readonly turn: number;
@@ -24,10 +24,10 @@ export interface Queue extends Line {
 }
 
 /**
- * Whose turn it is: the account with the fewest under way, then the one that was served longest ago; of its lines the one with
- * the fewest under way, then the one that comes first by `order`. So an account that has nothing under way is next,
- * whatever the others have waiting, and the number of its lines gives an account no larger share.
- * @returns undefined when there is none.
+ * Chooses the next queue: of the account with the fewest under way, then of the least recently served one; within the
+ * account, the queue with the fewest under way, then the first by `order`. An account with nothing under way is next,
+ * regardless of the queues of others, and more queues do not give an account a larger share.
+ * @returns undefined if there is none.
  */
 export function nextLine<One extends Line>(lines: readonly One[], order: (a: One, b: One) => number): One | undefined {
   let first: One | undefined;
@@ -35,7 +35,7 @@ export function nextLine<One extends Line>(lines: readonly One[], order: (a: One
   return first;
 }
 
-/** @returns undefined when every key is at its concurrency. */
+/** @returns undefined if every key is at its concurrency. */
 export function fairest(queues: readonly Queue[]): Queue | undefined {
   const open = queues.filter(({ underWay, concurrency }) => underWay < concurrency);
   return nextLine(open, (a, b) => a.turn - b.turn || a.seq - b.seq);

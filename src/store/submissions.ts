@@ -14,9 +14,9 @@ const DELIVERIES: Word = { kind: "deliveries" };
 const ended = (id: string): Word => ({ kind: "ended", id });
 
 /**
- * Submissions and their queue. Each method is one transaction of the file that bears its
- * name; what is added here is which words it gives reason to say once it is durable.
- * @param now milliseconds since the epoch. @param steady milliseconds since whenever, as Silence takes them.
+ * Submissions and their queue. Each method runs one transaction of the file with its name, and
+ * sends notifications once it is durable.
+ * @param now milliseconds since the epoch. @param steady monotonic milliseconds, as for Silence.
  */
 export function submissionStore(
   engine: Engine,
@@ -45,7 +45,7 @@ export function submissionStore(
       "enqueue",
       { requests, nowMs: now() },
       {
-        // A client may ask again because the answer was lost, and the word was lost with it.
+        // A client may repeat a request after a lost response; the notification may have been lost as well.
         words: (results) =>
           results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
       },

@@ -1,18 +1,17 @@
-/** What a backup has of a table, and how its rows are found in order. */
+/** A table in a backup, with the order of its rows. */
 export interface BackedUp {
   readonly name: string;
   /** Its primary key. */
   readonly key: readonly string[];
-  /** The column that counts up by itself. */
+  /** The auto-increment column. */
   readonly counts?: string;
-  /** A column that refers to rows of the same table, which may come later. */
+  /** A column that references rows of the same table, which may follow later. */
   readonly refersToItself?: string;
 }
 
 /**
- * The tables that are worth keeping, each after those that it refers to. Not the requests of the last minute, not which
- * workers live, and not what runs have written so far: all of them are about now. Nor what lets somebody in, sessions and
- * links: who restores an old copy does not mean them.
+ * The tables of a backup, each after the tables that it references. Transient tables are excluded: recent requests, live
+ * workers and live output. Sessions and links are excluded as well, because a restore of an old copy must not grant access.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },
@@ -40,18 +39,18 @@ export const BACKUP_FORMAT = 1;
 export interface BackupHead {
   readonly assay: "backup";
   readonly format: number;
-  /** The schema that its rows are of. */
+  /** The schema version of its rows. */
   readonly schema: number;
   readonly at: string;
 }
 
-/** Stands before the rows of a table, which are arrays in the order of the columns. */
+/** Precedes the rows of a table, which are arrays in the order of the columns. */
 export interface TableHead {
   readonly table: string;
   readonly columns: readonly string[];
 }
 
-/** The last line: without it, or with another count, the backup is not whole. */
+/** The last line; without it, or with another count, the backup is incomplete. */
 export interface BackupEnd {
   readonly end: true;
   readonly rows: number;
@@ -59,7 +58,7 @@ export interface BackupEnd {
 
 export type Cell = string | number | null | Buffer;
 
-/** Bytes are the only value that JSON does not have. */
+/** Encodes bytes, the only type that JSON lacks. */
 export function toJson(cell: Cell): unknown {
   return Buffer.isBuffer(cell) ? { base64: cell.toString("base64") } : cell;
 }
@@ -67,6 +66,6 @@ export function toJson(cell: Cell): unknown {
 export function fromJson(value: unknown): Cell {
   if (typeof value === "string" || typeof value === "number" || value === null) return value;
   const { base64 } = value as { base64?: unknown };
-  if (typeof base64 !== "string") throw new TypeError("a value is neither text, number, nothing nor bytes");
+  if (typeof base64 !== "string") throw new TypeError("a value is not text, a number, null or bytes");
   return Buffer.from(base64, "base64");
 }

@@ -6,10 +6,10 @@ import type { WorkerStore } from "./port.ts";
 import type { Transactions } from "./transactions.ts";
 import type { Wakeups } from "./wakeups.ts";
 
-/** By the clock of another machine, which may be wrong: one that is cleared away too early comes back with its next word. */
+/** By the clock of another machine, which may be wrong: a worker that is removed too early returns with its next announcement. */
 const FORGOTTEN_AFTER_MS = 3_600_000;
 
-/** Who runs submissions, as services without a worker of their own see it. @param now milliseconds since the epoch. */
+/** The announcements of workers to services. @param now milliseconds since the epoch. */
 export function workerStore(
   { db }: Engine,
   transactions: Transactions,
@@ -27,7 +27,7 @@ export function workerStore(
       };
       const untilMs = now() + leaseMs;
       await transactions.run(async (trx) => {
-        // Whoever speaks clears away those who have long been silent: a killed worker cannot.
+        // Each announcement removes long silent workers, because a killed worker cannot remove itself.
         await trx
           .deleteFrom("workers")
           .where("lease_until", "<", now() - FORGOTTEN_AFTER_MS)
@@ -61,7 +61,7 @@ export function workerStore(
 
     async running(accountIds) {
       if (accountIds?.length === 0) return new Map();
-      // Literal, because a partial index is not found by a parameter.
+      // A literal, because the planner cannot use a partial index with a parameter.
       let query = db.selectFrom("submissions").where("status", "=", sql.lit("running"));
       if (accountIds) query = query.where("account_id", "in", accountIds);
       const rows = await query
