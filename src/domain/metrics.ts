@@ -61,9 +61,9 @@ export const METRICS = {
   }),
   connectionsRefused: counter(
     "assay_http_connections_refused_total",
-    "Connections closed by a limit; reading: the client read a long response too slowly",
+    "Connections closed by a limit; reading: a long response was read too slowly; records, pipelining: many small TLS records or requests at once",
     {
-      limit: ["address", "all", "reading"],
+      limit: ["address", "all", "reading", "records", "pipelining"],
     },
   ),
 

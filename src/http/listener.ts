@@ -4,6 +4,7 @@ import { createServer as createHttps } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
+import { admitPipelined, BurstGuard } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
@@ -62,6 +63,7 @@ export function createListener(
     requireHostHeader: false,
   };
   const listener: RequestListener = (request, response) => {
+    if (!admitPipelined(request, response, meter)) return;
     lingerAfter(request);
     handler(request, response);
   };
@@ -70,6 +72,7 @@ export function createListener(
       ? createHttps({ ...options, ...tls(transport) }, listener)
       : createHttp(options, listener);
   clients.watch(server);
+  if (transport.kind === "https") new BurstGuard(meter).watch(server);
   server.timeout = holdMs + stillTimeout;
   server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
   // Node would say `100 Continue` before anything is known of the request; readJsonOnly says it when the body is wanted.

@@ -1,0 +1,86 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Meter } from "../domain/meter.ts";
+import { network } from "./network.ts";
+
+/** Requests of a connection that are not answered yet. A turn of the event loop parses all that have arrived. */
+const MAX_PIPELINED = 16;
+
+/**
+ * TLS records that carry little or nothing: each costs some 40 us of the event loop. A record of an honest request has 22 to 29
+ * bytes around at least 100, and a handshake less than this.
+ */
+const MAX_OVERHEAD_BYTES = 32_768;
+const CHECK_MS = 100;
+/** One turn reads up to 512 KiB of a connection before it can be closed, so the client must not come back at once. */
+const BLOCKED_MS = 10_000;
+const MAX_BLOCKED = 10_000;
+
+/** Closes connections that take the event loop for long with few bytes of requests. */
+export class BurstGuard {
+  readonly #meter: Meter;
+  readonly #open = new Map<Socket, Socket | null>();
+  /** Until when connections of a network are refused, in milliseconds of `performance.now()`. */
+  readonly #blocked = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  /** @param server with TLS. */
+  watch(server: Server): void {
+    server.on("connection", (raw: Socket) => {
+      if ((this.#blocked.get(network(raw.remoteAddress ?? "")) ?? 0) > performance.now()) {
+        this.#close(raw);
+        return;
+      }
+      this.#open.set(raw, null);
+      this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+      raw.once("close", () => {
+        this.#open.delete(raw);
+        if (this.#open.size > 0) return;
+        clearInterval(this.#timer);
+        this.#timer = undefined;
+      });
+    });
+    server.on("secureConnection", (secure: Socket & { readonly _parent?: Socket }) => {
+      const raw = secure._parent;
+      if (raw && this.#open.has(raw)) this.#open.set(raw, secure);
+    });
+  }
+
+  #check(): void {
+    for (const [raw, secure] of this.#open) {
+      const content = secure?.bytesRead ?? 0;
+      if (raw.bytesRead - content <= MAX_OVERHEAD_BYTES + content) continue;
+      const from = network(raw.remoteAddress ?? "");
+      this.#blocked.delete(from);
+      this.#blocked.set(from, performance.now() + BLOCKED_MS);
+      const [oldest] = this.#blocked.keys();
+      if (oldest !== undefined && this.#blocked.size > MAX_BLOCKED) this.#blocked.delete(oldest);
+      this.#close(raw);
+    }
+  }
+
+  #close(raw: Socket): void {
+    this.#meter.count("connectionsRefused", { limit: "records" });
+    raw.destroy();
+  }
+}
+
+const pending = new WeakMap<Socket, number>();
+
+/** Counts a request of a connection. @returns whether it may be handled; if not, its connection is closed. */
+export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {
+  if (socket.destroyed) return false;
+  const count = (pending.get(socket) ?? 0) + 1;
+  if (count > MAX_PIPELINED) {
+    meter.count("connectionsRefused", { limit: "pipelining" });
+    socket.destroy();
+    return false;
+  }
+  pending.set(socket, count);
+  response.once("close", () => pending.set(socket, (pending.get(socket) ?? 1) - 1));
+  return true;
+}

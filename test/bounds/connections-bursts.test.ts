@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, type TLSSocket } from "node:tls";
+import { type BoundedService, boundedService } from "./service.ts";
+
+const LIMIT = { timeout: 120_000 };
+
+/** Longest turn of the event loop, as in event-loop.test.ts. */
+const MOST_MS = 60;
+const TRIES = 3;
+
+async function open(t: TestContext, { port, ca }: BoundedService, from: string): Promise<TLSSocket> {
+  const raw = connectTcp({ host: "127.0.0.1", port, localAddress: from });
+  const socket = connect({ socket: raw, ca, servername: "localhost" });
+  t.after(() => socket.destroy());
+  raw.setNoDelay(true);
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  return socket.resume();
+}
+
+const get = (key: string) => `GET /api/health HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\n\r\n`;
+
+test("a connection with 10,000 requests at once is closed, and does not block the event loop", LIMIT, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  for (let tries = 1; ; tries++) {
+    const socket = await open(t, service, "127.0.0.1");
+    const { mostMs } = await service.during(async () => {
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.write(get(service.attacker.spentKey).repeat(10_000));
+      await closed;
+    });
+    t.diagnostic(`longest turn ${mostMs.toFixed(1)} ms`);
+    if (mostMs <= MOST_MS) return;
+    assert.ok(tries < TRIES, `${mostMs} ms`);
+  }
+});
+
+test("16 requests at once on one connection are answered", LIMIT, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  const socket = await open(t, service, "127.0.0.1");
+  let answers = "";
+  socket.setEncoding("latin1").on("data", (text: string) => {
+    answers += text;
+  });
+  for (let round = 1; round <= 3; round++) {
+    socket.write(get(service.honest.key).repeat(16));
+    while (answers.split("HTTP/1.1 200").length - 1 < 16 * round) await sleep(5);
+  }
+});
+
+test("a connection with many small TLS records is closed, and its address waits 10 s", LIMIT, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  const socket = await open(t, service, "127.0.0.2");
+  socket.write("GET /api/health HTTP/1.1\r\nx: ");
+  let records = 0;
+  // Each is a record, because it is written after the one before.
+  while (await new Promise((resolve) => socket.write("y", (error) => resolve(!error)))) records++;
+  const closedMs = performance.now();
+  assert.ok(records > 1_000 && records < 100_000, `closed after ${records} records`);
+  const again = connectTcp({ host: "127.0.0.1", port: service.port, localAddress: "127.0.0.2" }).resume();
+  again.on("error", () => {});
+  await new Promise((resolve) => again.once("close", resolve));
+  const other = await open(t, service, "127.0.0.3");
+  other.write(get(service.honest.key));
+  const [answer] = (await once(other, "data")) as [Buffer];
+  assert.match(String(answer), /^HTTP\/1\.1 200/);
+  await sleep(10_500 - (performance.now() - closedMs));
+  await open(t, service, "127.0.0.2");
+});
