@@ -4,15 +4,15 @@ import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
 
-/** A row may have a program with its input, or two outputs: 2 MiB. */
+/** A row can have a program with its input, or two outputs: 2 MiB. */
 const ROWS_AT_ONCE = 32;
 
 type Row = Readonly<Record<string, Cell>>;
 
 /**
- * Everything of the database as it is at one moment, as lines of JSON that any engine can take back (restore.ts). Those who
- * write meanwhile do not notice.
- * @param write is waited for, so that no more is in memory than it takes.
+ * Writes a consistent snapshot of the database as lines of JSON that any engine can restore (restore.ts), without blocking
+ * writers.
+ * @param write awaited for each line, to bound the memory.
  * @returns the number of rows.
  */
 export async function backup(
@@ -41,7 +41,7 @@ export async function backup(
   });
 }
 
-/** In the order of the key, some at a time, each time from where the last ones ended. */
+/** Reads rows in the order of the key, in parts; each part starts after the previous one. */
 async function* rowsOf(db: Kysely<Schema>, { name, key }: BackedUp): AsyncGenerator<Row> {
   const columns = sql.join(key.map((column) => sql.ref(column)));
   let last: Row | undefined;

@@ -1,4 +1,4 @@
-/** Plain data as another thread sent it: there a Buffer becomes the array below it, and here it is one again. */
+/** Turns byte arrays from another thread into Buffers again: messages between threads lose that type. */
 export function asBuffers(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length);
   if (typeof value !== "object" || value === null) return value;

@@ -6,15 +6,15 @@ import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
 import type { Share } from "./share.ts";
 
-/** Claims of one delivery: one whose attempt ends the process each time must not go on for ever. */
+/** Maximum claims per delivery, because its attempt could crash the process each time. */
 const MAX_CLAIMS = 20;
 
 const OVER = { state: "failed", next_at: null, lease_until: null };
 
-/** Deliveries that one transaction ends without an attempt: an endpoint may have 100,000, and others wait meanwhile. */
+/** Deliveries that one transaction ends without an attempt: an endpoint can have 100,000, and other transactions wait. */
 const MAX_ENDED = 500;
 
-/** Control characters are the longest in JSON: `\\u0001`. The rest of a record is about as long as it is stored. */
+/** Control characters are the longest in JSON: `\\u0001`. The rest of a record has about its stored size. */
 const JSON_BYTES = 6;
 const RECORD_BYTES = 4_096;
 
@@ -25,20 +25,20 @@ export interface DueRequest extends Room {
 
 export interface Claimed {
   readonly claims: DeliveryClaim[];
-  /** Deliveries to endpoints that are off or gone are left: the next claim ends more of them. */
+  /** Whether deliveries to inactive or removed endpoints are left for the next claim to end. */
   readonly more: boolean;
 }
 
 /**
- * Takes what is due, fairest first (see delivery-share.ts), and ends what cannot be sent. Statements look at a few rows
- * for each endpoint that has something pending, however long the queue of a dead receiver is.
+ * Claims due deliveries in fair order (see delivery-share.ts), and ends those that cannot be sent. Statements read a few
+ * rows per endpoint with pending deliveries, regardless of the queue of a dead receiver.
  */
 export async function claimDue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   request: DueRequest,
 ): Promise<Claimed> {
-  // One after the other: what is under way to an endpoint can only be counted while nobody adds to it.
+  // Serialised: a concurrent claim would make the count of attempts under way wrong.
   await lock(trx, "deliveries");
   const { nowMs } = request;
   const waiting = await waitingEndpoints(trx, nowMs);
@@ -47,7 +47,7 @@ export async function claimDue(
   const chosen = await chooseFairly(candidates, request, dueOf);
   await takeTurns(trx, waiting, new Set(chosen.map(({ account }) => account.id)));
   const taken: Taken[] = [];
-  // In one order everywhere: two processes that take the same rows wait for one another, and not in a circle.
+  // In a fixed order, to avoid deadlocks between processes that update the same rows.
   for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
     const row = await take(trx, one, request);
     if (row) taken.push(row);
@@ -58,10 +58,10 @@ export async function claimDue(
   return { claims: await toClaims(trx, taken, nowMs, bytes), more };
 }
 
-/** Further ahead than any delay or lease goes, and than clocks of machines differ that are kept in step. */
+/** Longer than any delay or lease, and than the difference between synchronised clocks. */
 const FAR_MS = 60_000;
 
-/** The clock was set back: what would wait until it is there again is due now, and claims end a lease from now. */
+/** After the clock was set back, deliveries far in the future become due now, and claims expire a lease from now. */
 export async function bringNear(
   trx: Transaction<Schema>,
   { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
@@ -78,7 +78,7 @@ export async function bringNear(
 }
 
 interface WaitingEndpoint extends DueEndpoint {
-  /** Infinite when all that waits is due later, or under way. */
+  /** Infinite if all pending deliveries are due later or under way. */
   readonly oldestMs: number;
   readonly removed: boolean;
   readonly active: boolean;
@@ -95,8 +95,8 @@ interface WaitingRow {
 }
 
 /**
- * Endpoints that something waits for: what is under way waits too. Their ids are read off an index, from one to the
- * next, so endpoints without work cost nothing, however many a project has had.
+ * Endpoints with pending deliveries, including those under way. The ids are read from an index, one after another, so
+ * that endpoints without work cost nothing, however many a project has had.
  */
 async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promise<WaitingEndpoint[]> {
   const { rows } = await sql<WaitingRow>`
@@ -128,7 +128,7 @@ async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promis
   });
 }
 
-/** Those that were served come after all that wait now. */
+/** Moves the served accounts behind all waiting ones. */
 async function takeTurns(
   trx: Transaction<Schema>,
   waiting: readonly DueEndpoint[],
@@ -176,11 +176,11 @@ function due(trx: Transaction<Schema>, nowMs: number) {
     .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
 }
 
-/** What a claim takes of its row. */
+/** The columns of a row that a claim needs. */
 export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "endpoint_id"] as const;
 type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
 
-/** @returns undefined when another process, which may have chosen it too, was first; or when it was taken too often. */
+/** @returns undefined if another process claimed it first, or after too many claims. */
 async function take(
   trx: Transaction<Schema>,
   { seq, fence }: Due,
@@ -203,8 +203,8 @@ async function take(
 }
 
 /**
- * Ends what is due and will never be sent, and says why. A test may go to an endpoint that is not active yet.
- * @returns what is due and can be sent.
+ * Ends due deliveries that cannot be sent, with the reason. A test can be sent to an inactive endpoint.
+ * @returns due deliveries that can be sent.
  */
 async function failUnsendable(
   trx: Transaction<Schema>,
@@ -224,7 +224,7 @@ async function failUnsendable(
       const { numUpdatedRows } = await trx
         .updateTable("deliveries")
         .set({ ...OVER, ended_at: nowMs, reason })
-        .where("state", "=", sql.lit("pending")) // still, should its attempt have been recorded meanwhile
+        .where("state", "=", sql.lit("pending")) // unless its attempt was recorded in the meantime
         .where("seq", "in", unsendable)
         .executeTakeFirstOrThrow();
       left -= Number(numUpdatedRows);
@@ -234,7 +234,7 @@ async function failUnsendable(
   return { candidates, more: left <= 0 };
 }
 
-/** In the order of the rows. @param bodyBytes at most so many has the body of that delivery. */
+/** In the order of the rows. @param bodyBytes upper bound of the body of each delivery. */
 export async function toClaims(
   trx: Transaction<Schema>,
   taken: readonly Taken[],

@@ -111,7 +111,7 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
   };
 }
 
-/** An update that holds only while the claim is ours. */
+/** An update that only affects a delivery with a valid claim. */
 function held(trx: Transaction<Schema>, claim: DeliveryClaim) {
   return trx
     .updateTable("deliveries")

@@ -45,16 +45,16 @@ export async function listDeliveries(
   }));
 }
 
-/** As pairs, and sorted by pairs: so no plan can go by the numbers alone, through what is everybody's. */
+/** Compared and sorted by pairs, so that no plan can read the deliveries of all accounts by seq alone. */
 function upTo(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
   return sql<boolean>`(endpoint_id, deliveries.seq) >= (${endpointId}, 0)
     and (endpoint_id, deliveries.seq) < (${endpointId}, ${before})`;
 }
 
-/** How many of an endpoint's deliveries count as its newest. */
+/** Number of newest deliveries per endpoint. */
 const RECENT = 20;
 
-/** How the newest deliveries of these endpoints stand: for each a look at the end of one index, however many there are. */
+/** States of the newest deliveries of these endpoints, with one read at the end of an index per endpoint. */
 export async function recentDeliveries(
   db: Kysely<Schema>,
   endpointIds: readonly string[],

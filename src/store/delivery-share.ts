@@ -1,25 +1,25 @@
 import { type Line, nextLine, type Share } from "./share.ts";
 
-/** A delivery that is due. */
+/** A due delivery. */
 export interface Due {
   readonly seq: number;
   readonly fence: number;
-  /** At most so many bytes has the body that is sent. */
+  /** Upper bound of the body's size. */
   readonly bodyBytes: number;
 }
 
-/** An endpoint that something is due for. */
+/** An endpoint with due deliveries. */
 export interface DueEndpoint extends Line {
   readonly id: string;
-  /** When the oldest of what is due became due. */
+  /** When the oldest due delivery became due. */
   readonly oldestMs: number;
 }
 
-/** What the process that claims has room for. */
+/** Free capacity of the claiming process. */
 export interface Room {
-  /** Attempts that it can begin. */
+  /** Attempts that it can start. */
   readonly places: number;
-  /** Attempts of one endpoint at a time, in all processes. */
+  /** Maximum concurrent attempts per endpoint, in all processes. */
   readonly perEndpoint: number;
   readonly bodies: Bodies;
 }
@@ -27,23 +27,23 @@ export interface Room {
 /** Memory for bodies of attempts under way, in this process. */
 export interface Bodies {
   readonly budgetBytes: number;
-  /** What the attempts under way hold, by account. */
+  /** Bytes that attempts under way hold, by account. */
   readonly heldBytes: ReadonlyMap<string, number>;
 }
 
 /**
- * Chooses what to begin, by the rule of share.ts; of two endpoints with as many attempts under way, the one that has waited longest.
+ * Chooses the deliveries to start, by the rule of share.ts; with equal attempts under way, the endpoint that has waited longest.
  *
- * An account gets a place only while more places are free than it has attempts under way, and room for a body only
- * while as much as it would then hold stays free. So one account alone gets half of both, n accounts get 1/(n+1) each,
- * and an account with nothing under way finds a place as long as there are fewer such accounts than places.
+ * An account gets a place only while more places are free than it has attempts under way, and memory for a body only while
+ * as much as it would then hold stays free. A single account gets half of both, n accounts get 1/(n+1) each, and an account
+ * with nothing under way finds a place as long as there are fewer such accounts than places.
  *
- * When the account whose turn it is has nothing under way and its body does not fit, memory is reserved for it: until it
- * fits, only small bodies begin. Without this, two accounts with slow receivers and bodies of 1 MB kept a body of 12 MB
- * waiting for ever. With it, the body waits at most until what is under way has ended.
- * @param endpoints changed: `underWay` counts what is chosen.
- * @param dueOf the oldest of what is due for an endpoint, at most so many.
- * @returns in the order in which they are to begin.
+ * If the next account has nothing under way and its body does not fit, memory is reserved for it: until it fits, only
+ * small bodies start. Without the reservation, two accounts with slow receivers and bodies of 1 MB blocked a body of 12 MB
+ * permanently. With it, the body waits at most until the attempts under way have ended.
+ * @param endpoints modified: `underWay` includes the chosen deliveries.
+ * @param dueOf returns the oldest due deliveries of an endpoint, up to a number.
+ * @returns deliveries in the order of their start.
  */
 export async function chooseFairly(
   endpoints: readonly DueEndpoint[],
@@ -85,12 +85,12 @@ export async function chooseFairly(
 }
 
 /**
- * A small body has at most this part of the budget. A process has 64 places, so small bodies hold at most half of the
- * budget, and the other half becomes free for a body that waits for it.
+ * A small body has at most this part of the budget. With 64 places, small bodies hold at most half of the budget, so the
+ * other half becomes free for a waiting body.
  */
 const SMALL_PART = 128;
 
-/** The body of an account that holds nothing needs no more than the half that always becomes free. */
+/** The first body of an account needs at most the half that always becomes free. */
 const neededBytes = (bytes: number, holds: number, budgetBytes: number) =>
   holds === 0 ? Math.min(2 * bytes, budgetBytes / 2) : holds + 2 * bytes;
 

@@ -33,7 +33,7 @@ export function queueStore({ db, abilities }: Engine, transactions: Transactions
       return transactions
         .run(
           async (trx) => {
-            // A claim chooses and then takes: between the two nothing of its choice may end.
+            // A claim chooses submissions before it updates them, so none may end in between.
             await abilities.lock(trx, "claim");
             return await dropSome(trx, whose, { last, max, nowMs: now() });
           },
@@ -87,7 +87,7 @@ async function dropSome(
   return { ids: rows.map(({ id }) => id), delivers };
 }
 
-/** By the keys, because the index of what is pending has them, and not the accounts. */
+/** Selects by key, because the index of pending submissions has keys, but no accounts. */
 function waitsOf({ accountId, keyId }: Whose) {
   if (keyId !== undefined) return sql<boolean>`status = 'pending' and key_id = ${keyId}`;
   return sql<boolean>`status = 'pending' and key_id in (select id from api_keys where account_id = ${accountId})`;

@@ -9,14 +9,14 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * What has ended when. An end writes a row of `uncounted` in its own transaction, and counting takes that row away in the one that
- * adds it up: so each is counted once, whatever dies when, whoever was late, and whether or not the record is still there. Were the
- * sum itself written by each end, all processes would wait for one another's commits at the row of this minute.
+ * Aggregates of ended submissions. The transaction of an end inserts a row into `uncounted`, and the transaction that counts
+ * it deletes that row. Each end is therefore counted once, regardless of crashes, delays and deleted records. If each end
+ * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  */
 export function historyStore({ db, abilities }: Engine, transactions: Transactions): HistoryStore {
   return {
     count(max) {
-      // A power cut that takes the sum away brings the rows back.
+      // A power failure that loses the aggregate also restores the uncounted rows.
       return transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "history");
         const ended = await takeUncounted(trx, max);
@@ -49,12 +49,12 @@ export function historyStore({ db, abilities }: Engine, transactions: Transactio
   };
 }
 
-/** PostgreSQL adds up to a number that may be larger than ours, as text. */
+/** PostgreSQL returns sums as text, because they can be larger than a 64-bit integer. */
 function counted<Row extends { amount: number | string }>(row: Row): Row & { amount: number } {
   return { ...row, amount: Number(row.amount) };
 }
 
-/** The oldest first. */
+/** Oldest first. */
 async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<UncountedRow[]> {
   const oldest = trx.selectFrom("uncounted").select("submission_seq").orderBy("submission_seq").limit(max);
   return await trx
@@ -100,7 +100,7 @@ function addTo<Key extends object>(sums: Map<string, Key & { amount: number }>, 
 
 const KEYS = { history: ["account_id", "language", "verdict"], history_times: ["account_id", "kind", "bin"] } as const;
 
-/** Minutes before that time become hours. */
+/** Merges minutes before that time into hours. */
 async function joinHours(trx: Transaction<Schema>, table: keyof typeof KEYS, beforeMs: number): Promise<void> {
   const name = sql.table(table);
   const keys: RawBuilder<unknown> = sql.join(KEYS[table].map((key) => sql.ref(key)));

@@ -6,39 +6,39 @@ import { notifyBy } from "./listener.ts";
 import { isOutage, reasonOf } from "./outage.ts";
 import type { Schema } from "./schema.ts";
 
-/** The oldest release that the tests run on. */
+/** The oldest supported release; the tests run on it. */
 const OLDEST_VERSION = 15;
-/** Connections of one process; each transaction needs one while it lasts. */
+/** Connections per process; each transaction needs one for its duration. */
 const MAX_CONNECTIONS = 10;
 const CONNECT_MS = 5_000;
-/** A process that stops in the middle of a transaction must not keep its locks from the others. */
+/** Bounds the locks of a process that is paused inside a transaction. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 const STATEMENT_MS = 30_000;
 /**
- * The server ends a statement that takes too long, and says so. Behind a network that swallows packets nobody says
- * anything, and the kernel would go on trying for a quarter of an hour.
+ * The server reports a statement that takes too long. If the network drops packets, there is no report, and the kernel
+ * would retry for 15 minutes.
  */
 const SILENCE_MS = STATEMENT_MS + 5_000;
 const PATIENT = "set local statement_timeout = 0";
 /**
- * A plan that is kept was made for the tables as they were. While they are small, reading through them is the best way, and it was
- * still taken when they had grown, until the server next looked at their sizes: so no plan may begin with it. Where there is no
- * other way it is called so dear that the server would compile the statement, for longer than any of ours takes.
+ * A cached plan fits the tables at the time of planning. A sequential scan is best for small tables, but was still used after
+ * they had grown, until the server analysed them again. Sequential scans are therefore disabled. Their nominal cost, where
+ * there is no alternative, would trigger JIT compilation, which takes longer than any statement of the store.
  */
 export const BY_INDEX = "-c enable_seqscan=off -c jit=off";
 const INT8 = pg.types.builtins.INT8;
 
 /**
- * Two transactions waited for each other (40P01), or could not be put in an order (40001): the loser is run again. Claims
- * of submissions and of deliveries can deadlock, as they update rows of `accounts` in no order under different locks.
+ * Deadlock (40P01) or serialization failure (40001): the transaction is retried. Claims of submissions and of deliveries
+ * can deadlock, because they update rows of `accounts` in different orders under different locks.
  */
 const LOST_TO_ANOTHER = new Set(["40P01", "40001"]);
 
 /**
  * The engine for many processes and machines: a PostgreSQL server of version 15 or newer.
- * What must be exact between processes is serialised by advisory locks that end with the
- * transaction; word of a change travels by LISTEN and NOTIFY.
- * @throws StoreError when the server cannot be used; the sentence names it without its password.
+ * Advisory locks of transactions serialise exact operations of several processes. Notifications
+ * use LISTEN and NOTIFY.
+ * @throws StoreError if the server is unusable; the message has its address without the password.
  */
 export async function openPostgres(url: string): Promise<Engine> {
   const config: pg.ClientConfig = {
@@ -53,7 +53,7 @@ export async function openPostgres(url: string): Promise<Engine> {
   };
   const where = nameOf(url);
   const pool = new pg.Pool({ ...config, max: MAX_CONNECTIONS });
-  // A connection that is lost while nobody uses it is replaced by the next use; one that is lost in use fails there.
+  // A connection lost while idle is replaced at its next use; one lost in use fails there.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: explaining(pool) }) });
@@ -82,7 +82,7 @@ export async function openPostgres(url: string): Promise<Engine> {
           .setIsolationLevel("repeatable read")
           .setAccessMode("read only")
           .execute(async (trx) => {
-            // Whoever takes what is read may be slow.
+            // The consumer of the rows may be slow.
             await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
             return await work(trx);
           }),
@@ -95,7 +95,7 @@ export async function openPostgres(url: string): Promise<Engine> {
       },
       lostToAnother: (error) => LOST_TO_ANOTHER.has((error as { code?: string }).code ?? ""),
       notify: notifyBy(config),
-      // Not to_regclass: within a transaction it may answer from before another process made the table.
+      // Not to_regclass: within a transaction, it may not see a table that another process has just created.
       hasTable: async (any, name) => {
         const { rows } = await sql`select from pg_class
           where relname = ${name} and relkind = 'r' and relnamespace = current_schema::regnamespace`.execute(any);
@@ -128,7 +128,7 @@ async function checkServer(db: Kysely<Schema>): Promise<void> {
   if (server.standby) throw new StoreError("it is a standby, which cannot be written to");
 }
 
-/** Integers of 64 bits as numbers: ours are times, counts and positions, none of which reaches 2^53. */
+/** Parses 64-bit integers as numbers: the store has times, counts and positions, which are all below 2^53. */
 function parserOf(oid: number, format?: "text" | "binary") {
   return oid === INT8 ? parseInt8 : pg.types.getTypeParser(oid, format as "text");
 }
@@ -139,7 +139,7 @@ function parseInt8(text: string): number {
   return value;
 }
 
-/** The pool as Kysely uses it, with every loss of the connection turned into StoreUnavailable. */
+/** The pool for Kysely, which turns every loss of a connection into StoreUnavailable. */
 function explaining(pool: pg.Pool): PostgresPool {
   const named = namesOfStatements();
   const explain = (error: unknown): never => {
@@ -158,7 +158,7 @@ function explaining(pool: pg.Pool): PostgresPool {
           return client
             .query({ ...named(text, [...values]), query_timeout: bound } as pg.QueryConfig)
             .catch((error) => {
-              // Or whatever else is to be said on this connection would wait behind it.
+              // Otherwise, later statements on this connection would wait for it.
               if (/^Query read timeout/.test(error.message)) client.end().catch(() => {});
               return explain(error);
             });
@@ -168,19 +168,19 @@ function explaining(pool: pg.Pool): PostgresPool {
   };
 }
 
-/** A statement with more values is one of a group, whose text varies with its length. */
+/** A statement with more values belongs to a group, and its text varies with the size of the group. */
 const MAX_VALUES = 16;
-/** Names at most; the server keeps each of them for each connection. */
+/** Maximum number of names; the server stores each of them per connection. */
 const MAX_NAMES = 200;
 
-/** What `*` stands for changes when a later release adds a column beside us, and a connection refuses what it knows by name then. */
+/** If a later release adds a column, a connection rejects prepared statements with `*`, because their result type has changed. */
 function isNamed(text: string, values: readonly unknown[]): boolean {
   return values.length > 0 && values.length <= MAX_VALUES && !/[\s.]\*/.test(text);
 }
 
 /**
- * A statement with a name is parsed once for a connection, and planned no more than a few times: the server spent more on
- * that than on running ours. Columns of partial indexes are compared with literals, never with values, so that any plan can use those.
+ * A named statement is parsed once per connection and planned only a few times: parsing and planning took the server longer
+ * than running the statements. Columns of partial indexes are compared with literals, so that every plan can use them.
  */
 function namesOfStatements(): (text: string, values: unknown[]) => pg.QueryConfig {
   const names = new Map<string, string>();
@@ -193,7 +193,7 @@ function namesOfStatements(): (text: string, values: unknown[]) => pg.QueryConfi
   };
 }
 
-/** `user@host:port/database`: what an operator recognises, and nothing secret. */
+/** `user@host:port/database`: identifies the database without secrets. */
 function nameOf(url: string): string {
   const { user, host, port, database } = new pg.Client({ connectionString: url });
   return `postgres://${user}@${host}:${port}/${database}`;

@@ -6,8 +6,8 @@ import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /**
- * The end of what is kept. A record goes as a whole, with its program, its output, its deliveries and their log, because
- * a terminal record never changes: it is there as it was, or not at all.
+ * Deletes records. A record is deleted as a whole, with its program, output, deliveries and their log, because a terminal
+ * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
 export function retentionStore({ db }: Engine, transactions: Transactions, now: () => number): RetentionStore {
@@ -18,7 +18,7 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
           .selectFrom("submissions")
           .select("seq")
           .where("completed_at", "<=", beforeMs)
-          // What is still to be sent is sent first: a delivery ends by itself within minutes.
+          // Pending deliveries are sent first; a delivery ends within minutes.
           .where(({ not, exists, selectFrom }) =>
             not(
               exists(
@@ -68,10 +68,10 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
   };
 }
 
-/** Whatever belongs to a submission goes with its row. */
+/** Deletes submissions with all dependent rows. */
 async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: number }[]): Promise<number> {
   if (rows.length === 0) return 0;
-  const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b); // in one order: two that purge do not wait for each other
+  const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b); // in a fixed order, to avoid deadlocks between purges
   const { numDeletedRows } = await trx.deleteFrom("submissions").where("seq", "in", seqs).executeTakeFirst();
   return Number(numDeletedRows);
 }

@@ -4,13 +4,13 @@ import type { FoundSubmission, RecordStore, Search } from "./observe-port.ts";
 import { complete, readHeads } from "./read.ts";
 import type { Schema, SubmissionRow } from "./schema.ts";
 
-/** Submissions of an account that one search looks at: bounds how long SQLite keeps everybody waiting. */
+/** Submissions per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
 
-/** Submissions are numbered when they are accepted, by whatever clock: those of processes may differ by this much. */
+/** Maximum difference between the clocks of processes: submissions are numbered in the order of acceptance, not of time. */
 const CLOCKS_MS = 60_000;
 
-/** Submissions as people look for them. */
+/** Searches submissions for the dashboard. */
 export function recordStore({ db }: Engine): RecordStore {
   return {
     async search(which) {
@@ -62,7 +62,7 @@ async function one(db: Kysely<Schema>, which: Search, id: string): Promise<Rows>
   return { rows: rows.filter((row) => !accounts || accounts.includes(row.account_id)), next: null };
 }
 
-/** The newest of each account, together; older than where the first of them stopped looking, nobody is told of. */
+/** Merges the newest matches of each account, without those older than the highest `floor`. */
 async function newest(db: Kysely<Schema>, which: Search): Promise<Rows> {
   const { sinceMs, untilMs, max } = which;
   const accountIds = which.accountIds ?? (await accountOf(db, which));
@@ -80,7 +80,7 @@ async function newest(db: Kysely<Schema>, which: Search): Promise<Rows> {
   return { rows, next: floor > from ? floor : null };
 }
 
-/** A key and a project are of one account. @returns null when neither is sought. */
+/** The account of the searched key or project, which have one each. @returns null without such a criterion. */
 async function accountOf(db: Kysely<Schema>, { keyId, projectId }: Search): Promise<string[] | null> {
   const id = keyId ?? projectId;
   if (id === undefined) return null;
@@ -94,7 +94,7 @@ interface Range {
   readonly before: number;
 }
 
-/** @returns `floor`: nothing below was looked at. */
+/** @returns `floor`: lower sequence numbers were not read. */
 async function ofAccount(
   db: Kysely<Schema>,
   which: Search,
@@ -119,7 +119,7 @@ async function ofAccount(
   return { rows, floor };
 }
 
-/** As pairs, and sorted by pairs: so no plan can go by the numbers alone, through what is everybody's. */
+/** Compared and sorted by pairs, so that no plan can read the submissions of all accounts by seq alone. */
 function between(accountId: string | null, from: number, before: number) {
   if (accountId === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
   return sql<boolean>`(account_id, seq) >= (${accountId}, ${from}) and (account_id, seq) < (${accountId}, ${before})`;
@@ -139,8 +139,8 @@ function matching(db: Kysely<Schema>, which: Search) {
 }
 
 /**
- * Times have no index, because each costs at every claim and every end; numbers go up with them, so that some twenty looks find
- * the place. @returns the lowest number that was accepted then or later.
+ * Times have no index, because an index costs time at every claim and end. Sequence numbers increase with time, so a binary
+ * search with some twenty reads finds the place. @returns the lowest sequence number accepted then or later.
  */
 async function placeOf(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>

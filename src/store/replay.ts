@@ -9,13 +9,13 @@ import type { DeliveryClaim, ReplayBounds } from "./port.ts";
 import type { Schema } from "./schema.ts";
 import { countSent, pendingReplays, sentBy } from "./sends.ts";
 
-/** Who asks for a delivery, and when. */
+/** The author and time of a replay request. */
 interface Asking {
   readonly actor: AuditActor;
   readonly atMs: number;
 }
 
-/** @returns undefined when there is nothing to replay, null when the bounds of the account are reached. */
+/** @returns undefined if there is nothing to replay, null at the bounds of the account. */
 export async function replay(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
@@ -42,10 +42,10 @@ export async function replay(
   return made;
 }
 
-/** Failed rows that one transaction looks at: with 150,000 rows in one, all other writers waited for 144 ms. */
+/** Failed rows that one transaction reads: with 150,000 rows in one transaction, all other writers waited for 144 ms. */
 export const MAX_LOOKED_AT = 5_000;
 
-/** @returns how many deliveries may be replayed for the account now. */
+/** @returns the number of deliveries that can be replayed for the account now. */
 async function roomFor(
   trx: Transaction<Schema>,
   accountId: string,
@@ -57,11 +57,11 @@ async function roomFor(
   return Math.min(bounds.perMinute - amount, bounds.pending - (await pendingReplays(trx, accountId)));
 }
 
-/** Where the next transaction of the same request goes on. */
+/** The position of a request between its transactions. */
 export interface ReplayPlace {
   readonly endpointId: string;
   readonly afterSeq: number;
-  /** Failed deliveries that the transaction looks at. */
+  /** Failed deliveries that the transaction reads. */
   readonly lookAt: number;
 }
 
@@ -74,7 +74,7 @@ export interface ReplayAsked {
 
 export interface ReplayStep {
   readonly replayed: number;
-  /** The next step goes on after this seq; null at the end. */
+  /** The next step continues after this seq; null at the end. */
   readonly next: number | null;
 }
 
@@ -90,7 +90,7 @@ async function hasPendingReplays(trx: Transaction<Schema>, endpointId: string): 
   return row !== undefined;
 }
 
-/** The active endpoints that a request concerns, oldest first. */
+/** The active endpoints of a request, oldest first. */
 export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string | undefined): Promise<string[]> {
   let endpoints = db.selectFrom("endpoints").select("id").where("active", "=", 1).where("removed_at", "is", null);
   if (endpointId !== undefined) endpoints = endpoints.where("id", "=", endpointId);
@@ -98,9 +98,9 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
 }
 
 /**
- * One step of DeliveryStore.replayFailed: looks at up to `lookAt` failed deliveries of one endpoint. Steps of two
- * requests wait for one another, or both would send the same again.
- * @returns undefined when `onlyIdle` and replays to the endpoint are still pending; null when the bounds of the account are reached.
+ * One step of DeliveryStore.replayFailed: reads up to `lookAt` failed deliveries of one endpoint. Steps of concurrent
+ * requests are serialised; otherwise, both would replay the same deliveries.
+ * @returns undefined with `onlyIdle` while replays to the endpoint are pending; null at the bounds of the account.
  */
 export async function replayFailed(
   trx: Transaction<Schema>,

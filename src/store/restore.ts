@@ -15,10 +15,10 @@ import {
 } from "./tables.ts";
 
 /**
- * Takes a backup into an empty database, of any engine: all of it or nothing. One of an older release comes in with its
- * own schema, and is brought up to date then.
+ * Restores a backup into an empty database of any engine, atomically. A backup of an older release is restored with its
+ * own schema, which is then updated.
  * @returns the number of rows.
- * @throws StoreError when the database has anything in it, or the backup is not whole or from a newer release.
+ * @throws StoreError if the database is not empty, or the backup is incomplete or from a newer release.
  */
 export async function restore({ db, abilities }: Engine, lines: AsyncIterable<string>): Promise<number> {
   const reader = lines[Symbol.asyncIterator]();
@@ -46,7 +46,7 @@ function checkHead(head: Partial<BackupHead> | undefined): asserts head is Backu
   }
 }
 
-/** An empty database with the schema of the backup. */
+/** Creates the schema of the backup in an empty database. */
 async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version: number): Promise<void> {
   const there = await readVersion(trx, abilities);
   const another = there > 0 && there !== version;
@@ -55,7 +55,7 @@ async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version
     throw new StoreError(`${why}: restore into a new, empty one`);
   }
   await migrateTo(trx, abilities, version);
-  await sql`delete from tiers`.execute(trx); // those that every new database has
+  await sql`delete from tiers`.execute(trx); // the default tiers of a new database
 }
 
 async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
@@ -66,7 +66,7 @@ async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
   return false;
 }
 
-/** @returns how many they were, once the last line has agreed. */
+/** @returns the number of rows, after checking it against the last line. */
 async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let insert: ((row: readonly unknown[]) => Promise<void>) | undefined;
@@ -90,7 +90,7 @@ async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: ()
   throw new StoreError("the backup is not whole: it was cut off, or rows are missing");
 }
 
-/** @param later is given what can be written only when all rows of the table are there. */
+/** @param later receives references that can be written only after all rows of the table. */
 function inserter(
   trx: Transaction<Schema>,
   { givenNumbers }: Abilities,

@@ -7,7 +7,7 @@ import { isOutage } from "./outage.ts";
 import type { SqliteLink } from "./sqlite-link.ts";
 import type { Answer, Failure, Statement } from "./sqlite-thread.ts";
 
-/** One connection that writes, used by one transaction at a time, and one that only reads. */
+/** A writing connection for one transaction at a time, and a read-only one. */
 export class SqliteLinks {
   readonly reader: SqliteLink;
   readonly writer: SqliteLink;
@@ -18,7 +18,7 @@ export class SqliteLinks {
     this.writer = writer;
   }
 
-  /** Waits for the turn to write. @returns a function that ends it. */
+  /** Waits for the turn to write. @returns a function that ends the turn. */
   async takeTurn(): Promise<() => void> {
     const before = this.#turn;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -45,11 +45,11 @@ export class SqliteLinks {
 
   async close(): Promise<void> {
     await this.reader.close();
-    await this.writer.close(); // the last one to close removes the -wal file
+    await this.writer.close(); // the last connection to close removes the -wal file
   }
 }
 
-/** @param flushed whether commits wait for the disk. */
+/** @param flushed whether commits wait for the flush. */
 export function sqliteDialect(links: SqliteLinks, flushed: boolean): Dialect {
   return {
     createDriver: () => new LinkedDriver(links, flushed),
@@ -93,10 +93,10 @@ class LinkedDriver implements Driver {
   }
 }
 
-/** Statements that give nothing back travel with the next one: each message between threads costs some 10 µs. */
+/** Statements without a result are sent with the next statement, because each message between threads costs some 10 µs. */
 const WITH_THE_NEXT = /^(savepoint|release) \w+$/;
 
-/** Outside of a transaction, statements that read go to the thread that reads and wait for no transaction. */
+/** Outside of a transaction, reading statements go to the reading thread and do not wait for transactions. */
 class LinkedConnection implements DatabaseConnection {
   readonly #links: SqliteLinks;
   #endTurn: (() => void) | null = null;
@@ -117,8 +117,8 @@ class LinkedConnection implements DatabaseConnection {
   async end(how: "commit" | "rollback"): Promise<void> {
     if (how === "rollback") this.#first = [];
     try {
-      // SQLite itself ends a transaction when the disk is full or broken. A second rollback would fail, and
-      // its message would stand in the place of the reason.
+      // SQLite itself ends a transaction after a disk error. A second rollback would fail, and its
+      // message would replace the original error.
       if (how === "commit" || this.#inTransaction) await this.#write(how, []);
     } finally {
       if (how === "rollback" || !this.#inTransaction) {
@@ -177,7 +177,7 @@ function result<R>(answer: Answer): QueryResult<R> {
   }
 }
 
-/** A full disk, or one that cannot be written to, is the database's absence and not the request's fault. */
+/** A full or unwritable disk counts as an unavailable database, not as a failure of the request. */
 function errorOf({ message, code }: Failure): Error {
   const error = Object.assign(new Error(message), { code });
   return isOutage(error) ? new StoreUnavailable(message) : error;

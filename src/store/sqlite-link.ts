@@ -7,7 +7,7 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** A thread with a connection (sqlite-thread.ts), seen from the event loop. */
+/** The event loop's side of a thread with a connection (sqlite-thread.ts). */
 export class SqliteLink {
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
@@ -19,11 +19,11 @@ export class SqliteLink {
     this.#ended = new Promise((resolve) => worker.once("exit", () => resolve()));
     worker.on("message", (answer: Answer) => {
       const asked = this.#asked.shift();
-      // A store that was not closed does not keep a process alive.
+      // An open store must not keep a process alive.
       if (this.#asked.length === 0 && !this.#closing) worker.unref();
       asked?.resolve(answer);
     });
-    // Thrown where nothing catches it: without its database a service is to end, and is started again.
+    // Uncaught on purpose: a service without its database must end, and is then restarted.
     worker.on("error", (error) => {
       throw error;
     });
@@ -33,7 +33,7 @@ export class SqliteLink {
     worker.unref();
   }
 
-  /** @throws StoreError when the file cannot be used; its directory must exist. */
+  /** @throws StoreError if the file is unusable; its directory must exist. */
   static open(opening: Opening): Promise<SqliteLink> {
     const worker = new Worker(new URL("./sqlite-thread.ts", import.meta.url), { workerData: opening });
     return new Promise((resolve, reject) => {
@@ -49,13 +49,13 @@ export class SqliteLink {
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#closing) throw new Error("the database is closed");
-      this.#worker.postMessage(request); // throws when a parameter is no value of a database
+      this.#worker.postMessage(request); // throws for a parameter that is not a database value
       if (this.#asked.length === 0) this.#worker.ref();
       this.#asked.push({ resolve, reject });
     });
   }
 
-  /** Behind everything that was asked. */
+  /** Closes after all earlier requests. */
   async close(): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;

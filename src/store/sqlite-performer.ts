@@ -7,7 +7,7 @@ import type { Schema } from "./schema.ts";
 type Config = ConstructorParameters<typeof SqliteDriver>[0];
 type Prepare = Exclude<Config["database"], (...args: never) => unknown>["prepare"];
 
-/** The connection of the thread that writes. */
+/** The connection of the writing thread. */
 interface Connection {
   readonly prepare: (text: string) => unknown;
   readonly begin: (flushed: boolean) => void;
@@ -16,7 +16,7 @@ interface Connection {
 
 export type Performer = (calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>;
 
-/** Performs operations in the thread that has the connection. */
+/** Performs operations in the thread of the connection. */
 export function performer(connection: Connection): Performer {
   const flush = { wanted: true };
   const db = new Kysely<Schema>({ dialect: new OwnDialect(connection, flush) });
@@ -57,7 +57,7 @@ class OwnDriver extends SqliteDriver {
     this.#own.begin(this.#flush.wanted);
   }
 
-  /** SQLite itself ends a transaction when the disk is full or broken. A second rollback would fail, and hide the reason. */
+  /** SQLite itself ends a transaction after a disk error. A second rollback would fail and hide the original error. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#own.inTransaction()) await super.rollbackTransaction(connection);
   }

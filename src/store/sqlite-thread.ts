@@ -5,24 +5,24 @@ import type { Call } from "./operations.ts";
 import type { Performer } from "./sqlite-performer.ts";
 
 /**
- * The program of a thread that holds one connection to a database file. Every call of SQLite is made here, so
- * a slow disk, a flush or another process's lock holds up this thread and not the event loop of the service.
+ * The program of a thread with one connection to a database file. All SQLite calls are made in such a thread, so
+ * that a slow disk, a flush or a lock of another process blocks it and not the event loop of the service.
  */
 
-/** `read` refuses statements that write; they are to be sent to `write`. */
+/** `read` rejects writing statements, which must be sent to `write`. */
 export interface Opening {
   readonly path: string;
   readonly role: "read" | "write";
 }
 
-/** Requests are answered in the order in which they came. */
+/** Requests are answered in order. */
 export type Request = Statement | Calls;
 
 export interface Statement {
   readonly kind: "statement";
-  /** Begins a transaction first. After a power cut the commit of an unflushed one may be missing. */
+  /** Begins a transaction first. A power failure may lose an unflushed commit. */
   readonly begin: "flushed" | "unflushed" | null;
-  /** Run before the statement, which is not run if one of them fails. */
+  /** Run before the statement; if one of them fails, the statement is not run. */
   readonly first: readonly string[];
   readonly text: string;
   readonly parameters: readonly unknown[];
@@ -35,7 +35,7 @@ export interface Calls {
   readonly calls: readonly Call[];
 }
 
-/** An error as it goes from one thread to another. */
+/** An error as a message between threads. */
 export interface Failure {
   readonly message: string;
   readonly code: string | undefined;
@@ -45,7 +45,7 @@ export type Answer =
   | {
       readonly kind: "rows";
       readonly rows: Record<string, unknown>[];
-      /** Columns that hold bytes. */
+      /** Columns with bytes. */
       readonly bytes: readonly string[];
       readonly inTransaction: boolean;
     }
@@ -60,13 +60,13 @@ export type Answer =
   /** The statement writes, and this connection only reads. */
   | { readonly kind: "writes" };
 
-/** How long a statement waits for another process that writes (the key commands, a restore). */
+/** How long a statement waits for a writer in another process (the key commands, a restore). */
 const BUSY_MS = 5_000;
-/** Prepared statements kept; their texts are few, so reaching this means that one varies. */
+/** Maximum number of cached statements. There are few texts, so more of them mean that one varies. */
 const MAX_STATEMENTS = 500;
 /** 1,000 pages with their headers: SQLite's own threshold for a checkpoint. */
 const WAL_BYTES = 1_000 * (4_096 + 24) + 32;
-/** Larger values change their thread instead of being copied. */
+/** Larger values are transferred between threads instead of copied. */
 const TRANSFER_BYTES = 65_536;
 
 const { path, role } = workerData as Opening;
@@ -87,25 +87,25 @@ try {
 }
 
 /**
- * WAL lets the key commands and the reading thread go on while this one writes; synchronous=FULL makes a
- * commit survive a power cut, not only a crash of the process.
+ * With WAL, the key commands and the reading thread continue while this one writes. With synchronous=FULL, a
+ * commit survives a power failure, not only a crash of the process.
  */
 function open(): Database.Database {
-  // SQLite opens a file that it cannot write to for reading alone, and that stays so when the disk is mended.
+  // SQLite opens an unwritable file read-only, and it stays read-only after the disk is writable again.
   if (existsSync(path)) accessSync(path, constants.W_OK);
   const database = new Database(path, { timeout: BUSY_MS });
   try {
     if (role === "write") {
       database.pragma("journal_mode = WAL");
       database.pragma(`journal_size_limit = ${WAL_BYTES}`);
-      // SQLite's own checkpoints conceal their errors.
+      // SQLite's automatic checkpoints hide their errors.
       database.pragma("wal_autocheckpoint = 0");
     } else {
       database.pragma("query_only = ON");
     }
     database.pragma("synchronous = FULL");
     database.pragma("foreign_keys = ON");
-    // What a process left that was killed for a failed flush may be in the page cache alone.
+    // After a process ended because of a failed flush, its data may be in the page cache only.
     if (role === "write") checkpoint(database);
     return database;
   } catch (error) {
@@ -114,7 +114,7 @@ function open(): Database.Database {
   }
 }
 
-/** @param request null: the last one. */
+/** @param request null for the end. */
 async function handle(database: Database.Database, request: Request | null): Promise<void> {
   if (!request) {
     database.close();
@@ -140,7 +140,7 @@ async function perform(database: Database.Database, { calls, flushed }: Calls): 
   }
 }
 
-/** Loaded when it is needed first: the commands for operators perform nothing. */
+/** Loaded at its first use, because operator commands do not need it. */
 async function performerOf(database: Database.Database): Promise<Performer> {
   const { performer } = await import("./sqlite-performer.ts");
   return performer({
@@ -178,7 +178,7 @@ function failureOf(error: unknown): Failure {
 }
 
 /**
- * Takes the write lock at once. A plain `begin` takes it at the first write, and then fails without waiting
+ * Takes the write lock at once. A plain `begin` takes it at the first write, which then fails without waiting
  * if another process wrote in between.
  */
 function beginIn(database: Database.Database, flushed: boolean): void {
@@ -187,8 +187,8 @@ function beginIn(database: Database.Database, flushed: boolean): void {
 }
 
 /**
- * In WAL mode, NORMAL leaves out the flush and nothing else: a power cut takes the newest commits away, whole ones,
- * and the next full commit flushes these as well.
+ * In WAL mode, NORMAL only omits the flush: a power failure can lose the newest commits, but only complete ones, and
+ * the next full commit flushes them as well.
  */
 function flushCommits(database: Database.Database, flushed: boolean): void {
   if (flushes === flushed) return;
@@ -202,12 +202,12 @@ function prepared(database: Database.Database, text: string): Database.Statement
   if (known) return known;
   if (statements.size >= MAX_STATEMENTS) statements.clear();
   const statement = database.prepare(text);
-  // A pragma may take effect when it is prepared, and then only once.
+  // A pragma may take effect only once, when it is prepared.
   if (!/^\s*pragma/i.test(text)) statements.set(text, statement);
   return statement;
 }
 
-/** @returns the columns that hold bytes, and the memory of the large ones. */
+/** @returns the columns with bytes, and the memory of the large ones. */
 function bytesIn(rows: readonly Record<string, unknown>[]): [string[], ArrayBuffer[]] {
   const columns = new Set<string>();
   const transfer: ArrayBuffer[] = [];
@@ -222,25 +222,25 @@ function bytesIn(rows: readonly Record<string, unknown>[]): [string[], ArrayBuff
   return [[...columns], transfer];
 }
 
-/** After the answer, so that no request waits for a checkpoint that its own commit made necessary. */
+/** Runs after the response, so that no request waits for the checkpoint that its commit requires. */
 function checkpointIfLarge(database: Database.Database): void {
   const { size = 0 } = statSync(`${path}-wal`, { throwIfNoEntry: false }) ?? {};
   if (size > WAL_BYTES) checkpoint(database);
 }
 
-/** Moves what no reader needs any more from the -wal file into the database. Waits for no other process. */
+/** Moves pages that no reader needs from the -wal file into the database, without waiting for other processes. */
 function checkpoint(database: Database.Database): void {
   try {
     database.pragma("wal_checkpoint(PASSIVE)");
   } catch (error) {
     endIfNotFlushed(error);
-    // A full disk, for instance: the -wal file keeps everything, and the next commit tries again.
+    // Such as a full disk: the -wal file keeps the data, and the next commit tries again.
   }
 }
 
 /**
- * After a failed flush the kernel counts what it could not write as written. A second flush would succeed and prove
- * nothing, and commits behind the gap would be lost with it. So the process ends before it confirms anything more.
+ * After a failed flush, the kernel marks the unwritten pages as clean. A second flush would succeed without writing
+ * them, and later commits would be lost as well. The process therefore ends before it confirms another commit.
  */
 function endIfNotFlushed(error: unknown): void {
   const { code, message } = error as Error & { code?: string };

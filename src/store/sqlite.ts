@@ -5,14 +5,14 @@ import { SqliteLinks, sqliteDialect } from "./sqlite-driver.ts";
 import { SqliteLink } from "./sqlite-link.ts";
 
 /**
- * The embedded engine: one file, durable at every commit. One thread writes and another one reads, so no statement
- * holds up the event loop, and no read waits for a commit.
- * @throws StoreError when the file cannot be used; its directory must exist.
+ * The embedded engine: one file, durable at every commit. One thread writes and another one reads, so that no statement
+ * blocks the event loop and no read waits for a commit.
+ * @throws StoreError if the file is unusable; its directory must exist.
  */
 export async function openSqlite(path: string): Promise<Engine> {
   const links = await openLinks(path);
   const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });
-  await db.connection().execute(async () => {}); // Kysely closes only what it has used
+  await db.connection().execute(async () => {}); // Kysely closes only connections that it has used
   const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
   return {
     db,
@@ -35,7 +35,7 @@ export async function openSqlite(path: string): Promise<Engine> {
         sequence: (column) => column.primaryKey().autoIncrement(),
       },
       givenNumbers: sql``,
-      countOn: async () => {}, // it counts on from the highest by itself
+      countOn: async () => {}, // SQLite continues after the highest number by itself
     },
   };
 }
@@ -51,7 +51,7 @@ async function openLinks(path: string): Promise<SqliteLinks> {
   throw [writer, reader].find((link) => link.status === "rejected")?.reason;
 }
 
-/** In WAL mode a reader sees what was there when it began, and nothing waits for it. It has a thread of its own. */
+/** In WAL mode, a reader sees the state at its start and blocks no writer. It has its own thread. */
 async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T>): Promise<T> {
   const link = await SqliteLink.open({ path, role: "read" });
   const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, link), true) });
@@ -59,6 +59,6 @@ async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T
     await sql`begin deferred`.execute(db);
     return await work(db);
   } finally {
-    await db.destroy(); // which ends the transaction
+    await db.destroy(); // ends the transaction
   }
 }
