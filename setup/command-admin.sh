@@ -9,9 +9,11 @@ esac
 if [ "$command" = restore ]; then exec 3<&0; else exec 3</dev/null; fi
 prepare_software
 prepared "$command"
+make_service_group "$instance-service"
 open_relay
 run_node as_service "$command" "$@" # ASSAY_DATA tells it where
 finish_node
+end_service_group
 close_relay
 close_instance
 exit "$node_status"

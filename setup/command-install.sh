@@ -32,8 +32,10 @@ systemctl stop "$@"
 systemctl start "$service" || fail "$service did not start; its words: journalctl -u $service${2:+ -u $2}"
 case $role in
 serve)
+  make_service_group "unit-service-$$"
   open_relay
   welcome
+  end_service_group
   close_relay
   ;;
 worker) say "working: ready in $(since "$prepare_start")" ;;

@@ -6,6 +6,7 @@ for dir in "$data"/run/*/; do
   dir=${dir%/}
   [ -f "$dir/operator" ] || continue
   if (exec 7>>"$dir/lock" && flock -n 7); then continue; fi
+  running=${dir##*/}
   { read -r app && read -r modules; } <"$dir/uses"
   set -- --operator-listen "$(cat "$dir/operator")" "$@"
 done
@@ -15,7 +16,10 @@ node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
 # With --watch, a form feed begins a new page.
 open_relay 's/\f/\x1b[H\x1b[J/g'
+# That instance kills it when it ends.
+make_service_group "$running-service-$$"
 run_node as_service status "$@"
 finish_node
+end_service_group
 close_relay
 exit "$node_status"

@@ -48,15 +48,16 @@ if [ -n "$units" ]; then
   changed "removed $settings_file"
 fi
 sweep
+# Before the data, because it fails while a process of that user runs, and uninstall can then be repeated.
+if [ $user_made = yes ]; then
+  userdel "$service_user" || fail "cannot remove the user $service_user: end its processes, then repeat 'assay uninstall'"
+fi
 directory_made=no
 ! grep -qs '^directory-made-by-us yes' "$data/.assay-data" || directory_made=yes
 # The marker goes last: if we are interrupted, the next uninstall still knows that the directory is ours.
 find "$data" -xdev -mindepth 1 -maxdepth 1 ! -name .assay-data -exec rm -rf --one-file-system {} +
 rm -f -- "$data/.assay-data"
 [ $directory_made = no ] || rmdir -- "$data" || fail "$data is not empty; see what is left in it"
-if [ $user_made = yes ]; then
-  userdel "$service_user" || fail "cannot remove the user $service_user"
-fi
 if uid_locks_are_ours; then
   sweep_uid_locks
   rmdir -- "$uid_locks" 2>/dev/null || true # another data directory's instances may still run

@@ -59,6 +59,7 @@ start_service() {
 run_service() {
   service_command=$1
   shift
+  make_service_group "$instance-service"
   run_node as_service "$service_command" --data "$data" "$@" --operator-listen "$operator"
   service_pid=$node_pid
   clock
@@ -86,6 +87,7 @@ stop() {
     # What runs has the time that was set; after it come the last webhook attempt (10 s) and the last answers (2 s).
     end "$service_pid" $(((drain_ms + 999) / 1000 + 15)) || final_status=1
   fi
+  end_service_group
   close_relay
   stop_launcher || final_status=1
   close_instance
@@ -100,7 +102,13 @@ died() {
   death_status=0
   wait "$2" || death_status=$?
   # That number may be somebody else's from now on.
-  case $1 in launcher) launcher_pid= ;; service) service_pid= ;; esac
+  case $1 in
+  launcher) launcher_pid= ;;
+  service)
+    service_pid=
+    end_service_group
+    ;;
+  esac
   if [ $death_status -gt 128 ]; then how="by signal $((death_status - 128))"; else how="with status $death_status"; fi
   [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; see its output"
   clock

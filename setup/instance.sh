@@ -175,19 +175,3 @@ remove_instance_dir() {
   fi
   rm -rf --one-file-system -- "${1:?}"
 }
-
-# remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
-remove_groups() {
-  # Root's own: in a tree that is delegated to them, users may use our names, and have us kill what they list.
-  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 -name "assay-$1" -prune 2>/dev/null | while read -r group; do
-    find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
-      kill -KILL "$member" 2>/dev/null || true
-    done
-    tries=0
-    while [ -d "$group" ] && [ $tries -lt 50 ]; do
-      find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.02
-      tries=$((tries + 1))
-    done
-    [ ! -d "$group" ] || say "cannot remove the control group $group"
-  done
-}

@@ -30,7 +30,7 @@ function directory(t: TestContext): string {
 }
 
 const script = (lines: string) =>
-  `${["say", "step", "data-dir", "machine", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
+  `${["say", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
 checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
 ${lines}`;
 

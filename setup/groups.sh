@@ -1,0 +1,82 @@
+# Control groups of instances: assay-NAME is the launcher's, assay-NAME-service has all processes of the service's user.
+#
+# Such a process can leave its session and its parent, but not its group. Without the group, one that a compromised service has started
+# would outlive the service, and keep its port, its database and its TLS key open.
+
+# own_groups: directories of the control group that this shell is in: of version 2, and of the pids controller of version 1.
+own_groups() {
+  awk '
+    NR == FNR {
+      path = $0
+      sub(/^[^:]*:[^:]*:/, "", path)
+      split($0, part, ":")
+      if ($0 ~ /^0::/) own["cgroup2"] = path
+      else if ("," part[2] "," ~ /,pids,/) own["cgroup"] = path
+      next
+    }
+    {
+      for (i = 7; $i != "-"; i++);
+      type = $(i + 1)
+      if (!(type in own) || type in found || own[type] ~ /\/\.\./) next
+      if (type == "cgroup" && "," $(i + 3) "," !~ /,pids,/) next
+      path = own[type]
+      if ($4 != "/") {
+        if (index(path "/", $4 "/") != 1) next
+        path = substr(path, length($4) + 1)
+      }
+      found[type] = $5 path
+    }
+    END {
+      if ("cgroup2" in found) print found["cgroup2"]
+      if ("cgroup" in found) print found["cgroup"]
+    }' /proc/self/cgroup /proc/self/mountinfo
+}
+
+# make_service_group NAME: sets $service_group, which as_service enters.
+make_service_group() {
+  service_group=
+  for parent in $(own_groups); do
+    if mkdir "$parent/assay-$1" 2>/dev/null; then
+      service_group=$parent/assay-$1
+      return
+    fi
+  done
+  say "cannot make a control group: processes that a compromised service starts can outlive it, and then keep its port"
+}
+
+# end_service_group: kills all processes in it and removes it.
+end_service_group() {
+  [ -z "$service_group" ] || end_group "$service_group"
+  service_group=
+}
+
+# end_group GROUP: the same for GROUP and all groups below it.
+end_group() {
+  tries=0
+  while [ -d "$1" ] && [ $tries -lt 100 ]; do
+    kill_members "$1"
+    find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.02
+    tries=$((tries + 1))
+  done
+  [ ! -d "$1" ] || say "cannot remove the control group $1"
+}
+
+# kill_members GROUP: one that forks can outrun the list of members, but not cgroup.kill (version 2) or pids.max (version 1).
+kill_members() {
+  if [ -e "$1/cgroup.kill" ]; then
+    { echo 1 >"$1/cgroup.kill"; } 2>/dev/null || true
+    return
+  fi
+  { [ ! -e "$1/pids.max" ] || echo 0 >"$1/pids.max"; } 2>/dev/null || true
+  find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
+    # 0 is a process of another pid namespace; to kill, it would mean our own process group.
+    [ "$member" -eq 0 ] || kill -KILL "$member" 2>/dev/null || true
+  done
+}
+
+# remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
+remove_groups() {
+  # Root's own: in a tree that is delegated to them, users may use our names, and have us kill what they list.
+  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 \( -name "assay-$1" -o -name "assay-$1-service*" \) -prune 2>/dev/null |
+    while read -r group; do end_group "$group"; done
+}

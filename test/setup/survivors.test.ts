@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { FakeCheckout } from "./fake-checkout.ts";
+import { childrenOf, commandLine, processesBelow } from "./processes.ts";
+
+// A compromised service can start processes in sessions of their own, which keep its port, database and TLS key open.
+
+/** A checkout in which each Node of the service's user starts such a process. */
+function withSurvivors(): { fake: FakeCheckout; survivors: () => number[] } {
+  const fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  const start = `
+    const { spawn } = await import("node:child_process");
+    spawn("sleep", ["300"], { argv0: process.env.ASSAY_DATA + "/survivor", detached: true, stdio: "ignore" }).unref();`;
+  fake.write("src/main.ts", start + main);
+  return { fake, survivors: () => processesBelow(`${fake.data}/survivor`) };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!condition() && Date.now() < end) await sleep(20);
+  assert.ok(condition());
+}
+
+const groupsBelow = (fake: FakeCheckout) =>
+  fake.list("run").flatMap((instance) =>
+    execFileSync("find", ["/sys/fs/cgroup", "-maxdepth", "12", "-name", `assay-${instance}*`], { encoding: "utf8" })
+      .split("\n")
+      .filter(Boolean),
+  );
+
+test("processes that the service started end when it is started again and when serve ends", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  const first = survivors();
+  assert.ok(first.length > 0);
+  const service = childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child)));
+  process.kill(service ?? assert.fail("no child is the service"), "SIGKILL");
+  await serve.says(/the service ended by itself by signal 9; starting it again[\s\S]*/);
+  await until(() => survivors().some((pid) => !first.includes(pid)));
+  assert.deepEqual(
+    survivors().filter((pid) => first.includes(pid)),
+    [],
+  );
+  await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+  serve.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /drained/);
+  assert.deepEqual(survivors(), []);
+  assert.deepEqual(groupsBelow(fake), []);
+});
+
+test("after SIGKILL of serve, the next command ends what its service left", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  assert.ok(survivors().length > 0 && groupsBelow(fake).length > 0);
+  serve.child.kill("SIGKILL");
+  await serve.end();
+  assert.ok(survivors().length > 0);
+  assert.equal((await fake.run("keys", "list")).code, 0);
+  assert.deepEqual(survivors(), []);
+  assert.deepEqual(groupsBelow(fake), []);
+});
+
+test("processes that a command about the database started end with it", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  for (const [command, status] of [
+    ["keys", 0],
+    ["tiers", 7],
+  ] as const) {
+    assert.equal((await fake.run(command, "list")).code, status);
+    assert.deepEqual(survivors(), []);
+  }
+});
+
+test("processes that status started end with it, and the service goes on", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  const before = survivors();
+  assert.equal((await fake.run("status")).code, 7);
+  assert.deepEqual(survivors(), before);
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+  assert.deepEqual(survivors(), []);
+});
+
+const shell = (lines: string) =>
+  spawnSync("unshare", ["--mount", "sh", "-euc", lines], {
+    cwd: resolve(import.meta.dirname, "../.."),
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+const parts = "checkout=.; for part in say machine groups; do . setup/$part.sh; done; service_user=daemon";
+
+test("where no control group can be made, the command says so and goes on", () => {
+  const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup; ${parts}
+    make_service_group test-$$
+    (as_service echo started)
+    end_service_group`);
+  assert.deepEqual([status, stdout], [0, "started\n"]);
+  assert.match(
+    stderr,
+    /^assay: cannot make a control group: processes that a compromised service starts can outlive it/,
+  );
+});
+
+for (const [version, only] of [
+  ["2", "head -n 1"],
+  ["1", "tail -n 1"],
+] as const)
+  test(`a process that forks without end is killed with its group of version ${version}`, (t) => {
+    const { status, stdout, stderr } = shell(`${parts}
+      group=$(own_groups | ${only})
+      if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi
+      own_groups() { echo "$group"; }
+      make_service_group test-$$
+      made=$service_group
+      (as_service sh -c 'fork() { [ $1 -eq 0 ] || { sleep 0.01; (fork $(($1 - 1)) &) & }; }; for i in 1 2 3 4 5; do fork 1000; done') >/dev/null 2>&1 &
+      sleep 0.3
+      end_service_group
+      [ ! -d "$made" ] && echo removed`);
+    if (stdout === "none\n") return t.skip("this machine has no version 1");
+    assert.deepEqual([status, stdout], [0, "removed\n"], stderr);
+  });
