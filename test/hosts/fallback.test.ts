@@ -112,7 +112,7 @@ test("swap on: a program gets no swap, whether it was on before or not", LIMIT, 
 
   const { ok, checks, missing } = await (await Machine.with(t)).doctor();
   assert.deepEqual([ok, missing], [true, ["swap"]]);
-  assert.match(checks.find(({ name }) => name === "swap")?.means ?? "", /kept from swapping/);
+  assert.match(checks.find(({ name }) => name === "swap")?.means ?? "", /prevents boxes from swapping/);
   const { status, json } = await ready(await machine.service());
   assert.deepEqual([status, json.enforcement_mode], [200, "strict"]);
   const after = conclude({ execute: await slot.run(shell(eats)) });
