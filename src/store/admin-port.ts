@@ -5,38 +5,38 @@ import type { Caller } from "../domain/submission.ts";
 import type { Signing } from "../domain/webhook.ts";
 
 /**
- * The part of the port (port.ts) that operators change. Each change is noted in the audit trail
- * by the transaction that makes it; `actor` is its author, with the address of the client if a request made it.
+ * The part of the store's interface (port.ts) for administration. The transaction of each change also adds its audit
+ * entry; `actor` is the author, with the address of the client for a request.
  */
 
-/** Which part of a list is read; lists are newest first. */
+/** A part of a list; lists are newest first. */
 export interface Part {
-  /** Only what belongs to one of these accounts; null, and nothing said, is all. */
+  /** Only rows of these accounts; null or undefined for all. */
   readonly accountIds?: readonly string[] | null | undefined;
-  /** Only what comes behind the one of this id. */
+  /** Only rows after the row with this id. */
   readonly after?: string | undefined;
-  /** Rows at most; 1,000 unless something else is said. */
+  /** Maximum number of rows; 1,000 by default. */
   readonly max?: number | undefined;
 }
 
-/** How many keys an account may have and make; the account's row is locked meanwhile, so it holds for all processes. */
+/** Limits of the keys of an account. The account's row is locked for the check, so they hold for all processes. */
 export interface KeyBounds {
-  /** Live keys afterwards. */
+  /** Live keys, including the new one. */
   readonly live: number;
-  /** Keys made in any 24 hours, dead ones included: each has a quota of its own. */
+  /** Keys created in any 24 hours, including dead ones, because each has its own quota. */
   readonly aDay: number;
 }
 
-/** A key as an operator sees it; the key itself is never stored. */
+/** A key for lists and pages; the key itself is not stored. */
 export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
   readonly accountName: string;
-  /** Null for a key of the account alone. */
+  /** Null for a key without a project. */
   readonly projectId: string | null;
   readonly projectName: string | null;
   readonly name: string;
-  /** First characters of the key, so that a person can recognise it. */
+  /** First characters of the key, so that users can recognise it. */
   readonly prefix: string;
   /** SHA-256 of the key, hexadecimal. */
   readonly hash: string;
@@ -47,52 +47,52 @@ export interface ApiKey {
   readonly defaultProfile: ProfileName;
   readonly createdAtMs: number;
   readonly revokedAtMs: number | null;
-  /** When a rotated key stops; null: never by itself. */
+  /** Expiry of a rotated key; null for none. */
   readonly expiresAtMs: number | null;
-  /** Id of the key that this one was rotated from. */
+  /** Id of the key that this one replaces. */
   readonly replaces: string | null;
   readonly lastUsedAtMs: number | null;
-  /** Neither revoked nor at its end. */
+  /** Neither revoked nor expired. */
   readonly live: boolean;
 }
 
-/** What of a key can be changed later. */
+/** The mutable settings of a key. */
 export type KeyChanges = Pick<ApiKey, "requestsPerMinute" | "concurrency" | "profiles" | "defaultProfile">;
 
 export type NewApiKey = KeyChanges & Pick<ApiKey, "id" | "accountId" | "projectId" | "name" | "prefix" | "hash">;
 
 export interface KeyStore {
   /**
-   * Adds nothing when the project is archived or not of that account, or the account has as many live keys ("full") or
-   * has made as many today ("spent") as it may.
-   * @param bounds null: any number.
+   * Adds nothing if the project is archived or of another account, or if the account has reached its limit of live keys
+   * ("full") or of new keys in 24 hours ("spent").
+   * @param bounds null for no limits.
    */
   add(key: NewApiKey, actor: AuditActor, bounds?: KeyBounds | null): Promise<"added" | KeysRefused | "no-project">;
 
-  /** @param which.projectId only those of a project; `live`: only live ones. */
+  /** @param which.projectId only keys of a project; `live`: only live keys. */
   list(
     which?: Part & { readonly projectId?: string | undefined; readonly live?: boolean | undefined },
   ): Promise<ApiKey[]>;
 
   get(id: string): Promise<ApiKey | undefined>;
 
-  /** How many live keys these projects have; those that have none are absent. */
+  /** Number of live keys by project; projects without live keys are absent. */
   countLive(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 
-  /** The profiles that live keys of the account may use, but for the key of that id. */
+  /** The profiles of the account's live keys, without the key of that id. */
   profilesOf(accountId: string, exceptId: string): Promise<ReadonlySet<ProfileName>>;
 
-  /** The key, dead or not, that has that id or that hash; else those that have that prefix. */
+  /** The live or dead key with that id or hash; otherwise the keys with that prefix. */
   match(which: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]>;
 
-  /** @returns false when there is no such live key. */
+  /** @returns false without such a live key. */
   update(id: string, changes: KeyChanges, actor: AuditActor): Promise<boolean>;
 
   /**
-   * Adds a key with the same settings, and ends the old one after the overlap.
-   * @param bounds as in `add`: for the time of the overlap there is one key more.
-   * @returns when the old one ends, in milliseconds since the epoch; undefined when there is
-   * no such live key, or its end is already set.
+   * Adds a key with the same settings. The old key expires after the overlap.
+   * @param bounds as in `add`: during the overlap there is one more key.
+   * @returns the expiry of the old key in milliseconds since the epoch; undefined without such a
+   * live key, or if its expiry is already set.
    */
   rotate(
     id: string,
@@ -102,26 +102,26 @@ export interface KeyStore {
     bounds?: KeyBounds | null,
   ): Promise<number | KeysRefused | undefined>;
 
-  /** Ends a key now. @returns false when there is no such live key. */
+  /** Revokes a key now. @returns false without such a live key. */
   revoke(id: string, actor: AuditActor): Promise<boolean>;
 
-  /** The caller behind the hash of a live key, that hash as stored, and whether the account is suspended. */
+  /** The caller with the hash of a live key, the stored hash, and whether the account is suspended. */
   findCaller(
     hash: string,
   ): Promise<{ readonly caller: Caller; readonly hash: string; readonly suspended: boolean } | undefined>;
 
-  /** Notes that the key was used now. Written at most once a minute per key. */
+  /** Stores the time of use of the key, at most once per minute and key. */
   touch(id: string): Promise<void>;
 
-  /** What these keys use now, by id; those that use nothing are absent. */
+  /** Present usage by key id; unused keys are absent. */
   usage(ids: readonly string[]): Promise<ReadonlyMap<string, KeyUsage>>;
 }
 
-/** `full`: too many live keys; `spent`: too many made in 24 hours. */
+/** `full`: too many live keys; `spent`: too many new keys in 24 hours. */
 export type KeysRefused = "full" | "spent";
 
 export interface KeyUsage {
-  /** Of the last minute, as the quota counts them. */
+  /** Requests of the last minute, as counted for the quota. */
   readonly requests: number;
   readonly pending: number;
   readonly running: number;
@@ -131,34 +131,34 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly tier: string;
-  /** Those of the tier. */
+  /** The limits of the tier. */
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAtMs: number;
-  /** Null: not suspended. */
+  /** Null if not suspended. */
   readonly suspendedAtMs: number | null;
 }
 
 export interface AccountStore {
-  /** The account of that name, made with the tier if there is none. @throws when there is no such tier. */
+  /** Finds the account of that name, or creates it with the tier. @throws for an unknown tier. */
   ensure(name: string, tier: string, actor: AuditActor): Promise<{ readonly id: string; readonly made: boolean }>;
 
-  /** Oldest first; those of these ids, or all. */
+  /** The accounts with these ids, or all; oldest first. */
   list(ids?: readonly string[] | null): Promise<Account[]>;
 
-  /** The account of that id, or else of that name. */
+  /** The account with that id, otherwise with that name. */
   find(nameOrId: string): Promise<Account | undefined>;
 
-  /** @returns false when another account has that name, or there is no such account. */
+  /** @returns false for an unknown account or a name of another account. */
   rename(id: string, name: string, actor: AuditActor): Promise<boolean>;
 
-  /** @returns false when there is no such account. @throws when there is no such tier. */
+  /** @returns false for an unknown account. @throws for an unknown tier. */
   setTier(id: string, tier: string, actor: AuditActor): Promise<boolean>;
 
   /**
-   * From now on its keys are refused and nothing of it is claimed; what runs ends by itself. Not suspended: the opposite, and
-   * what waits is claimed again.
-   * @returns false when there is no such account.
+   * Suspends or resumes an account. While it is suspended, its keys are refused and its submissions are not claimed; running
+   * ones continue.
+   * @returns false for an unknown account.
    */
   setSuspended(id: string, suspended: boolean, actor: AuditActor): Promise<boolean>;
 }
@@ -169,22 +169,22 @@ export interface Whose {
   readonly keyId?: string | undefined;
 }
 
-/** The queue as operators see and clear it. */
+/** The queue for operators. */
 export interface QueueStore {
-  /** Notes in the audit trail that pending submissions are dropped. @returns the last of them, an argument of `drop`. */
+  /** Adds an audit entry for a drop of pending submissions. @returns the last of them, an argument of `drop`. */
   beginDrop(whose: Whose, actor: AuditActor): Promise<number>;
 
   /**
-   * Ends up to `max` pending submissions as `error` with IE, and puts their deliveries into the outbox.
-   * @returns how many: 0 when nothing up to `last` is pending.
+   * Ends up to `max` pending submissions as `error` with IE, and adds their deliveries to the outbox.
+   * @returns their number; 0 if none up to `last` is pending.
    */
   drop(whose: Whose, last: number, max: number): Promise<number>;
 
-  /** What accounts use now of what they share. @param max accounts. */
+  /** The accounts' present use of shared resources. @param max number of accounts. */
   shares(max: number): Promise<Shares>;
 }
 
-/** Limits of the keys of an account that do not override them. */
+/** Limits of an account's keys without their own limits. */
 export interface Tier {
   readonly name: string;
   readonly requestsPerMinute: number;
@@ -194,7 +194,7 @@ export interface Tier {
 export interface TierStore {
   list(): Promise<Tier[]>;
 
-  /** Makes the tier or changes it, for its accounts at once. */
+  /** Creates or changes the tier, with immediate effect on its accounts. */
   set(tier: Tier, actor: AuditActor): Promise<void>;
 }
 
@@ -202,7 +202,7 @@ export interface Project {
   readonly id: string;
   readonly accountId: string;
   readonly accountName: string;
-  /** Unique in its account. */
+  /** Unique per account. */
   readonly name: string;
   readonly createdAtMs: number;
   /** An archived project gets no new keys and endpoints. */
@@ -211,70 +211,66 @@ export interface Project {
 
 export interface ProjectStore {
   /**
-   * @param most projects that the account may have afterwards, archived ones included, in all processes; null: any number.
-   * @returns its id; undefined when the account has a project of that name, null when it has as many as it may.
+   * @param most maximum number of projects of the account, including archived ones; null for no limit.
+   * @returns its id; undefined if the account has a project of that name, null at the limit.
    */
   create(accountId: string, name: string, actor: AuditActor, most?: number | null): Promise<string | undefined | null>;
 
-  /** Archived ones included, unless only open ones are asked for. */
+  /** Includes archived projects unless only open ones are requested. */
   list(which?: Part & { readonly open?: boolean | undefined }): Promise<Project[]>;
 
   get(id: string): Promise<Project | undefined>;
 
-  /** The project of that id, or else those of that name, one per account at most. */
+  /** The project with that id, otherwise those with that name, at most one per account. */
   find(nameOrId: string): Promise<Project[]>;
 
-  /** @returns false when the account has another project of that name, or there is no such project. */
+  /** @returns false for an unknown project or a name of another project of the account. */
   rename(id: string, name: string, actor: AuditActor): Promise<boolean>;
 
-  /** @returns its live keys: it was archived if they are 0. */
+  /** @returns the number of its live keys; it is archived only if there are none. */
   archive(id: string, actor: AuditActor): Promise<number>;
 
   restore(id: string, actor: AuditActor): Promise<void>;
 }
 
-/** Where a project's results are sent. */
+/** A receiver of a project's results. */
 export interface Endpoint {
   readonly id: string;
   readonly projectId: string;
   readonly url: string;
-  /** Sealed: the store never sees it open. */
+  /** Sealed; the store does not receive the plain secret. */
   readonly secret: Buffer;
   readonly signing: Signing;
   readonly active: boolean;
   readonly createdAtMs: number;
 }
 
-/** Endpoints. A removed one is kept for its deliveries, and is nowhere to be seen here. */
-/**
- * Seals a secret that is about to be stored. It is called in the transaction, under the lock of the secrets; perhaps more
- * than once.
- */
+/** Seals a secret before it is stored. Called in the transaction, with the lock of the secrets, possibly more than once. */
 export type Seal = () => Buffer;
 
-/** A sealed secret of an endpoint that was not removed: its own, or a former one. */
+/** A sealed current or former secret of an endpoint that was not removed. */
 export interface SealedSecret {
   readonly table: "endpoints" | "former_secrets";
-  /** Of the row. */
+  /** Id of the row. */
   readonly id: string;
   readonly endpointId: string;
   readonly sealed: Buffer;
 }
 
-/** A part of the secrets begins behind this row. */
+/** The position before a part of the secrets. */
 export type SecretPlace = Pick<SealedSecret, "table" | "id">;
 
-/** The sealed secrets of all endpoints that were not removed, former ones too, whether or not these have ended. */
+/** The sealed secrets of all endpoints that were not removed, including former and expired ones. */
 export interface SecretStore {
-  /** @param max 500 unless told otherwise. @returns `next`: where the next part begins; null: there is none. */
+  /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
   part(
     after?: SecretPlace,
     max?: number,
   ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretPlace | null }>;
 
   /**
-   * Replaces the secrets of one part in one transaction, and notes how many in the audit trail.
-   * @param renew gives the secret as it is to be stored; null: it stays. If it throws, the part stays as it was.
+   * Replaces the secrets of one part in one transaction, with their number in an audit entry.
+   * @param renew returns the new sealed secret, or null to keep it. If it throws, the part is unchanged.
    */
   reseal(
     renew: (endpointId: string, sealed: Buffer) => Buffer | null,
@@ -283,7 +279,7 @@ export interface SecretStore {
     max?: number,
   ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }>;
 
-  /** Shows every secret to `prove`, which throws, and then does `then`, while no secret can be added or changed. */
+  /** Passes every secret to `prove`, which may throw, then runs `then`. No secret can be added or changed in the meantime. */
   proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T>;
 }
 
@@ -302,20 +298,20 @@ export interface EndpointStore {
 
   list(which?: Part & { readonly projectId?: string | undefined }): Promise<Endpoint[]>;
 
-  /** How many endpoints these projects have; those that have none are absent. */
+  /** Number of endpoints by project; projects without endpoints are absent. */
   count(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 
   get(id: string): Promise<Endpoint | undefined>;
 
-  /** Each of the following returns false when there is no such endpoint. */
+  /** The following methods return false for an unknown endpoint. */
   setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean>;
   setSigning(id: string, signing: Signing, actor: AuditActor): Promise<boolean>;
   remove(id: string, actor: AuditActor): Promise<boolean>;
 
   /**
-   * Replaces the secret; deliveries are signed with the old one too for the overlap. One of 0 ends all old ones now.
-   * @returns when the old one ends, in milliseconds since the epoch; `full` when `mostFormer` old ones have not ended;
-   * undefined when there is no such endpoint.
+   * Replaces the secret. During the overlap, deliveries are also signed with the old one. An overlap of 0 ends all old ones.
+   * @returns the expiry of the old secret in milliseconds since the epoch; `full` if `mostFormer` old ones are still valid;
+   * undefined for an unknown endpoint.
    */
   setSecret(
     id: string,
@@ -325,26 +321,26 @@ export interface EndpointStore {
   ): Promise<number | "full" | undefined>;
 }
 
-/** A change of an operator. */
+/** An entry of the audit trail. */
 export interface AuditEntry {
-  /** Rises from entry to entry; not without gaps. */
+  /** Increasing, with gaps. */
   readonly seq: number;
   readonly atMs: number;
   readonly actor: string;
   readonly action: AuditAction;
-  /** Id of what was changed; the name of a tier. */
+  /** Id of the changed object, or name of the changed tier. */
   readonly subject: string;
-  /** Null for what belongs to no account. */
+  /** Null for objects without an account. */
   readonly accountId: string | null;
   readonly accountName: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Of the client that made the request; null for a command, and for entries from before addresses were noted. */
+  /** Address of the client; null for a command, and for entries of releases that did not store it. */
   readonly address: string | null;
 }
 
-/** Entries of changes are only ever added, by the transactions of the changes. */
+/** The audit trail. The transaction of each change adds its entry; entries of changes are never modified. */
 export interface AuditStore {
-  /** Notes that an administrator is shown the program and the output of a submission; once an hour for each of the two. */
+  /** Adds an entry when an administrator reads the program and output of a submission, at most once per hour for the pair. */
   noteReading(reading: {
     readonly actor: string;
     readonly address: string;
@@ -354,7 +350,7 @@ export interface AuditStore {
 
   /**
    * Newest first.
-   * @param which.before only those with a lower `seq`; `accountIds`: only what belongs to one of them, null is all.
+   * @param which.before only entries with a lower `seq`; `accountIds`: only entries of these accounts, null for all.
    */
   list(which: {
     readonly max: number;

@@ -9,17 +9,17 @@ interface Entry {
   readonly atMs: number;
   readonly actor: AuditActor;
   readonly action: AuditAction;
-  /** Id of what was changed. */
+  /** Id of the changed object. */
   readonly subject: string;
-  /** Null for what belongs to no account. */
+  /** Null for objects without an account. */
   readonly accountId: string | null;
-  /** What it is now, or from what to what it changed; never a secret. */
+  /** The new value, or old and new values; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** The client's address where the actor is a name alone; that of the actor otherwise. */
+  /** The client's address if the actor is only a name; by default that of the actor. */
   readonly address?: string | null;
 }
 
-/** Notes a change in the transaction that makes it: neither is there without the other. */
+/** Adds an entry in the transaction of the change, so that neither exists without the other. */
 export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void> {
   await trx
     .insertInto("audit")
@@ -35,7 +35,7 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
     .execute();
 }
 
-/** How long further readings of one submission by one administrator have no entry of their own: a page asks again by itself. */
+/** Further reads of a submission by an administrator in this time get no entry, because pages reload automatically. */
 const READING_MS = 3_600_000;
 
 /** @param now milliseconds since the epoch. */

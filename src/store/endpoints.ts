@@ -17,7 +17,7 @@ type EndpointRow = Selectable<Schema["endpoints"]>;
 
 /** @param now milliseconds since the epoch. */
 export function endpointStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): EndpointStore {
-  /** Changes an endpoint that was not removed, and notes it unless it was so already. */
+  /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
   const change = (
     id: string,
     action: AuditAction,
@@ -106,7 +106,7 @@ export function endpointStore({ db, abilities }: Engine, transactions: Transacti
     setSecret(id, seal, { overlapMs, mostFormer }, actor) {
       return transactions.run(async (trx) => {
         const atMs = now();
-        await abilities.lock(trx, SECRETS_LOCK); // or of two that rotate at once, both would keep the same old one
+        await abilities.lock(trx, SECRETS_LOCK); // otherwise, two concurrent rotations would both keep the same old secret
         const row = await read(trx, id);
         if (!row) return undefined;
         const endsAtMs = atMs + overlapMs;
@@ -142,7 +142,7 @@ async function read(db: Pick<Transaction<Schema>, "selectFrom">, id: string): Pr
     .executeTakeFirst();
 }
 
-/** Endpoints of the account that were added after that moment, removed ones included. Locks the account's row. */
+/** Number of the account's endpoints added after that time, including removed ones. Locks the account's row. */
 async function addedSince(trx: Transaction<Schema>, accountId: string, sinceMs: number): Promise<number> {
   await lockAccount(trx, accountId);
   const { amount } = await trx
@@ -183,18 +183,18 @@ async function accountOf(trx: Transaction<Schema>, { project_id }: Pick<Endpoint
   return project.account_id;
 }
 
-/** Which endpoint an entry of the audit trail is about. */
+/** The details of an endpoint in audit entries. */
 function detailOf({ project_id, url }: Pick<EndpointRow, "project_id" | "url">) {
   return { projectId: project_id, origin: originOf(url) };
 }
 
-/** What an entry of the audit trail says of an endpoint, one that was removed too. */
+/** The account and details of an endpoint, possibly removed, for an audit entry. */
 export async function aboutEndpoint(trx: Transaction<Schema>, id: string) {
   const row = await trx.selectFrom("endpoints").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
   return { accountId: await accountOf(trx, row), detail: detailOf(row) };
 }
 
-/** Path and query of a URL may hold a token of the receiver; the audit trail is kept for ever. */
+/** Removes path and query of a URL, which may have a token of the receiver: the audit trail is kept without limit. */
 function originOf(url: string): string {
   return new URL(url).origin;
 }

@@ -79,7 +79,7 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
         if (!invitation) return undefined;
         const { kind, personId, administrator, account } = invitation;
         if (kind === "reset" && personId !== null) {
-          // Whoever had the old password, or the provider's account, is not the person any more.
+          // A reset ends all access by the old password and by the provider's account.
           await trx.updateTable("people").set({ provider_subject: null }).where("id", "=", personId).execute();
           await setPassword(trx, personId, password, null);
           await note(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
@@ -105,7 +105,7 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
   };
 }
 
-/** Whom it is for; undefined when it cannot be for them. */
+/** The person of an invitation; undefined if it is not possible for them. */
 async function addressee(
   trx: Transaction<Schema>,
   what: NewInvitation,

@@ -5,7 +5,7 @@ import type { Schema } from "./schema.ts";
 
 export type KeyRow = Selectable<Schema["api_keys"]>;
 
-/** Keys with the names of what they belong to, newest first. */
+/** Keys with the names of their account and project, newest first. */
 export function selectKeys(db: Kysely<Schema>) {
   return db
     .selectFrom("api_keys")
@@ -17,7 +17,7 @@ export function selectKeys(db: Kysely<Schema>) {
     .orderBy("api_keys.id", "desc");
 }
 
-/** Whether the key opens anything: a rotated key stops at the very millisecond of its end. */
+/** Whether the key is live: a rotated key is dead from the millisecond of its expiry. */
 export function isLive(row: Pick<KeyRow, "revoked_at" | "expires_at">, nowMs: number): boolean {
   return row.revoked_at === null && (row.expires_at === null || nowMs < row.expires_at);
 }

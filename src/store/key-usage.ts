@@ -3,7 +3,7 @@ import type { KeyUsage } from "./admin-port.ts";
 import { WINDOW_MS } from "./recent.ts";
 import type { Schema } from "./schema.ts";
 
-/** What these keys use now. Statuses are literal, because a partial index is not found by a parameter. */
+/** Present usage of keys. Statuses are literals, because the planner cannot use a partial index with a parameter. */
 export async function readUsage(
   db: Kysely<Schema>,
   ids: readonly string[],

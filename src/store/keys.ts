@@ -12,7 +12,7 @@ import { lockAccount, lockProject } from "./projects.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
-/** Granularity of "last used": a write for every request would cost more than the request. */
+/** Granularity of "last used", because a write for every request would cost more than the request. */
 const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
@@ -98,7 +98,7 @@ export function keyStore({ db, abilities }: Engine, transactions: Transactions, 
       const nowMs = now();
       const exact = selectKeys(db).where((eb) => eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash)]));
       const found = await exact.execute();
-      // A prefix has no index: only operators give one.
+      // Prefixes have no index, because only operators search by prefix.
       const rows = found.length > 0 ? found : await selectKeys(db).where("api_keys.prefix", "=", prefix).execute();
       return rows.map((row) => toApiKey(row, nowMs));
     },
@@ -207,7 +207,7 @@ async function findCallers(
   });
 }
 
-/** As it stays until the end of the transaction; see lockProject. */
+/** Locks the key until the end of the transaction; see lockProject. */
 async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | undefined> {
   return await trx
     .updateTable("api_keys")
@@ -218,8 +218,8 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
 }
 
 /**
- * Why an account gets no further key. Its row stays locked until the end of the transaction, so two processes cannot both
- * take the last place.
+ * The reason why an account gets no further key. Locks its row until the end of the transaction, so that two processes
+ * cannot both take the last place.
  */
 async function refusedBy(
   trx: Transaction<Schema>,
@@ -254,7 +254,7 @@ function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }:
   };
 }
 
-/** What an update changes, from what to what. */
+/** The old and new values of an update. */
 function differences(row: KeyRow, changes: KeyChanges): Record<string, { from: unknown; to: unknown }> {
   const was = { requestsPerMinute: row.requests_per_minute, concurrency: row.concurrency, ...profilesOf(row) };
   const names = ["requestsPerMinute", "concurrency", "profiles", "defaultProfile"] as const;

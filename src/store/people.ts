@@ -55,7 +55,7 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
 
     update(id, changes, actor) {
       return transactions.run(async (trx) => {
-        await abilities.lock(trx, "people"); // or two administrators could disable each other
+        await abilities.lock(trx, "people"); // without it, two administrators could disable each other
         const rows = await trx.selectFrom("people").selectAll().where("id", "=", id).execute();
         const [was] = await withAccounts(trx, rows);
         if (!was) return "unknown";
@@ -113,7 +113,7 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
           .where((eb) => eb.or([eb("provider_subject", "=", subject), eb("email", "=", email)]))
           .execute();
         const [known] = person;
-        if (person.length > 1) return undefined; // the e-mail is another one's by now
+        if (person.length > 1) return undefined; // another person has the e-mail now
         if (known) {
           if (known.disabled_at !== null) return undefined;
           if (known.provider_subject !== null && known.provider_subject !== subject) return undefined;
@@ -147,7 +147,7 @@ export async function anybody(db: Kysely<Schema>): Promise<boolean> {
   return (await db.selectFrom("people").select("id").limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Adds a person, and notes it as the person's own doing. @returns the id. */
+/** Adds a person, with an audit entry by that person. @returns the id. */
 export async function addPerson(
   trx: Transaction<Schema>,
   person: {
@@ -158,7 +158,7 @@ export async function addPerson(
     readonly administrator: boolean;
     readonly accountIds: readonly string[];
     readonly atMs: number;
-    /** Of the client. */
+    /** Address of the client. */
     readonly address: string | null;
   },
 ): Promise<string> {
@@ -184,7 +184,7 @@ export async function addPerson(
   return id;
 }
 
-/** @returns false when there is no such person. */
+/** @returns false for an unknown person. */
 export async function setPassword(
   trx: Transaction<Schema>,
   id: string,
@@ -255,7 +255,7 @@ async function withAccounts(db: Kysely<Schema>, rows: readonly PersonRow[]): Pro
   }));
 }
 
-/** What an update changes, from what to what. */
+/** The old and new values of an update. */
 function differences(
   person: Person,
   is: { name: string; administrator: boolean; disabled: boolean; accountIds: readonly string[] },

@@ -60,7 +60,7 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
 
     async find(nameOrId) {
       const byId = await select().where("projects.id", "=", nameOrId).execute();
-      // A name has no index of its own: only operators give one.
+      // Names have no index of their own, because only operators search by name.
       const rows = byId.length > 0 ? byId : await select().where("projects.name", "=", nameOrId).execute();
       return rows.map(toProject);
     },
@@ -115,9 +115,8 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
 }
 
 /**
- * The project as it stays until the end of the transaction: keys, endpoints and the archiving
- * of one project exclude one another. An update that changes nothing is how every engine
- * locks a row.
+ * Locks the project until the end of the transaction, so that changes of its keys and endpoints
+ * and its archiving are serialised. An update without changes locks a row on every engine.
  */
 export async function lockProject(trx: Transaction<Schema>, id: string): Promise<ProjectRow | undefined> {
   return await trx
@@ -128,7 +127,7 @@ export async function lockProject(trx: Transaction<Schema>, id: string): Promise
     .executeTakeFirst();
 }
 
-/** Until the end of the transaction, others who lock this account wait: what is counted of it stays so. */
+/** Locks the account until the end of the transaction, so that counts of its objects stay correct. */
 export async function lockAccount(trx: Transaction<Schema>, id: string): Promise<void> {
   await trx
     .updateTable("accounts")

@@ -8,21 +8,21 @@ import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /**
- * Requests of each key, counted where every process sees them. Each that went through is a row
- * with the next number of its key, so the one that decides is found by its number, not by
- * counting; and the primary key, not a lock, keeps two processes from taking the same place.
- * Within a process those that come together are taken together: each by itself, requests of one key took the same number
- * at the same time, and all but one waited for the other's commit and began again.
+ * Counts the requests of each key over all processes. Each admitted request is a row with the next
+ * number of its key, so the row that decides is found by its number, without counting. The primary
+ * key, not a lock, prevents two processes from taking the same place.
+ * Concurrent requests of a process are batched. Separately, requests of one key took the same number, and all but one waited
+ * for the other commit and started again.
  *
- * Where there is one writer, one process serves all requests. It keeps the last minute in memory as well, so a request that
- * only reads need not wait for another process's lock: memory decides, and the database is told when the lock is free.
+ * With a single writer, one process serves all requests. It also keeps the last minute in memory, so that a request that only
+ * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
 export function quotaStore({ abilities }: Engine, transactions: Transactions, now: () => number): QuotaStore {
-  // A power cut may forget the last requests: for that, no request has to wait for the disk.
+  // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Gathered((all: readonly Take[]) => takeAll(transactions, all, now));
   const recent = abilities.oneWriter ? new Recent() : null;
-  /** Requests that are still to be counted: while there are any, the next one does not wait either. */
+  /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
   return {
     async take(keyId, limit, onlyReads = false) {
@@ -47,7 +47,7 @@ export function quotaStore({ abilities }: Engine, transactions: Transactions, no
         trx
           .deleteFrom("quota")
           .where("at", "<=", cutoff)
-          // The newest of each key stays: numbers must go on from it.
+          // The newest row of each key stays, because the next number continues from it.
           .where(({ exists, selectFrom }) =>
             exists(
               selectFrom("quota as newer")
@@ -67,14 +67,14 @@ export interface Take {
   readonly limit: number;
 }
 
-/** The number of a key that was given out last, and when; `at` is null when there is none yet. */
+/** The last number of a key with its time; `at` is null if there is none yet. */
 interface Newest {
   readonly keyId: string;
   readonly n: number;
   readonly at: number | null;
 }
 
-/** @returns for each, in the order in which they came, 0 or the seconds after which there is a place. */
+/** @returns for each request, in order, 0 or the seconds until a place is free. */
 async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<number[]> {
   const answers = new Map<Take, number>();
   for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
@@ -87,7 +87,7 @@ async function takeAll(transactions: Transactions, all: readonly Take[], now: ()
   return all.map((one) => answers.get(one) ?? 0);
 }
 
-/** @returns in order, the answers that there are. The others are to be asked for again: the clock stepped back, or another process was first. */
+/** @returns the known results, in order. The others must be retried: the clock was set back, or another process was first. */
 export async function takeQuota(
   trx: Transaction<Schema>,
   all: readonly Take[],
@@ -130,7 +130,7 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
   return answers;
 }
 
-/** In one order everywhere: two processes that insert numbers of the same keys wait for one another, and not in a circle. */
+/** In a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */
 async function readNewest(trx: Transaction<Schema>, keyIds: readonly string[]): Promise<Newest[]> {
   const { rows } = await sql<{ id: string; n: number | null; at: number | null }>`
     select api_keys.id, quota.n, quota.at
@@ -139,11 +139,11 @@ async function readNewest(trx: Transaction<Schema>, keyIds: readonly string[]): 
       and quota.n = (select max(newest.n) from quota as newest where newest.key_id = api_keys.id)
     where api_keys.id in (${sql.join(keyIds)})`.execute(trx);
   const found = new Map(rows.map(({ id, n, at }) => [id, { keyId: id, n: n ?? 0, at }]));
-  // A key that is not there has none, and the database refuses its first.
+  // An unknown key has no numbers, and the database rejects its first one.
   return keyIds.toSorted().map((keyId) => found.get(keyId) ?? { keyId, n: 0, at: null });
 }
 
-/** @returns when those went through that have to leave the minute before the next may, by key and number. */
+/** @returns by key and number, the times of the requests that must leave the window before the next is admitted. */
 async function readPlaces(
   trx: Transaction<Schema>,
   newest: readonly Newest[],
@@ -170,14 +170,14 @@ async function readPlaces(
   return new Map(rows.map(({ key_id, n, at }) => [`${key_id} ${n}`, at]));
 }
 
-/** Those of one key that came before its limit was changed; the others look again. */
+/** The requests of a key before a change of its limit; the others are retried. */
 function sameLimit(takes: readonly Take[] = []): readonly Take[] {
   return takes.filter(({ limit }) => limit === takes[0]?.limit);
 }
 
 /**
- * The clock stepped back: the key's requests move back with it, the newest to now, the others as
- * far before it as they were. So none counts for longer than a minute, and none for less.
+ * After the clock was set back, moves the key's requests back as well: the newest to now, the
+ * others by the same distance. Each still counts for exactly one minute.
  */
 async function stepBack(
   trx: Transaction<Schema>,
@@ -192,7 +192,7 @@ async function stepBack(
     .where("n", "=", newest.n)
     .where("at", "=", newest.at)
     .executeTakeFirst();
-  // Otherwise another process has just done it.
+  // Otherwise, another process has just moved them.
   if (numUpdatedRows === 0n) return;
   await trx
     .updateTable("quota")

@@ -5,10 +5,10 @@ import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
-/** Rows of one part: bounds how long a part makes others wait. */
+/** Rows per part: bounds how long other transactions wait for a part. */
 const PART_ROWS = 500;
 
-/** Whatever stores a sealed secret holds this lock from the moment of sealing, so that no key goes away in between. */
+/** Held from sealing to storing a secret, so that no key is removed in between. */
 export const SECRETS_LOCK = "endpoint secrets";
 
 const FIRST: SecretPlace = { table: "endpoints", id: "" };
@@ -61,7 +61,7 @@ export function secretStore({ db, abilities }: Engine, transactions: Transaction
   };
 }
 
-/** Endpoints first, then former secrets, each by id: what is added meanwhile is sealed with the newest key anyway. */
+/** Endpoints first, then former secrets, each by id. Secrets added in the meantime are sealed with the newest key. */
 async function partOf(
   db: Pick<Transaction<Schema>, "selectFrom">,
   { table, id }: SecretPlace,

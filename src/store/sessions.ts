@@ -7,10 +7,10 @@ import type { SessionStore } from "./people-port.ts";
 import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
-/** Granularity of "last seen": an open page asks every few seconds. */
+/** Granularity of "last seen", because an open page sends requests every few seconds. */
 const TOUCH_MS = 60_000;
 
-/** Places that are known of one person; the one that was used longest ago is forgotten for another. */
+/** Known places per person; a new one replaces the least recently used. */
 const MOST_PLACES = 20;
 
 /** @param now milliseconds since the epoch. */
@@ -49,7 +49,7 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
           await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
           await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
         });
-        // Not waited for where another process has the lock: it writes, and the request may only read.
+        // Does not wait for a lock of another process: this is a write, but the request may only read.
         await inTime(seen, READ_PATIENCE_MS);
       }
       const { id, email, name } = row;

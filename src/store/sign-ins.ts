@@ -8,26 +8,26 @@ import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 const WINDOW_MS = 60_000;
-/** Clocks of machines that share a database differ by this at most; what is further ahead is a clock that stepped back. */
+/** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
 const SKEW_MS = 5_000;
 const HOUR_MS = 3_600_000;
-/** How long a place counts as one from which a person has signed in. */
+/** How long a place counts as known after a sign-in. */
 const KNOWN_MS = 90 * 24 * HOUR_MS;
-/** How long entries about signing in are kept; every other entry is kept for ever. */
+/** Retention of sign-in entries; all other audit entries are kept without limit. */
 const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
-/** Places in an hour that have an entry of their own for refused attempts at one person; the others share one. */
+/** Places per hour with their own entry for refused attempts at one person; all others share an entry. */
 const PLACES_PER_HOUR = 10;
-/** Entries that are removed in one transaction. */
+/** Entries that one transaction deletes. */
 const FORGOTTEN_AT_ONCE = 500;
 
 /**
- * Attempts to sign in, of all processes. Transactions that count or note attempts exclude one another: however many processes
- * are asked at once, no limit is passed.
+ * Counts sign-in attempts over all processes. Transactions that count or store attempts are serialised, so that the limits
+ * are exact.
  * @param now milliseconds since the epoch.
  */
 export function signInStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): SignInStore {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
-    // A power cut may forget the last attempts: for that, nobody has to wait for the disk.
+    // A power failure may lose the last attempts; in return, requests do not wait for the disk.
     transactions.runUnflushed(async (trx) => {
       await abilities.lock(trx, "sign-ins");
       return await work(trx);
@@ -68,7 +68,7 @@ export function signInStore({ db, abilities }: Engine, transactions: Transaction
       return locked(async (trx) => {
         const atMs = now();
         const person = await trx.selectFrom("people").select("id").where("email", "=", email).executeTakeFirst();
-        // Whatever strangers type is not noted: it may be a password.
+        // Input of unknown clients is not stored, because it may be a password.
         const subject = person?.id ?? "unknown";
         const recent = await trx
           .selectFrom("audit")
@@ -104,7 +104,7 @@ export function signInStore({ db, abilities }: Engine, transactions: Transaction
         const old = trx
           .selectFrom("audit")
           .select("seq")
-          // Literal, because a partial index is not found by a parameter.
+          // A literal, because the planner cannot use a partial index with a parameter.
           .where(sql<boolean>`action in (${sql.join(DOOR_ACTIONS.map((action) => sql.lit(action)))})`)
           .where("at", "<=", atMs - DOOR_ENTRIES_MS)
           .limit(FORGOTTEN_AT_ONCE);
@@ -114,7 +114,7 @@ export function signInStore({ db, abilities }: Engine, transactions: Transaction
   };
 }
 
-/** @returns milliseconds until fewer than `limit` attempts lie within a minute; 0 when that is so now. */
+/** @returns milliseconds until fewer than `limit` attempts are in the window; 0 if that is the case now. */
 async function waitFor(
   trx: Transaction<Schema>,
   { place, emailHash }: { readonly place?: string; readonly emailHash?: string },
