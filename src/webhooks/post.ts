@@ -1,4 +1,4 @@
-import { isIP, type LookupFunction } from "node:net";
+import { connect as connectTcp, isIP, type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
@@ -11,8 +11,12 @@ import type { Target } from "./target.ts";
 const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
-/** Of the whole response. Interim responses (1xx), chunk sizes and chunk extensions count as neither header nor body. */
+/**
+ * Of the whole response on the wire. Interim responses (1xx), chunk sizes, chunk extensions, and the 22 bytes around the content of
+ * a TLS record count as neither header nor body.
+ */
 const MAX_RECEIVED_BYTES = 262_144;
+const CHECK_MS = 50;
 
 export interface Post {
   readonly target: Target;
@@ -80,22 +84,31 @@ function connector({ host, port }: Target, addresses: readonly string[], options
     // Explicit, because the environment can turn off the default for the whole process.
     const verify = { secureContext: options.trust, rejectUnauthorized: true };
     const named = isIP(host) === 0 && { servername: host }; // receivers that share an address select by name
-    const socket = connect({ host, port, lookup, ...verify, ...named, ALPNProtocols: ["http/1.1"] });
+    const raw = connectTcp({ host, port, lookup });
+    const socket = connect({ socket: raw, host, ...verify, ...named, ALPNProtocols: ["http/1.1"] });
+    const check = () => {
+      if (raw.bytesRead > MAX_RECEIVED_BYTES)
+        socket.destroy(new Error(`more than ${MAX_RECEIVED_BYTES / 1024} KiB were received`));
+    };
+    const checking = setInterval(check, CHECK_MS); // records without content make nothing readable
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {
       socket.off("error", failed);
       // Before the client's own listener, which reads.
-      socket.on("readable", () => {
-        if (socket.bytesRead > MAX_RECEIVED_BYTES)
-          socket.destroy(new Error(`more than ${MAX_RECEIVED_BYTES / 1024} KiB were received`));
-      });
+      socket.on("readable", check);
       callback(null, socket);
     });
     // The client does not close a socket that is not yet connected, so the signal does.
-    const abort = () => socket.destroy();
+    const abort = () => {
+      socket.destroy();
+      raw.destroy();
+    };
     if (options.signal.aborted) abort();
     options.signal.addEventListener("abort", abort, { once: true });
-    socket.once("close", () => options.signal.removeEventListener("abort", abort));
+    socket.once("close", () => {
+      clearInterval(checking);
+      options.signal.removeEventListener("abort", abort);
+    });
   };
 }
 

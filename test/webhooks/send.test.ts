@@ -198,6 +198,18 @@ for (const [name, [begin, piece]] of Object.entries(ENDLESS) as [string, [string
     assert.ok(written < 32 << 20, `${written} bytes were accepted`);
   });
 
+test("ends an attempt after 256 KiB of TLS records of one byte", LIMIT, async (t) => {
+  const tiny: Answer = (_response, _received, { socket }) => {
+    socket.on("error", () => {});
+    // Each is a record, because it is written after the one before.
+    const more = (error?: Error | null) => void (!error && !socket.destroyed && socket.write("\r", more));
+    more();
+  };
+  const { sent } = await sendTo(t, tiny);
+  assert.match(sent.attempt.error ?? "", /more than 256 KiB were received/);
+  assert.ok(sent.attempt.latencyMs < 5_000, `${sent.attempt.latencyMs} ms`);
+});
+
 test("retries after a response that is not HTTP or an immediate close", LIMIT, async (t) => {
   const wrong: Answer[] = [
     (_response, _received, { socket }) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
