@@ -14,7 +14,7 @@ const MIB = 1_048_576;
  * programs run. It prints everything that it could see.
  */
 const NEIGHBOUR = `
-import ctypes, fcntl, glob, json, mmap, os, signal, socket, time
+import ctypes, glob, json, mmap, os, signal, socket, time
 libc = ctypes.CDLL(None, use_errno=True)
 began = time.monotonic()
 name = str(os.getuid())
@@ -23,11 +23,6 @@ for place in ("/box", "/tmp", "/dev/shm"):
 sockets = []
 for address in ("\\0name-" + name, "/tmp/socket-" + name, "\\0the-same-name"):
     s = socket.socket(socket.AF_UNIX); s.bind(address); s.listen(); sockets.append(s)
-devices = open("/dev/null")
-try:
-    fcntl.flock(devices, fcntl.LOCK_EX | fcntl.LOCK_NB); lock = "taken"
-except OSError:
-    lock = "held by another"
 watch = libc.inotify_init1(os.O_NONBLOCK)
 libc.inotify_add_watch(watch, b"/dev/zero", 0x30) # opened and closed: equal events in a row are merged
 opened = events = 0
@@ -75,7 +70,7 @@ print(json.dumps({
     "name": name, "began": began, "ended": time.monotonic(),
     "own processes": len(seen["processes"]), "signalled": sorted(seen["signalled"]),
     "files": sorted(seen["files"]), "sockets": sorted(seen["sockets"]), "owners": sorted(seen["owners"]),
-    "lock": lock, "opened by others": events - 2 * opened,
+    "opened by others": events - 2 * opened,
     "group": open("/proc/self/cgroup").read().split("\\n")[-2],
     "counters of the machine": [f for f in ("loadavg", "stat", "pressure", "meminfo", "interrupts", "vmstat", "diskstats", "timer_list", "sched_debug", "schedstat", "uptime", "buddyinfo", "slabinfo", "zoneinfo", "softirqs", "keys", "key-users", "locks", "net", "sysrq-trigger", "kcore", "sys", "bus", "irq") if os.path.lexists("/proc/" + f)],
     "only if it is in memory": outcome(lambda: os.preadv(tool, [bytearray(1)], 0, os.RWF_NOWAIT)),
@@ -117,7 +112,6 @@ describe("submissions of two accounts, side by side", () => {
     ],
     owners: ["owners of files and processes", (name) => [0, Number(name)]],
     sockets: ["sockets by name", (n) => [`/tmp/socket-${n}`, `@name-${n}`, "@the-same-name"]],
-    lock: ["a lock on a device", () => "taken"],
     "opened by others": ["how often a device is opened", () => 0],
     "own processes": ["processes in /proc", () => 2],
     signalled: ["processes that can be signalled", () => []],

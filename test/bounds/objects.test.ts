@@ -47,7 +47,6 @@ const KINDS: Readonly<Record<string, string>> = {
   process_files: "pidfds",
   signal_files: "signalfds",
   proc_files: "open files of /proc",
-  locks: "locks of whole files",
   timers: "timers",
   queued_signals: "queued signals",
   page_tables: "page tables",
@@ -63,6 +62,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 /** Objects that cannot be created. */
 const REFUSED: Readonly<Record<string, string>> = {
+  locks: "locks of whole files",
   open_file_locks: "byte-range locks of open files",
   access_lists: "access control lists",
   attributes: "extended attributes",

@@ -41,8 +41,6 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["vforks", "many"],
   ["tree", "one"],
   ["stopped", "many"],
-  ["flocks", "one"],
-  ["flocks", "many"],
   ["holes", "one"],
   ["holes", "many"],
   ["truncations", "one"],
@@ -52,9 +50,6 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
 
 /** Modes whose end takes time in proportion to their memory. */
 const MASSES = ["mappings", "file-mappings", "full-tables"];
-
-/** The locks of one file, 15,000 in the agent profile, are a list that each close walks under a spinlock. */
-const FLOCKS_MS = 2000;
 
 const FLOODS = ["flood", "flood-bytes"];
 
@@ -82,7 +77,7 @@ for (const profile of PROFILE_NAMES) {
         assert.notEqual(outcome.judgement.verdict, "IE", outcome.judgement.errorMessage ?? "");
         assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
         const heldMib = facts.memoryPeakBytes / 1_048_576;
-        const bound = way === "flocks" ? FLOCKS_MS : END_MS + (MASSES.includes(way) ? END_MS_PER_MIB * heldMib : 0);
+        const bound = END_MS + (MASSES.includes(way) ? END_MS_PER_MIB * heldMib : 0);
         assert.ok(endMs(judged) < bound * crowd(), `${endMs(judged)} ms from the deadline to the end`);
         const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
         if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.judgement.verdict), outcome.judgement.verdict);

@@ -75,7 +75,6 @@ static void files(void)
 	OK(fdatasync(fd));
 	OK(fchmod(fd, 0644));
 	OK(futimens(fd, NULL));
-	OK(flock(fd, LOCK_EX));
 	OK(lockf(fd, F_LOCK, 0));
 	OK(fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK));
 	OK(fcntl(fd, F_SETFD, FD_CLOEXEC));

@@ -33,7 +33,6 @@ def files():
             with mmap.mmap(file.fileno(), 0) as mapped:
                 mapped[0:4] = b"TEXT"
                 mapped.flush()
-            fcntl.flock(file, fcntl.LOCK_EX)
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.posix_fallocate(file.fileno(), 0, 8192)
             file.truncate(4096)

@@ -100,14 +100,6 @@ static void circles(void)
 	}
 }
 
-// Lock records of one file, which each close walks.
-static void flocks(void)
-{
-	for (int fd; (fd = open("locked", O_RDWR | O_CREAT, 0600)) >= 0;)
-		flock(fd, LOCK_SH | LOCK_NB);
-	forever();
-}
-
 // Mappings of one page of one file. All processes open the same file by name.
 static int map_one_page(int most)
 {
@@ -202,7 +194,7 @@ static const struct {
 	{"burn", burn}, {"mappings", mappings}, {"page-tables", page_tables}, {"file-mappings", file_mappings},
 	{"full-tables", full_tables}, {"descriptors", descriptors},
 	{"circles", circles}, {"exits", exits}, {"vforks", vforks}, {"tree", tree}, {"stopped", stopped}, {"flood", flood},
-	{"flood-bytes", flood_bytes}, {"flocks", flocks}, {"truncations", truncations}, {"fewer-truncations", fewer_truncations}, {"holes", holes},
+	{"flood-bytes", flood_bytes}, {"truncations", truncations}, {"fewer-truncations", fewer_truncations}, {"holes", holes},
 };
 
 int main(void)
