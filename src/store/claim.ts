@@ -28,7 +28,8 @@ export async function claim(
       status: "running",
       attempts: eb("attempts", "+", 1),
       fence: eb("fence", "+", 1),
-      started_at: request.nowMs,
+      // It may have been accepted while this claim waited for its lock.
+      started_at: eb.case().when("created_at", ">", request.nowMs).then(eb.ref("created_at")).else(request.nowMs).end(),
       worker_id: request.workerId,
       lease_until: request.leaseUntilMs,
     }))

@@ -69,6 +69,15 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.submissions.claim("w", 1000), []);
   });
 
+  test("a submission starts no earlier than it was created, also when the claim began earlier", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    clock.nowMs += 50;
+    await enqueue(store, await addKey(store, "a"));
+    clock.nowMs -= 20;
+    const [claim] = await store.submissions.claim("w", 60_000, 1);
+    assert.equal(claim?.submission.startedAtMs, START_MS + 50);
+  });
+
   test("no submission is claimed twice, however many ask at once", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 1000 });
