@@ -71,11 +71,10 @@ onEachEngine((temporaryStore) => {
 
   test("a submission starts no earlier than it was created, also when the claim began earlier", async (t) => {
     const { store, clock } = await temporaryStore(t);
-    clock.nowMs += 50;
     await enqueue(store, await addKey(store, "a"));
     clock.nowMs -= 20;
     const [claim] = await store.submissions.claim("w", 60_000, 1);
-    assert.equal(claim?.submission.startedAtMs, START_MS + 50);
+    assert.equal(claim?.submission.startedAtMs, START_MS);
   });
 
   test("no submission is claimed twice, however many ask at once", async (t) => {
