@@ -96,7 +96,7 @@ static int keep_capabilities(struct failure *f)
 		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by inside.c to drop all others */
 		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
 		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
-		CAP_KILL, CAP_SYS_NICE,         /* CAP_SYS_NICE: to bind a program to CPUs */
+		CAP_KILL, CAP_SYS_NICE,         /* the second one binds a program to CPUs */
 	};
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], most[2] = {{0}};

@@ -146,7 +146,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.equal((await evidence.count()) - 1, json.proofs.length);
     assert.match(
       (await evidence.filter({ hasText: "oom_kill_events" }).textContent()) ?? "",
-      /It is what MLE rests on/,
+      /MLE is based on this counter/,
     );
   });
 

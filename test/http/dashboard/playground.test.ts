@@ -89,7 +89,7 @@ test("a program is held to what holds for every client, and told the same", asyn
     [{ profile: "root" }, 400, /profile must be judge or agent/],
     [{ webhook: "x" }, 400, /configured on the project/],
     [{ accountId: undefined }, 400, /accountId/],
-    [{ accountId: "nobody's" }, 404, /not yours/],
+    [{ accountId: "nobody's" }, 404, /you have no access/],
   ] as const) {
     const reply = await run(changes);
     assert.equal(reply.status, status, JSON.stringify(changes).slice(0, 60));
