@@ -14,6 +14,6 @@ open_relay
 run_node as_service "$command" "$@" # ASSAY_DATA tells it where
 finish_node
 end_service_group
-close_relay
+close_relay || node_status=1
 close_instance
 exit "$node_status"

@@ -21,5 +21,5 @@ make_service_group "$running-service-$$"
 run_node as_service status "$@"
 finish_node
 end_service_group
-close_relay
+close_relay || node_status=1
 exit "$node_status"

@@ -2,7 +2,7 @@
 #
 # .assay-data marks it as ours: without that file we neither fill a directory nor remove one.
 # Descriptors kept open: 9 = the set-up lock, 8 = the uid range, 7 = the running instance (see instance.sh),
-# 4 = the relay to the terminal (see relay.sh).
+# 4 and 5 = relays of standard output and error (see relay.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path, after refusing what can't be meant.
 choose_data_dir() {

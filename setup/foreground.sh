@@ -88,7 +88,7 @@ stop() {
     end "$service_pid" $(((drain_ms + 999) / 1000 + 15)) || final_status=1
   fi
   end_service_group
-  close_relay
+  close_relay || final_status=1
   stop_launcher || final_status=1
   close_instance
   exit "$final_status"
@@ -117,7 +117,7 @@ died() {
   case $deaths in 1 | 2 | 3) pause=0 ;; 4) pause=1 ;; 5) pause=2 ;; 6) pause=4 ;; *) pause=8 ;; esac
   say "the $1 ended by itself $how; starting it again$([ $pause -eq 0 ] || echo " in $pause s")"
   # In the background, because a shell hears signals only while it waits.
-  sleep $pause 3<&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
+  sleep $pause 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
   wait $! || true
 }
 
@@ -132,7 +132,7 @@ stay() {
   # unseen until the next event: the ticker bounds that. Elsewhere the trap is off: dash would end every other wait, too.
   while :; do
     if [ -z "$ticker_pid" ] || ! alive "$ticker_pid"; then
-      sleep 10 3<&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
+      sleep 10 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
       ticker_pid=$!
     fi
     trap : CHLD

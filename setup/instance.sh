@@ -91,7 +91,7 @@ with_launcher() {
 launch() {
   rm -f -- "$socket"
   # A session of its own: Ctrl-C is for us, who drain the service first.
-  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM) </dev/null >&2 4>&- &
+  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM) </dev/null >&2 4>&- 5>&- &
   launcher_pid=$!
   clock
   launcher_since=$now

@@ -76,13 +76,16 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
+# is_passed_on DESCRIPTOR: pipes, sockets and /dev/null, but no terminal and no file (see relay.sh).
+is_passed_on() { [ ! -t "$1" ] && [ ! -f "/dev/fd/$1" ] && [ ! -b "/dev/fd/$1" ]; }
+
 # as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH and the variables that
 # $service_names lists, which clean_env sets. It enters the control group $service_group, if that is set.
 as_service() {
   # Without open_relay, the shell ends here.
   [ ! -t 0 ] || exec </dev/null
-  [ ! -t 1 ] || exec >&4
-  [ ! -t 2 ] || exec 2>&4
+  is_passed_on 1 || exec >&4
+  is_passed_on 2 || exec 2>&5
   # Variables for perl itself. It warns about a locale that the machine does not have.
   unset PERL5OPT PERL5LIB PERL5DB
   export LC_ALL=C

@@ -1,48 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { directory, script, shell } from "./service-shell.ts";
 
-// Attacks of a compromised service on root's commands. The user `daemon` exists on every Debian and stands for the service's user.
+// Attacks of a compromised service on root's commands.
 const DAEMON = 1;
-const setup = resolve(import.meta.dirname, "../../setup");
-
-function directory(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), "assay-service-user-"));
-  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
-  chmodSync(path, 0o755);
-  return path;
-}
-
-const script = (lines: string) =>
-  `${["say", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
-checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
-${lines}`;
-
-/** Runs lines of shell after parts of set-up. @param open descriptors that the shell gets as 3 and above */
-function shell(lines: string, env: Record<string, string> = {}, open: readonly number[] = []) {
-  return spawnSync("sh", ["-euc", script(lines)], {
-    encoding: "utf8",
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe", ...open],
-    timeout: 60_000,
-  });
-}
 
 test("a process of the service's user has no descriptor of its caller above 2", (t) => {
   const lock = openSync(join(directory(t), "lock"), "w", 0o600);
@@ -194,74 +159,3 @@ for (const [name, lines] of [
       assert.deepEqual(readdirSync(join(data, "run")), []);
     });
 }
-
-/** Runs lines of shell with a terminal. @returns what the terminal shows */
-function onTerminal(data: string, lines: string): { status: number | null; shown: string } {
-  mkdirSync(join(data, "run"), { recursive: true });
-  writeFileSync(join(data, "lines"), script(`data=${data}\n${lines}`));
-  const file = join(data, "typescript");
-  const { status } = spawnSync("script", ["-qec", `sh -eu ${data}/lines`, file], { stdio: "ignore", timeout: 30_000 });
-  return { status, shown: readFileSync(file, "utf8").replace(/^Script started.*\n/, "") };
-}
-
-test("a process of the service's user has no terminal, and its output reaches root's as plain text", (t) => {
-  const data = directory(t);
-  const { status, shown } = onTerminal(
-    data,
-    `open_relay
-(as_service sh -c '
-  for fd in 0 1 2; do readlink /proc/$$/fd/$fd; done
-  printf "a\\033[2Jb\\302\\233c\\303\\251d\\fe\\n"
-  echo error >&2
-  printf "no line end"
-  exit 7') || status=$?
-close_relay
-echo " status $status"`,
-  );
-  assert.equal(status, 0, shown);
-  assert.match(shown, /^\/dev\/null\s+(\S+\/run\/\.relay-\d+) \(deleted\)\s+\1 \(deleted\)\s/);
-  assert.match(shown, /a\?\[2Jb\?céd\?e\r\nerror\r\nno line end status 7\r\n/);
-  assert.deepEqual(readdirSync(join(data, "run")), []);
-});
-
-test("a form feed clears the terminal only for a caller that asks for it", (t) => {
-  const { shown } = onTerminal(
-    directory(t),
-    `open_relay 's/\\f/\\x1b[H\\x1b[J/g'
-(as_service printf '\\fpage\\033[2J\\n')
-close_relay`,
-  );
-  assert.equal(shown.split("\r\n")[0], "\u001b[H\u001b[Jpage?[2J");
-});
-
-test("a line without end takes bounded memory and does not block the process that writes it", (t) => {
-  const { status, shown } = onTerminal(
-    directory(t),
-    `open_relay
-(as_service head -c 300000000 /dev/zero)
-close_relay
-echo ended`,
-  );
-  assert.equal(status, 0);
-  assert.match(shown, /ended\r\n/);
-  assert.ok(shown.length < 10_000);
-});
-
-test("a process of the service's user that keeps the pipe open does not keep the command from ending", (t) => {
-  const beganMs = performance.now();
-  const { status, shown } = onTerminal(
-    directory(t),
-    `open_relay
-(as_service sh -c 'setsid sleep 15 & echo done')
-close_relay`,
-  );
-  assert.equal(status, 0);
-  assert.match(shown, /^done\r\n/);
-  assert.ok(performance.now() - beganMs < 12_000);
-});
-
-test("without the relay, nothing is run as the service's user on a terminal", (t) => {
-  const { status, shown } = onTerminal(directory(t), "exec 4>&-\n(as_service echo started)");
-  assert.notEqual(status, 0);
-  assert.doesNotMatch(shown, /started/);
-});

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { directory, script } from "./service-shell.ts";
+
+// A compromised service and the terminal or file to which root's command writes.
+
+/** Runs lines of shell with a terminal. @returns what the terminal shows */
+function onTerminal(data: string, lines: string): { status: number | null; shown: string } {
+  mkdirSync(join(data, "run"), { recursive: true });
+  writeFileSync(join(data, "lines"), script(`data=${data}\n${lines}`));
+  const file = join(data, "typescript");
+  const { status } = spawnSync("script", ["-qec", `sh -eu ${data}/lines`, file], { stdio: "ignore", timeout: 30_000 });
+  return { status, shown: readFileSync(file, "utf8").replace(/^Script started.*\n/, "") };
+}
+
+test("a process of the service's user has no terminal, and its output reaches root's as plain text", (t) => {
+  const data = directory(t);
+  const { status, shown } = onTerminal(
+    data,
+    `open_relay
+(as_service sh -c '
+  for fd in 0 1 2; do readlink /proc/$$/fd/$fd; done
+  printf "a\\033[2Jb\\302\\233c\\303\\251d\\fe\\n"
+  echo error >&2
+  printf "no line end"
+  exit 7') || status=$?
+close_relay
+echo " status $status"`,
+  );
+  assert.equal(status, 0, shown);
+  assert.match(shown, /^\/dev\/null\s+(\S+\/run\/\.relay-\d+) \(deleted\)\s+\1 \(deleted\)\s/);
+  assert.match(shown, /a\?\[2Jb\?céd\?e\r\nerror\r\nno line end status 7\r\n/);
+  assert.deepEqual(readdirSync(join(data, "run")), []);
+});
+
+test("a form feed clears the terminal only for a caller that asks for it", (t) => {
+  const { shown } = onTerminal(
+    directory(t),
+    `open_relay 's/\\f/\\x1b[H\\x1b[J/g'
+(as_service printf '\\fpage\\033[2J\\n')
+close_relay`,
+  );
+  assert.equal(shown.split("\r\n")[0], "\u001b[H\u001b[Jpage?[2J");
+});
+
+test("a line without end takes bounded memory and does not block the process that writes it", (t) => {
+  const { status, shown } = onTerminal(
+    directory(t),
+    `open_relay
+(as_service head -c 300000000 /dev/zero)
+close_relay
+echo ended`,
+  );
+  assert.equal(status, 0);
+  assert.match(shown, /ended\r\n/);
+  assert.ok(shown.length < 10_000);
+});
+
+test("a process of the service's user that keeps the pipe open does not keep the command from ending", (t) => {
+  const beganMs = performance.now();
+  const { status, shown } = onTerminal(
+    directory(t),
+    `open_relay
+(as_service sh -c 'setsid sleep 15 & echo done')
+close_relay`,
+  );
+  assert.equal(status, 0);
+  assert.match(shown, /^done\r\n/);
+  assert.ok(performance.now() - beganMs < 12_000);
+});
+
+test("without the relay, nothing is run as the service's user on a terminal", (t) => {
+  const { status, shown } = onTerminal(directory(t), "exec 4>&-\n(as_service echo started)");
+  assert.notEqual(status, 0);
+  assert.doesNotMatch(shown, /started/);
+});
+
+/**
+ * Runs lines of shell with output to files.
+ * @param to targets of standard output and error, relative to `data`
+ * @param command what `assay` was asked to do
+ */
+function toFiles(data: string, lines: string, to: readonly [string, string], command = "keys") {
+  mkdirSync(join(data, "run"), { recursive: true });
+  const opened = to.map((file) => openSync(join(data, file), "a"));
+  const text = script(`data=${data} command=${command}\n${lines}`);
+  const { status } = spawnSync("sh", ["-euc", text], { stdio: ["ignore", ...opened], timeout: 30_000 });
+  for (const file of opened) closeSync(file);
+  return { status, texts: to.map((file) => (file.startsWith("/") ? "" : readFileSync(join(data, file), "utf8"))) };
+}
+
+// What the service's user can do with a descriptor, by whatever name.
+const attack = `
+  for fd in 1 2; do
+    readlink /proc/$$/fd/$fd >&2
+    truncate -s 0 /proc/$$/fd/$fd 2>/dev/null || true
+    perl -e "open(F, q(>&=), $fd); truncate(F, 0); seek(F, 0, 0)"
+    { cat /proc/$$/fd/$fd; } 2>/dev/null || true
+  done
+  printf "a\\033[2J\\000b\\n"
+  exit 7`;
+
+for (const to of [
+  ["log", "log"],
+  ["out", "err"],
+] as const)
+  test(`a process of the service's user does not get ${new Set(to).size} file(s) to which root's command writes`, (t) => {
+    const data = directory(t);
+    for (const file of new Set(to)) writeFileSync(join(data, file), "old\n");
+    const { status, texts } = toFiles(
+      data,
+      `echo begun; echo error >&2
+       open_relay
+       (as_service sh -c '${attack}') || status=$?
+       close_relay
+       echo "status $status"`,
+      to,
+    );
+    assert.equal(status, 0, texts.join("\n"));
+    const [out = "", err = ""] = texts;
+    assert.match(out, /^old\nbegun\n/);
+    assert.ok(out.endsWith("a\u001b[2J\0b\nstatus 7\n"), "a file gets all bytes");
+    assert.match(err, /^old\n(begun\n)?error\n/);
+    assert.equal(err.match(/^\S+\/run\/\.relay-\d+ \(deleted\)$/gm)?.length, 2, err);
+    assert.deepEqual(readdirSync(join(data, "run")), []);
+  });
+
+test("a command fails if its output does not fit on the disk", (t) => {
+  const data = directory(t);
+  const mount = `mount -t tmpfs -o size=64k none ${data}/run; exec >${data}/run/full`;
+  const lines = `open_relay; (as_service head -c 10000000 /dev/zero) || true; close_relay || exit 3`;
+  const text = script(`data=${data} command=backup\n${mount}\n${lines}`);
+  mkdirSync(join(data, "run"));
+  const { status, stderr } = spawnSync("unshare", ["--mount", "sh", "-euc", text], { encoding: "utf8" });
+  assert.equal(status, 3, stderr);
+  assert.match(stderr, /No space left on device\n[\s\S]*assay: not all output was written\n/);
+});
+
+test("a service goes on while the disk of its log is full, and the log goes on afterwards", (t) => {
+  const data = directory(t);
+  mkdirSync(join(data, "run"));
+  const text = script(`data=${data} command=serve
+    mount -t tmpfs -o size=64k none ${data}/run
+    head -c 100000 /dev/zero >${data}/run/other 2>/dev/null || true
+    exec 3>&1 >>${data}/run/log
+    open_relay
+    (as_service sh -c 'for i in 1 2 3 4 5 6 7 8 9; do head -c 8000 /dev/zero; done; sleep 1; echo last') &
+    sleep 0.5
+    rm ${data}/run/other
+    wait $!
+    close_relay
+    tail -n 1 ${data}/run/log >&3`);
+  const { status, stdout, stderr } = spawnSync("unshare", ["--mount", "sh", "-euc", text], { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /last\n$/);
+});
+
+test("without the relay, nothing is run as the service's user with root's file", (t) => {
+  const { status, texts } = toFiles(directory(t), "exec 4>&-\n(as_service echo started)", ["out", "err"]);
+  assert.notEqual(status, 0);
+  assert.doesNotMatch(texts.join(), /started/);
+});
