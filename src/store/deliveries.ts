@@ -24,7 +24,7 @@ export function deliveryStore({ db, abilities }: Engine, transactions: Transacti
     async claimDue({ leaseMs, ...limits }) {
       const nowMs = now();
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
-      // Nor does who comes first know what the clock did before.
+      // Also true at the first claim, because earlier clock changes are unknown.
       const setBack = nowMs < lastMs - 1_000;
       const { claims } = await transactions.run(
         async (trx) => {

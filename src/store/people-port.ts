@@ -2,9 +2,9 @@ import type { AuditActor } from "../domain/audit.ts";
 import type { LinkKind } from "../domain/session.ts";
 import type { Part } from "./admin-port.ts";
 
-/** The part of the port (port.ts) about who signs in to the dashboard; changes are noted as in admin-port.ts. */
+/** The part of the store's interface (port.ts) for users of the dashboard; changes have audit entries as in admin-port.ts. */
 
-/** Somebody who may sign in. */
+/** A user of the dashboard. */
 export interface Person {
   readonly id: string;
   /** Lower case, unique. */
@@ -12,10 +12,10 @@ export interface Person {
   readonly name: string;
   /** Sees and changes all accounts. */
   readonly administrator: boolean;
-  /** Those that the person is a member of, by name. */
+  /** The accounts of which the person is a member, ordered by name. */
   readonly accounts: readonly { readonly id: string; readonly name: string }[];
   readonly hasPassword: boolean;
-  /** Has signed in with the provider. */
+  /** Whether the person has signed in with the provider. */
   readonly hasProvider: boolean;
   readonly createdAtMs: number;
   readonly seenAtMs: number | null;
@@ -30,36 +30,36 @@ export interface PersonChanges {
 }
 
 export interface PeopleStore {
-  /** Whether there is anybody. */
+  /** Whether any person exists. */
   any(): Promise<boolean>;
 
-  /** Disabled ones included. `accountIds`: members of one of these; a cursor of another person gives an empty part. */
+  /** Includes disabled persons. `accountIds`: only members of these accounts; a cursor of another person yields an empty part. */
   list(which?: Part): Promise<Person[]>;
 
   get(id: string): Promise<Person | undefined>;
 
-  /** @param which id or e-mail, in lower case. */
+  /** @param which the id, or the e-mail in lower case. */
   find(which: string): Promise<Person | undefined>;
 
-  /** What a password is compared with; undefined for who is not there, is disabled or has none. */
+  /** The password hash; undefined for a person who is unknown, is disabled or has no password. */
   passwordOf(email: string): Promise<{ readonly personId: string; readonly hash: string } | undefined>;
 
   /**
-   * Disabling ends all sessions of the person, and makes its links useless.
-   * @returns "last" when nobody would be left who is an administrator and not disabled; then nothing is changed.
+   * Changes a person. Disabling ends all sessions and invalidates all links of the person.
+   * @returns "last", without changes, if no enabled administrator would be left.
    */
   update(id: string, changes: PersonChanges, actor: AuditActor): Promise<"updated" | "unknown" | "last">;
 
-  /** Sets a password that the person has chosen; all sessions but that one end. @returns false for who is not there. */
+  /** Sets a password that the person has chosen and ends all other sessions. @returns false for an unknown person. */
   setPassword(id: string, hash: string, keepSession: string | null, actor: AuditActor): Promise<boolean>;
 
-  /** The same password, hashed anew: nothing has changed, so nothing is noted, and not if it was changed meanwhile. */
+  /** Stores a new hash of the same password, without an audit entry. Does nothing if the password has been changed. */
   rehash(id: string, from: string, to: string): Promise<void>;
 
   /**
-   * Who comes from the provider with that verified e-mail: a person who is there, or one who was invited, whose invitation
-   * is used up by it. The first time, the subject is noted; afterwards that person is the subject's alone.
-   * @param address of the client, for the audit trail. @returns the person's id; undefined for everybody else.
+   * Finds the person with that verified e-mail from the provider, or creates an invited person and uses the invitation up.
+   * The first sign-in stores the subject; afterwards, only that subject can sign in as the person.
+   * @param address of the client, for the audit trail. @returns the id of the person; undefined without one.
    */
   enterWithProvider(
     who: { email: string; name: string; subject: string },
@@ -67,13 +67,13 @@ export interface PeopleStore {
   ): Promise<string | undefined>;
 }
 
-/** A one-time link. Of its token, only the hash is stored. */
+/** A one-time link. Only the hash of its token is stored. */
 export interface Invitation {
   readonly id: string;
   readonly kind: LinkKind;
   /** Null for the first administrator. */
   readonly email: string | null;
-  /** Whose password is reset. */
+  /** The person whose password is reset. */
   readonly personId: string | null;
   readonly account: { readonly id: string; readonly name: string } | null;
   readonly administrator: boolean;
@@ -92,9 +92,9 @@ export type NewInvitation =
 
 export interface InvitationStore {
   /**
-   * Replaces one of the same kind for the same person, and a first one any other first one.
-   * @returns when it expires; undefined when there is somebody already (`first`: anybody; `invite`: of that e-mail), or
-   * nobody who is not disabled (`reset`).
+   * Adds an invitation. It replaces one of the same kind for the same person, and a `first` one replaces any other.
+   * @returns its expiry; undefined if a person already exists (`first`: any; `invite`: with that e-mail), or if there is no
+   * enabled person (`reset`).
    */
   add(
     link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
@@ -102,20 +102,20 @@ export interface InvitationStore {
     actor: AuditActor,
   ): Promise<number | undefined>;
 
-  /** One that can be used now. */
+  /** The invitation, if it is valid now. */
   find(hash: string): Promise<Invitation | undefined>;
 
-  /** Those that can be used now, except of the first administrator. */
+  /** All valid invitations, except that of the first administrator. */
   list(which?: Part): Promise<Invitation[]>;
 
-  /** @returns false when there is none. */
+  /** @returns false for an unknown invitation. */
   withdraw(id: string, actor: AuditActor): Promise<boolean>;
 
   /**
-   * Uses it up: makes the person, or sets the new password and ends the person's sessions.
-   * @param chosen the e-mail counts for the first administrator alone, the name for all but a reset.
+   * Uses an invitation up: creates the person, or sets the new password and ends the person's sessions.
+   * @param chosen the e-mail is used only for the first administrator, the name for all kinds but a reset.
    * @param address of the client, for the audit trail.
-   * @returns the person's id; undefined when it cannot be used any more, or somebody has that e-mail by now.
+   * @returns the id of the person; undefined if the invitation is no longer valid, or the e-mail is already in use.
    */
   accept(
     hash: string,
@@ -127,51 +127,51 @@ export interface InvitationStore {
   forget(): Promise<void>;
 }
 
-/** Who is signed in, as every request needs it. */
+/** The signed-in person, for requests. */
 export interface SessionPerson {
   readonly id: string;
   readonly email: string;
   readonly name: string;
   readonly administrator: boolean;
-  /** Null: all of them. */
+  /** Null for all. */
   readonly accountIds: readonly string[] | null;
 }
 
 export interface SessionStore {
   /**
-   * Notes the sign-in, and that the person has signed in from that place.
-   * @param hash of the token in the cookie. @param from where the person is; null where that is not known.
+   * Adds a session with its audit entry, and stores the place of the sign-in.
+   * @param hash of the token in the cookie. @param from the place of the person; null if unknown.
    */
   begin(hash: string, personId: string, from?: From | null): Promise<void>;
 
-  /** Whose session it is, unless it has expired or the person is disabled. Notes that it is used, once a minute. */
+  /** The person of a valid session, unless disabled. Stores the time of use, at most once per minute. */
   find(hash: string): Promise<SessionPerson | undefined>;
 
-  /** Notes the sign-out. @param address of the person. */
+  /** Ends the session, with an audit entry. @param address of the person. */
   end(hash: string, address?: string | null): Promise<void>;
 
   /** Removes those that have expired. To be called now and then. */
   forget(): Promise<void>;
 }
 
-/** From where somebody comes. */
+/** The place of a client. */
 export interface From {
-  /** As the log names it: behind a trusted proxy the client's. */
+  /** The address as in the log: behind a trusted proxy, that of the client. */
   readonly address: string;
-  /** The network of that address, by which attempts are counted. */
+  /** The network of the address, for the count of attempts. */
   readonly place: string;
 }
 
-/** Attempts to sign in, as all processes of the database count them. */
+/** Sign-in attempts, counted over all processes. */
 export interface SignInStore {
-  /** Whether the person of that e-mail has signed in from that place in the last 90 days. Takes no lock. */
+  /** Whether the person with that e-mail has signed in from that place in the last 90 days. Takes no lock. */
   isKnown(attempt: { readonly place: string; readonly email: string }): Promise<boolean>;
 
   /**
    * Counts an attempt, unless there were too many in the last minute.
-   * @param limits attempts in any minute: of one place at one e-mail, of one place, and at one e-mail from any place (null: no
-   * limit, for a place that is known of its person, because strangers can use this limit up).
-   * @returns 0, or the seconds after which there is room.
+   * @param limits attempts per sliding minute: per place and e-mail, per place, and per e-mail from any place (null for no
+   * limit, for a known place of the person, because unknown clients can use up this limit).
+   * @returns 0, or the seconds until the next attempt is allowed.
    */
   take(
     attempt: { readonly place: string; readonly email: string },
@@ -179,11 +179,11 @@ export interface SignInStore {
   ): Promise<number>;
 
   /**
-   * Notes that an attempt was wrong, in the entry of the hour: one for each place at each person, ten at most, and one for
-   * all other places. E-mails that belong to nobody share one person, "unknown".
+   * Adds a failed attempt to the audit entry of the hour: one entry per place and person, at most ten, and one for all other
+   * places. Unknown e-mails share the person "unknown".
    */
   refused(attempt: { readonly place: string; readonly email: string }): Promise<void>;
 
-  /** Removes what no longer counts, and old entries about signing in. To be called now and then. */
+  /** Removes attempts that no longer count, and old sign-in entries. To be called periodically. */
   forget(): Promise<void>;
 }

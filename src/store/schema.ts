@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from "kysely";
 
 /**
- * The tables as Kysely sees them. Times are milliseconds since the epoch; everything that a
- * submitter wrote is bytes, because PostgreSQL's text refuses U+0000 and programs do not.
+ * The tables for Kysely. Times are milliseconds since the epoch. Programs, input and output are
+ * bytes, because PostgreSQL's text type rejects U+0000.
  */
 export interface Schema {
   tiers: TierTable;
@@ -32,7 +32,7 @@ export interface Schema {
   sends: SendTable;
 }
 
-/** What members had sent within the last minute. */
+/** Send requests of members in the last minute. */
 interface SendTable {
   seq: Generated<number>;
   at: number;
@@ -52,11 +52,11 @@ interface AccountTable {
   name: string;
   tier: string;
   created_at: number;
-  /** Rises with every claim: the account with the lowest was served longest ago. */
+  /** Increases with every claim: the account with the lowest was served least recently. */
   turn: Generated<number>;
-  /** Null: not suspended. */
+  /** Null if not suspended. */
   suspended_at: number | null;
-  /** Rises when its deliveries are claimed: among accounts with as many attempts under way, the lowest goes first. */
+  /** Increases with claims of its deliveries: among accounts with equal attempts under way, the lowest goes first. */
   delivery_turn: Generated<number>;
 }
 
@@ -84,26 +84,26 @@ interface ApiKeyTable {
   default_profile: string;
   created_at: number;
   revoked_at: number | null;
-  /** When a rotated key stops; null: never by itself. */
+  /** Expiry of a rotated key; null for none. */
   expires_at: number | null;
-  /** The key that this one was rotated from. */
+  /** The key that this one replaces. */
   replaces: string | null;
   last_used_at: number | null;
-  /** Rises with every claim: the key with the lowest was served longest ago. */
+  /** Increases with every claim: the key with the lowest was served least recently. */
   turn: Generated<number>;
 }
 
-/** The requests of the last minute of each key, and the newest before that: what an exact window needs. */
+/** The requests of each key in the last minute and the newest one before, for an exact sliding window. */
 interface QuotaTable {
   key_id: string;
-  /** Counts up per key. */
+  /** Increasing number per key. */
   n: number;
   at: number;
 }
 
-/** Narrow on purpose: a row is rewritten by claim, renew and finish. */
+/** Narrow on purpose, because claim, renew and finish rewrite the row. */
 interface SubmissionTable {
-  /** Order of arrival; a clock may step back, this does not. */
+  /** Order of arrival, independent of clocks. */
   seq: Generated<number>;
   id: string;
   account_id: string;
@@ -114,7 +114,7 @@ interface SubmissionTable {
   status: string;
   /** Runs that count against the allowed attempts. */
   attempts: number;
-  /** Rises with every claim, and is never reused: what a lease is checked against. */
+  /** Increases with every claim and is never reused; leases are checked against it. */
   fence: Generated<number>;
   idempotency_key: string | null;
   request_hash: string | null;
@@ -124,7 +124,7 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
-  /** 1: somebody may be watching; else null. */
+  /** 1 if a user may watch the run, otherwise null. */
   live: number | null;
 }
 
@@ -138,11 +138,11 @@ interface OutcomeTable {
   submission_seq: number;
   stdout: Buffer | null;
   stderr: Buffer | null;
-  /** JSON of everything else in the Outcome. */
+  /** JSON of the rest of the Outcome. */
   body: string;
 }
 
-/** Where a project's results are sent. */
+/** Receivers of a project's results. */
 interface EndpointTable {
   id: string;
   project_id: string;
@@ -157,21 +157,21 @@ interface EndpointTable {
   removed_at: number | null;
 }
 
-/** What a rotation replaced: deliveries are signed with it too until it ends. */
+/** Secrets that a rotation replaced: deliveries are also signed with them until they expire. */
 interface FormerSecretTable {
   id: string;
   endpoint_id: string;
-  /** Sealed, as the endpoint's own. */
+  /** Sealed, like the current secret. */
   secret: Buffer;
   ends_at: number;
 }
 
-/** The outbox: written in the transaction of the result, so that no crash loses one. */
+/** The outbox: rows are inserted in the transaction of the result, so that a crash loses none. */
 interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   endpoint_id: string;
-  /** Null for a test send, which has a body of its own. */
+  /** Null for a test, which has its own body. */
   submission_seq: number | null;
   /** The header webhook-id: the submission's id. */
   message_id: string;
@@ -180,16 +180,16 @@ interface DeliveryTable {
   body: Buffer | null;
   /** `pending`, `delivered` or `failed`. */
   state: string;
-  /** Attempts that are recorded. */
+  /** Recorded attempts. */
   attempts: number;
-  /** When the next attempt is due; null when it is over. */
+  /** Time of the next attempt; null for an ended delivery. */
   next_at: number | null;
-  /** Rises with every claim. */
+  /** Increases with every claim. */
   fence: Generated<number>;
   lease_until: number | null;
   created_at: number;
   ended_at: number | null;
-  /** Why it failed without an attempt; else null. */
+  /** The reason for a failure without an attempt, otherwise null. */
   reason: string | null;
 }
 
@@ -199,15 +199,15 @@ interface AttemptTable {
   number: number;
   at: number;
   latency_ms: number;
-  /** The receiver's HTTP status; null when there was no answer. */
+  /** The receiver's HTTP status; null without a response. */
   status: number | null;
-  /** Why there was no answer, in words for an operator. */
+  /** The error text for an operator. */
   error: string | null;
-  /** How the answer begins. */
+  /** The first bytes of the response. */
   answer: Buffer | null;
 }
 
-/** Who changed what; rows are only ever added. */
+/** The audit trail of changes. */
 interface AuditTable {
   seq: Generated<number>;
   at: number;
@@ -215,16 +215,16 @@ interface AuditTable {
   actor: string;
   /** Such as `key.create`. */
   action: string;
-  /** Id of what was changed. */
+  /** Id of the changed object. */
   subject: string;
   account_id: string | null;
   /** JSON, never a secret. */
   detail: string;
-  /** Of the client that made the request; null for a command. */
+  /** Address of the client; null for a command. */
   address: string | null;
 }
 
-/** Workers that live, as services in other processes see them. */
+/** Announcements of live workers. */
 interface WorkerTable {
   id: string;
   slots: number;
@@ -237,24 +237,24 @@ interface WorkerTable {
   lease_until: number;
 }
 
-/** Who may sign in to the dashboard. */
+/** Users of the dashboard. */
 interface PersonTable {
   id: string;
-  /** As it is compared: lower case. */
+  /** In lower case, for comparisons. */
   email: string;
   name: string;
   /** 1 or 0: sees and changes all accounts. */
   administrator: number;
-  /** Its hash with its parameters; null: this person signs in with the provider alone. */
+  /** Password hash with its parameters; null for a person who only signs in with the provider. */
   password: string | null;
-  /** Issuer and subject of the provider's person that this one is; null until the first sign-in with it. */
+  /** Issuer and subject at the provider; null before the first sign-in with it. */
   provider_subject: string | null;
   created_at: number;
   seen_at: number | null;
   disabled_at: number | null;
 }
 
-/** Which accounts a person may look at. */
+/** The accounts of each person. */
 interface MemberTable {
   person_id: string;
   account_id: string;
@@ -268,16 +268,16 @@ interface SessionTable {
   seen_at: number;
 }
 
-/** One-time links that nobody has used yet. */
+/** Unused one-time links. */
 interface InvitationTable {
   id: string;
   /** SHA-256 of the token in the link, hexadecimal. */
   hash: string;
   /** `first`: of the first administrator; `invite`; `reset`: of a forgotten password. */
   kind: string;
-  /** Null for the first administrator, who chooses. */
+  /** Null for the first administrator, who chooses an e-mail. */
   email: string | null;
-  /** Whose password is reset. */
+  /** The person whose password is reset. */
   person_id: string | null;
   account_id: string | null;
   administrator: number;
@@ -285,7 +285,7 @@ interface InvitationTable {
   expires_at: number;
 }
 
-/** What has ended and is not in the history yet. Its submission may be gone. */
+/** Ended submissions that are not yet in the history. The submission itself may be deleted. */
 interface UncountedTable {
   submission_seq: number;
   account_id: string;
@@ -296,7 +296,7 @@ interface UncountedTable {
   run_ms: number;
 }
 
-/** How many ended in the minute, later the hour, that begins at `at`. */
+/** Number of submissions that ended in the minute, later the hour, that begins at `at`. */
 interface HistoryTable {
   at: number;
   account_id: string;
@@ -305,45 +305,45 @@ interface HistoryTable {
   amount: number;
 }
 
-/** The same by how long they waited and ran. */
+/** The same by wait and run times. */
 interface HistoryTimesTable {
   at: number;
   account_id: string;
-  /** `wait`: from accepted to begun; `run`: from begun to ended. */
+  /** `wait`: from acceptance to start; `run`: from start to end. */
   kind: string;
   /** See src/domain/history.ts. */
   bin: number;
   amount: number;
 }
 
-/** What runs that somebody watches have written so far; gone when they ended. */
+/** Output of watched runs, until their end. */
 interface LiveOutputTable {
   submission_seq: number;
-  /** Of the claim: a run that begins again, begins with nothing. */
+  /** Fence of the claim: a repeated run starts without output. */
   fence: number;
   n: number;
   /** `stdout` or `stderr`. */
   stream: string;
-  /** Where in the stream it begins, in bytes. */
+  /** Offset in the stream, in bytes. */
   at: number;
   bytes: Buffer;
 }
 
-/** The attempts of the last minute to sign in, of all processes. */
+/** Sign-in attempts of the last minute, over all processes. */
 interface SignInAttemptTable {
   seq: Generated<number>;
   at: number;
   /** The network of the client (src/http/network.ts). */
   place: string;
-  /** SHA-256 of the e-mail: a stranger may type anything there, a password too. */
+  /** SHA-256 of the e-mail, because unknown clients can type anything there, including a password. */
   email_hash: string;
 }
 
-/** From where people have signed in with a password. */
+/** Places of sign-ins with a password. */
 interface KnownPlaceTable {
   person_id: string;
   place: string;
-  /** When last. */
+  /** Time of the last sign-in. */
   at: number;
 }
 
