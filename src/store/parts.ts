@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
 import type { Part } from "./admin-port.ts";
 import type { Schema } from "./schema.ts";
 
-/** Rows of a list that is asked for without saying how many. */
+/** Default number of rows of a list. */
 export const USUAL_ROWS = 1_000;
 
 interface Listed {
@@ -10,22 +10,22 @@ interface Listed {
   readonly created_at: number;
 }
 
-/** The row that a cursor names. */
+/** The row of a cursor. */
 interface Cursor extends Listed {
   readonly account_id: string;
 }
 
-/** Where a part begins: behind this row. */
+/** The row before a part. */
 interface Place {
   readonly id: string;
   readonly createdAt: number;
 }
 
 /**
- * A part of a list, newest first. A cursor of another account gives an empty part, as a cursor that names no row: the answer must
- * not show which ids exist.
- * @param read the newest rows of one account, or of all (null), behind the place. It is called for each account on its own,
- * so that an index has the rows in order: for several accounts at once a database reads and sorts all their rows.
+ * A part of a list, newest first. A cursor of another account yields an empty part, like an unknown cursor, so that the
+ * response does not reveal which ids exist.
+ * @param read returns the newest rows of one account, or of all (null), after the place. It is called separately for each
+ * account, so that an index has the rows in order: for several accounts, a database would read and sort all their rows.
  */
 export async function partOf<Row extends Listed>(
   { accountIds = null, after, max = USUAL_ROWS }: Part,
@@ -44,7 +44,7 @@ export async function partOf<Row extends Listed>(
     .slice(0, max);
 }
 
-/** The condition that a row comes behind the place. As a pair, so that an index on both columns finds it. */
+/** The condition that a row is after the place. Compares pairs, so that an index on both columns is used. */
 export function behindPlace(
   table: "api_keys" | "projects" | "endpoints" | "people" | "invitations",
   { createdAt, id }: Place,
@@ -52,7 +52,7 @@ export function behindPlace(
   return sql<boolean>`(${sql.ref(`${table}.created_at`)}, ${sql.ref(`${table}.id`)}) < (${createdAt}, ${id})`;
 }
 
-/** The condition that a key opens something at that moment: it is neither revoked nor at its end. */
+/** The condition that a key is live at that time: neither revoked nor expired. */
 export function liveAt(eb: ExpressionBuilder<Schema, "api_keys">, nowMs: number) {
   return eb.and([
     eb("api_keys.revoked_at", "is", null),

@@ -58,10 +58,10 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
     .addColumn("worker_id", "text")
     .addColumn("lease_until", "bigint")
     .addColumn("verdict", "text")
-    // The database, not the program, is what makes two identical requests execute once.
+    // The database, not the program, ensures that two identical requests run once.
     .addUniqueConstraint("submissions_idempotency", ["account_id", "idempotency_key"])
     .execute();
-  // Partial: the queue stays as small as the queue, however many records there are.
+  // Partial, so that the size of the index depends on the queue, not on the number of records.
   await sql`create index submissions_pending on submissions (key_id, seq) where status = 'pending'`.execute(trx);
   await sql`create index submissions_running on submissions (lease_until, key_id) where status = 'running'`.execute(
     trx,

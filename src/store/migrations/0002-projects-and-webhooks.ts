@@ -57,7 +57,7 @@ export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }:
     .addColumn("reason", "text")
     .execute();
   await sql`create index deliveries_due on deliveries (next_at) where state = 'pending'`.execute(trx);
-  // A receiver that is down may have a long queue: what is next of each must be found without walking it.
+  // A receiver that is down may have a long queue, so the next delivery of each endpoint must be found without scanning it.
   await sql`create index deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending'`.execute(
     trx,
   );

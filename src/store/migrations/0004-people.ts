@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** Who signs in to the dashboard, and what links and cookies are good for it: of those, hashes alone. */
+/** Users of the dashboard, and the hashes of their links and cookies. */
 export async function people(trx: Transaction<Schema>): Promise<void> {
   await trx.schema
     .createTable("people")

@@ -3,8 +3,8 @@ import type { Abilities } from "../engine.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * Each list is read in its order, by account: how many rows other accounts have must not matter. And what lets processes count
- * attempts to sign in together, and the audit trail say from where somebody came.
+ * Indexes of lists in their order by account, so that the rows of other accounts do not matter. Tables of sign-in attempts
+ * for all processes, and client addresses in the audit trail.
  */
 export async function lists(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.createIndex("api_keys_account").on("api_keys").columns(["account_id", "created_at", "id"]).execute();

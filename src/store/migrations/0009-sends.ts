@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../engine.ts";
 import type { Schema } from "../schema.ts";
 
-/** What members had sent in the last minute, counted for all processes, and an index of replays that are pending. */
+/** Send requests of members in the last minute, over all processes, and an index of pending replays. */
 export async function sends(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("sends")
