@@ -123,9 +123,9 @@ full)
   here=$status
   for variant in $variants; do
     # Of what fails here already there is nothing more to learn; and an interrupt ends all of it.
-    if [ "$here" -eq 0 ] && [ "$interrupted" = no ]; then run_variant "$variant"; fi
+    if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
   done
-  if [ "$here" -eq 0 ] && [ "$interrupted" = no ] && [ -z "$word" ]; then long_checks; fi
+  if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
   ;;
 on) run_variant "$wanted" ;;
 esac

@@ -76,6 +76,26 @@ reload() {
   if [ $was_ready = yes ] && [ -n "$service_pid" ]; then kill -s HUP "$service_pid" 2>/dev/null || true; fi
 }
 
+# end_service: what is left of a service that ended. Returns its exit status, or 137 where threads or a tracer of it were left.
+end_service() {
+  # The first thread of a process that exits can be the first to end.
+  waited=0
+  until reapable "$service_pid" || [ $waited -eq 50 ]; do
+    waited=$((waited + 1))
+    sleep 0.02
+  done
+  if [ $waited -lt 50 ]; then
+    service_status=0
+    wait "$service_pid" || service_status=$?
+    end_service_group
+    return $service_status
+  fi
+  kill_child "$service_pid"
+  end_service_group
+  wait "$service_pid" || true
+  return 137
+}
+
 # stop STATUS [WORDS]: the service first, so that it can finish what runs, then the launcher.
 stop() {
   trap '' INT TERM HUP
@@ -85,9 +105,9 @@ stop() {
   for helper in $asker_pid $ticker_pid; do kill "$helper" 2>/dev/null || true; done
   if [ -n "$service_pid" ]; then
     # What runs has the time that was set; after it come the last webhook attempt (10 s) and the last answers (2 s).
-    end "$service_pid" $(((drain_ms + 999) / 1000 + 15)) || final_status=1
+    ask_to_end "$service_pid" $(((drain_ms + 999) / 1000 + 15))
+    end_service || final_status=1
   fi
-  end_service_group
   close_relay || final_status=1
   stop_launcher || final_status=1
   close_instance
@@ -100,14 +120,15 @@ lives() { [ -z "$1" ] || alive "$1"; }
 # as soon as it is started costs a processor, so the pause doubles up to 8 s until one has lived for 5 s.
 died() {
   death_status=0
-  wait "$2" || death_status=$?
-  # That number may be somebody else's from now on.
+  if [ "$1" = service ]; then
+    end_service || death_status=$?
+  else
+    wait "$2" || death_status=$?
+  fi
+  # Another process can have this number from now on.
   case $1 in
   launcher) launcher_pid= ;;
-  service)
-    service_pid=
-    end_service_group
-    ;;
+  service) service_pid= ;;
   esac
   if [ $death_status -gt 128 ]; then how="by signal $((death_status - 128))"; else how="with status $death_status"; fi
   [ $was_ready = yes ] || stop 1 "the $1 ended by itself $how; see its output"

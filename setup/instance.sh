@@ -6,6 +6,7 @@
 
 instance=
 launcher_pid=
+uid_base=
 uid_locks=/run/assay
 
 # Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
@@ -64,7 +65,7 @@ take_uid_range() {
 
 # start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.
 start_launcher() {
-  take_uid_range
+  [ -n "$uid_base" ] || take_uid_range
   socket=$instance_dir/launcher.sock
   [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
   launcher_client=$1 launcher_slots=$2
@@ -108,7 +109,8 @@ launch() {
   done
 }
 
-# alive PID: unlike kill -0, it is not deceived by a child that ended and that we have not waited for yet.
+# alive PID: false for a child that ended and that we have not waited for. Also false for a process whose first thread ended alone, which
+# only a compromised service does.
 alive() {
   { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return
   case ${process_state##*) } in [ZX]*) return 1 ;; esac
@@ -116,18 +118,40 @@ alive() {
 
 # end PID SECONDS: SIGTERM, then SIGKILL after that time. Returns its exit status.
 end() {
+  ask_to_end "$1" "$2"
+  wait "$1"
+}
+
+# ask_to_end PID SECONDS: the same, without the wait for its exit status.
+ask_to_end() {
   kill -TERM "$1" 2>/dev/null || true
   waited=0
   while alive "$1"; do
     if [ $waited -ge $(($2 * 50)) ]; then
       say "process $1 did not stop within $2 s; killed"
-      kill -KILL "$1" 2>/dev/null || true
       break
     fi
     waited=$((waited + 1))
     sleep 0.02
   done
-  wait "$1"
+  kill_child "$1"
+}
+
+# kill_child PID: with all its threads, also where only the first one ended. The shell can have reaped the child already, and its number
+# can be another process's.
+kill_child() {
+  { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return 0
+  case ${process_state##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
+}
+
+# reapable PID: whether `wait` returns for a child that is not alive. It does not while another thread of the child lives or a tracer holds
+# the child.
+reapable() {
+  for thread in "/proc/$1/task"/*; do
+    [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
+  done
+  { while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && return; done <"/proc/$1/status"; } 2>/dev/null
+  [ ! -d "/proc/$1" ]
 }
 
 stop_launcher() {

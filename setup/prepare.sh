@@ -57,13 +57,18 @@ run_node() {
 
 # What runs beside Node and ends with it.
 beside_pid=
-interrupted=no
+interruptions=0
 
-# What Node started, too: doctor has a launcher of its own. Before setsid there is no such group.
+# What Node started, too: doctor has a launcher of its own. Before setsid there is no such group. A second signal, a second later or
+# more, kills: a compromised service can stop the processes of its user.
 end_node() {
-  interrupted=yes
+  clock
+  case $interruptions in
+  0) interruptions=1 interrupted_since=$now ending=TERM ;;
+  *) [ $((now - interrupted_since)) -lt 100 ] || interruptions=2 ending=KILL ;;
+  esac
   for ended_pid in $node_pid $beside_pid; do
-    kill -s TERM -- "-$ended_pid" 2>/dev/null || kill -s TERM "$ended_pid" 2>/dev/null || true
+    kill -s $ending -- "-$ended_pid" 2>/dev/null || kill -s $ending "$ended_pid" 2>/dev/null || true
   done
 }
 
@@ -79,8 +84,8 @@ finish_node() {
     alive "$node_pid" || break
   done
   # A signal can interrupt the wait in the instant in which Node ends. The shell then still has Node's status; otherwise it
-  # answers 127.
-  if [ $interrupted = yes ]; then
+  # answers 127. After the second signal it does not wait: a tracer can keep a process that has ended.
+  if [ $interruptions -eq 1 ]; then
     last_status=0
     wait "$node_pid" || last_status=$?
     [ $last_status -eq 127 ] || node_status=$last_status

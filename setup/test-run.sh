@@ -105,14 +105,14 @@ run_quiet() {
 
 # run_machine: every chosen file that has the machine for itself.
 run_machine() {
-  [ "$interrupted" = no ] || return 0
+  [ $interruptions -eq 0 ] || return 0
   wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
   judge "$instance_dir/tap" "${word:+: none has $word in its file or name}"
 }
 
 # run_sharing: the others.
 run_sharing() {
-  if [ ! -s "$instance_dir/sharing" ] || [ "$interrupted" = yes ]; then return; fi
+  if [ ! -s "$instance_dir/sharing" ] || [ $interruptions -gt 0 ]; then return; fi
   wait_for node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 3))
   judge "$instance_dir/tap-sharing" " of those that share the machine"
 }

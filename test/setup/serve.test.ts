@@ -295,7 +295,7 @@ test("what is set for draining is waited for, and no longer than some seconds mo
   fake.write(
     "setup/instance.sh",
     `${readFileSync(join(fake.checkout, "setup/instance.sh"), "utf8")}
-end() { say "$2 s to drain"; kill -KILL "$1"; wait "$1"; }
+ask_to_end() { say "$2 s to drain"; kill -KILL "$1"; }
 `,
   );
   for (const [drainMs, seconds] of [

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FakeCheckout } from "./fake-checkout.ts";
+import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { childrenOf, commandLine, processesBelow } from "./processes.ts";
 
 // A compromised service can start processes in sessions of their own, which keep its port, database and TLS key open.
@@ -19,6 +19,21 @@ function withSurvivors(): { fake: FakeCheckout; survivors: () => number[] } {
   fake.write("src/main.ts", start + main);
   return { fake, survivors: () => processesBelow(`${fake.data}/survivor`) };
 }
+
+/**
+ * A checkout whose service, at SIGUSR2, runs an attack on the command that waits for its end.
+ * @param attack JavaScript
+ */
+function withAttack(attack: string): FakeCheckout {
+  const fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  fake.write("src/main.ts", `${main}\nprocess.on("SIGUSR2", async () => {${attack}});`);
+  return fake;
+}
+
+const serviceOf = (serve: Command) =>
+  childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child))) ??
+  assert.fail("no child is the service");
 
 async function until(condition: () => boolean): Promise<void> {
   const end = Date.now() + 10_000;
@@ -40,8 +55,7 @@ test("processes that the service started end when it is started again and when s
   await serve.says(/welcome#fake/);
   const first = survivors();
   assert.ok(first.length > 0);
-  const service = childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child)));
-  process.kill(service ?? assert.fail("no child is the service"), "SIGKILL");
+  process.kill(serviceOf(serve), "SIGKILL");
   await serve.says(/the service ended by itself by signal 9; starting it again[\s\S]*/);
   await until(() => survivors().some((pid) => !first.includes(pid)));
   assert.deepEqual(
@@ -94,6 +108,62 @@ test("processes that status started end with it, and the service goes on", async
   serve.child.kill("SIGTERM");
   assert.equal((await serve.end()).code, 0);
   assert.deepEqual(survivors(), []);
+});
+
+// The shell cannot reap a process while another thread of it lives or a tracer does not let it go.
+const tracer = "syscall(101, 0x4206, getppid(), 0, 0) == 0 or die; print qq(traced\\n); sleep 300"; // PTRACE_SEIZE
+const UNREAPABLE: readonly (readonly [string, string])[] = [
+  [
+    "whose first thread ends alone",
+    `process.dlopen({ exports: {} }, process.env.ASSAY_DATA + "/run/first-thread-ends.so");`,
+  ],
+  [
+    "that is traced",
+    `const { spawn } = await import("node:child_process");
+     const tracer = spawn("perl", ["-e", ${JSON.stringify(`$| = 1; ${tracer}`)}], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+     tracer.stdout.once("data", () => process.kill(process.pid, "SIGKILL"));`,
+  ],
+];
+for (const [name, attack] of UNREAPABLE) {
+  const prepare = () => {
+    const fake = withAttack(attack);
+    mkdirSync(join(fake.data, "run"), { recursive: true });
+    execFileSync("gcc", ["-shared", "-fPIC", "-x", "c", "-", "-o", join(fake.data, "run/first-thread-ends.so")], {
+      input: `#include <sys/syscall.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void end(void) { syscall(SYS_exit, 0); }`,
+    });
+    return fake;
+  };
+
+  test(`a service ${name} is started again, and serve ends`, async () => {
+    using fake = prepare();
+    const serve = fake.start("serve");
+    await serve.says(/welcome#fake/);
+    process.kill(serviceOf(serve), "SIGUSR2");
+    await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+  });
+}
+
+test("a command whose program is stopped ends at the second signal", async () => {
+  using fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  fake.write(
+    "src/main.ts",
+    `${main}\nif (command === "tiers") { console.log("stops"); process.kill(process.pid, "SIGSTOP"); }`,
+  );
+  const tiers = fake.start("tiers", "list");
+  await tiers.says(/stops/);
+  tiers.child.kill("SIGTERM");
+  await sleep(1_500);
+  assert.equal(tiers.child.exitCode, null);
+  tiers.child.kill("SIGTERM");
+  assert.notEqual((await tiers.end()).code, 0);
+  assert.equal((await fake.run("accounts", "list")).code, 7);
 });
 
 const shell = (lines: string) =>
