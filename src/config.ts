@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { type LogLevel, settingsSchema } from "./config/settings.ts";
 import type { Database } from "./domain/database.ts";
+import { OperatorError } from "./domain/operator-error.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
 /** All settings, read once at the start from `ASSAY_*` variables. A flag overrides its variable. */
@@ -74,7 +75,7 @@ export interface Flags {
 }
 
 /** An invalid setting; the message is for the operator. */
-export class ConfigError extends Error {
+export class ConfigError extends OperatorError {
   override readonly name = "ConfigError";
 }
 

@@ -3,12 +3,14 @@ import { program } from "../../src/cli/program.ts";
 import { DATA, DATABASE, JSON_LINE } from "../../src/cli/with-store.ts";
 import { code } from "./table.ts";
 
+const PROGRAM = await program();
+
 /** Described at the top of docs/cli.md. */
 const COMMON: ReadonlySet<string> = new Set([DATA, DATABASE, JSON_LINE].map(([flags, text]) => `${flags} ${text}`));
 
 /** Every command of src/cli/ with its usage. `--help` describes arguments and options. */
 export function commands(): string {
-  return program().commands.map(topLevel).join("\n\n");
+  return PROGRAM.commands.map(topLevel).join("\n\n");
 }
 
 /** A command with verbs has no description of its own unless it can be run alone. */

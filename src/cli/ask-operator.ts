@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { OperatorError } from "../domain/operator-error.ts";
 import type { Address } from "../domain/transport.ts";
 
 /** Longer than the longest that an answer may take: a proof and a database that hangs. */
@@ -6,7 +7,7 @@ const PATIENCE_MS = 15_000;
 const LARGEST_BYTES = 1 << 20;
 
 /** The operator's listener is not there, or says nothing that makes sense. */
-export class NobodyAnswers extends Error {
+export class NobodyAnswers extends OperatorError {
   override readonly name = "NobodyAnswers";
 }
 

@@ -3,13 +3,14 @@ import { basename, join } from "node:path";
 import { z } from "zod";
 import type { Command, Language, LimitOverrides } from "../domain/language.ts";
 import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
+import { OperatorError } from "../domain/operator-error.ts";
 import { brokenRules } from "./rules.ts";
 import { languageSchema, type Profiles, profilesSchema } from "./schema.ts";
 
 const PROFILES_FILE = "profiles.json";
 
 /** An invalid data file in languages/; the message has the file and the reason. */
-export class LanguageFileError extends Error {
+export class LanguageFileError extends OperatorError {
   override readonly name = "LanguageFileError";
 }
 

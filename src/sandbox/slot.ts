@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { OperatorError } from "../domain/operator-error.ts";
 import type { StepReport } from "../domain/report.ts";
 import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
@@ -8,7 +9,7 @@ import { encodeStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
-export class SandboxError extends Error {
+export class SandboxError extends OperatorError {
   override readonly name = "SandboxError";
 }
 

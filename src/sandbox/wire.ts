@@ -1,10 +1,11 @@
+import { OperatorError } from "../domain/operator-error.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
 
 const HEADER_BYTES = 5;
 const LARGEST_FRAME = 16 * 1024 * 1024;
 
 /** The peer violated the launcher's protocol. */
-export class ProtocolError extends Error {
+export class ProtocolError extends OperatorError {
   override readonly name = "ProtocolError";
 }
 

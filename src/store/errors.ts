@@ -1,5 +1,7 @@
+import { OperatorError } from "../domain/operator-error.ts";
+
 /** The database is unusable; the message is for the operator and has no password. */
-export class StoreError extends Error {
+export class StoreError extends OperatorError {
   override readonly name: string = "StoreError";
 }
 

@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { OperatorError } from "../domain/operator-error.ts";
 
 export const KEY_BYTES = 32;
 
@@ -47,7 +48,7 @@ export interface SecretKeyFile {
 }
 
 /** An invalid key file; the message is for the operator. */
-export class SecretKeyError extends Error {
+export class SecretKeyError extends OperatorError {
   override readonly name = "SecretKeyError";
 }
 

@@ -1,8 +1,9 @@
 import { isIP } from "node:net";
+import { OperatorError } from "../domain/operator-error.ts";
 import type { HostPort } from "../domain/transport.ts";
 
 /** The URL or one of its addresses is not allowed; the message is for the user who configured it. */
-export class BlockedError extends Error {
+export class BlockedError extends OperatorError {
   override readonly name = "BlockedError";
 }
 

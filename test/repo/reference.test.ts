@@ -54,7 +54,7 @@ test("the program has every command of src/cli/", async () => {
   const modules = await Promise.all(files.map((name) => import(join(ROOT, "src/cli", name))));
   const makers = modules.flatMap((module) => Object.entries(module)).filter(([name]) => name.endsWith("Command"));
   const made = makers.map(([, make]) => (make as () => unknown)()).filter((command) => command instanceof Command);
-  const names = program().commands.map((command) => command.name());
+  const names = (await program()).commands.map((command) => command.name());
   assert.deepEqual(made.map((command) => command.name()).sort(), names.sort());
 });
 
