@@ -5,23 +5,23 @@ import type { Enqueued } from "../store/port.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Asked } from "./request.ts";
 
-/** A full queue of short programs has room again within this. */
+/** A full queue of short programs usually has room again within this time. */
 const FULL_RETRY_SECS = 1;
 
-/** Accepted now, or before under the same idempotency key. */
+/** Accepted by this request, or by an earlier one with the same idempotency key. */
 export type Accepted = Extract<Enqueued, { submission: Submission }>;
 
 export interface How {
   /** An idempotency key. */
   readonly key?: string | undefined;
-  /** A person may watch it run. */
+  /** The output can be watched while the program runs. */
   readonly live?: boolean;
-  /** What is answered when the key was revoked since the request began. */
+  /** The error when the key was revoked after the request began. */
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
 }
 
 /**
- * Puts what was asked for into the queue.
+ * Adds a submission to the queue.
  * @throws ClientError when it is not accepted.
  */
 export async function accept(
@@ -39,7 +39,7 @@ export async function accept(
     onlyKnown: refusal !== null,
     live,
   });
-  if (result.kind === "unknown") throw refusal ?? new Error("what was new was not accepted");
+  if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
   if (result.kind === "revoked") throw clientError(revoked, []);
   if (result.kind === "suspended") throw clientError("accountSuspended", []);
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);

@@ -8,16 +8,19 @@ import { network } from "./network.ts";
 import { Turns } from "./turns.ts";
 import { MinuteWindow } from "./window.ts";
 
-/** Failed authentications of one address in a minute, beyond which its keys are looked up one after another. */
+/** Failed authentications per address and minute. Beyond this, keys from the address are looked up one at a time. */
 const FAILURES_PER_MINUTE = 120;
 
-/** Requests for the open pages that one address may make in a minute; looking at /docs makes five. */
+/** Requests per address and minute for the pages that need no key. Loading /docs makes five. */
 const VISITS_PER_MINUTE = 300;
 
-/** Hashes of valid keys that are remembered; some 100 bytes each. */
+/** Hashes of valid keys kept in memory, some 100 bytes each. */
 const MOST_KNOWN = 10_000;
 
-/** Failures by address, turns where there were too many, and the keys that need none: a key that was valid is no guess. */
+/**
+ * Counts failures by address, serialises lookups where there are too many, and remembers valid keys, which skip the
+ * queue.
+ */
 export class Failures {
   readonly window = new MinuteWindow();
   readonly turns = new Turns();
@@ -36,11 +39,10 @@ export class Failures {
 }
 
 /**
- * Key → Caller. The key is hashed and looked up by its hash, so neither the database nor its
- * index ever compares characters of a key; the hash found is then compared in constant time.
- * Failures are counted by address and never keep a valid key out: behind one address there
- * may be many callers. Where there were too many, keys that were not valid here before are looked up
- * one after another, so that no address can keep the database busy with guesses.
+ * Key → Caller. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
+ * The hash found is then compared in constant time. Failures are counted by address but never lock out a valid key,
+ * because many callers can share an address. After too many failures, keys not seen as valid before are looked up one
+ * at a time, so that one address cannot keep the database busy with guesses.
  * @throws ClientError unauthorized or accountSuspended.
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
@@ -50,7 +52,7 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
     const hash = hashKey(key);
     const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
     const caller = await (suspicious
-      ? failures.turns.take(from, () => ifThere(request, hash, keys))
+      ? failures.turns.take(from, () => ifConnected(request, hash, keys))
       : lookUp(hash, keys));
     if (caller) {
       failures.remember(hash);
@@ -58,13 +60,13 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
     }
   }
   failures.window.take(from, FAILURES_PER_MINUTE);
-  // The contract answers 401 to a key that is not valid, however often one is tried.
+  // The contract requires 401 for an invalid key, however often it is tried.
   throw clientError("unauthorized", []);
 }
 
 /**
- * Pages that need no key are bounded by address. Both counts by address are those of this process
- * alone: they keep strangers from costing much, and are no promise to anyone.
+ * Limits requests by address for pages that need no key. Both counts by address are local to this process: they limit
+ * the cost of anonymous clients and guarantee nothing.
  * @throws ClientError tooManyRequests.
  */
 export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void {
@@ -72,8 +74,8 @@ export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void 
   if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
 }
 
-/** Clients that have left keep those that wait behind them no longer. */
-async function ifThere({ raw }: FastifyRequest, hash: string, keys: KeyStore): Promise<Caller | undefined> {
+/** Skips the lookup for clients that have disconnected, so that they do not delay those behind them. */
+async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore): Promise<Caller | undefined> {
   return raw.socket.destroyed ? undefined : await lookUp(hash, keys);
 }
 

@@ -10,33 +10,39 @@ import { noRoom } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { Room } from "./room.ts";
 
-/** JSON may write one byte of text as six: \u0001. */
+/** JSON can encode one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
-/** Room for names, short fields and white space around the two long texts. */
+/** For names, short fields and white space around the two long texts. */
 const AROUND_BYTES = 131_072;
 
-/** No valid submission is larger: 2 MiB. */
+/** 2 MiB; no valid submission is larger. */
 export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES;
 
-/** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this much. */
+/** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
 const LONG_BYTES = 262_144;
 
-/** Of the dashboard's routes that take no program. */
+/** For dashboard routes that take no program. */
 const MAX_FORM_BYTES = 65_536;
 
-/** Bodies that are being received or used, all accounts together. What has arrived of all of them is read in one turn of the loop. */
+/**
+ * Limit on bodies being received or in use, for all accounts together. One turn of the event loop reads everything that
+ * has arrived.
+ */
 const BODIES_BYTES = 16 * 1_048_576;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Gives back the room of the body, once the route has no more use for it. It is given back at the latest with the answer. */
+    /**
+     * Releases the memory reserved for the body when the route no longer needs it. The end of the response releases it
+     * at the latest.
+     */
     forgetBody: (() => void) | null;
   }
 }
 
 /**
- * JSON is the only body that the service reads; anything else is 415. Before a body is received there must be room for it, and bodies
- * are parsed in different turns of the event loop.
+ * Accepts JSON bodies only; other media types are 415. Memory must be reserved before a body is received, and each body
+ * is parsed in a separate turn of the event loop.
  */
 export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
   server.decorateRequest("forgetBody", null);
@@ -71,27 +77,27 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       const owner = ownerOf(request);
       await pace.turn(owner);
       const value = parseJson(bytes);
-      // What the route does with a long text is as slow as the parsing.
+      // The route's work on a long text takes as long as the parsing.
       if (bytes.length > LONG_BYTES) await pace.turn(owner);
       return value;
     },
   );
 }
 
-/** JSON is UTF-8, so another charset would be read as what it is not; a compressed body could become any size. */
+/** JSON is UTF-8, so another charset would be decoded wrongly. A compressed body could expand to any size. */
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
   const encoding = headers["content-encoding"] ?? "identity";
   const [, charset = "utf-8"] = /;\s*charset="?([^\s;"]*)/i.exec(headers["content-type"] ?? "") ?? [];
   return encoding.toLowerCase() === "identity" && /^utf-?8$/i.test(charset);
 }
 
-/** @returns bytes of the body that will come; infinite where the request does not say. */
+/** @returns the announced size of the body in bytes; infinite if the request does not announce one. */
 function announced({ headers }: FastifyRequest): number {
   if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
   return Number(headers["content-length"] ?? 0) || 0;
 }
 
-/** UTF-8 is checked, because a replacement character would change the program silently. */
+/** Rejects invalid UTF-8, because a replacement character would silently change the program. */
 function parseJson(bytes: Buffer): unknown {
   const members = checkShape(bytes);
   let value: unknown;

@@ -3,24 +3,27 @@ import type { Socket } from "node:net";
 import type { Meter } from "../domain/meter.ts";
 import { network } from "./network.ts";
 
-/** Requests of a connection that are not answered yet. A turn of the event loop parses all that have arrived. */
+/** Unanswered requests per connection. One turn of the event loop parses all that have arrived. */
 const MAX_PIPELINED = 16;
 
 /**
- * TLS records that carry little or nothing: each costs some 40 us of the event loop. A record of an honest request has 22 to 29
- * bytes around at least 100, and a handshake less than this.
+ * Allowance for TLS records that carry little or no data: each costs some 40 us of the event loop. A legitimate request
+ * has 22 to 29 bytes of overhead per record of at least 100 bytes, and a handshake is smaller than this allowance.
  */
 const MAX_OVERHEAD_BYTES = 32_768;
 const CHECK_MS = 100;
-/** One turn reads up to 512 KiB of a connection before it can be closed, so the client must not come back at once. */
+/**
+ * One turn reads up to 512 KiB of a connection before it can be closed, so the client is blocked from reconnecting at
+ * once.
+ */
 const BLOCKED_MS = 10_000;
 const MAX_BLOCKED = 10_000;
 
-/** Closes connections that take the event loop for long with few bytes of requests. */
+/** Closes connections that occupy the event loop for long with few bytes of requests. */
 export class BurstGuard {
   readonly #meter: Meter;
   readonly #open = new Map<Socket, Socket | null>();
-  /** Until when connections of a network are refused, in milliseconds of `performance.now()`. */
+  /** When the block of a network ends, in milliseconds of `performance.now()`. */
   readonly #blocked = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,7 +31,7 @@ export class BurstGuard {
     this.#meter = meter;
   }
 
-  /** @param server with TLS. */
+  /** @param server a TLS server. */
   watch(server: Server): void {
     server.on("connection", (raw: Socket) => {
       if ((this.#blocked.get(network(raw.remoteAddress ?? "")) ?? 0) > performance.now()) {
@@ -71,7 +74,7 @@ export class BurstGuard {
 
 const pending = new WeakMap<Socket, number>();
 
-/** Counts a request of a connection. @returns whether it may be handled; if not, its connection is closed. */
+/** Counts a request of a connection. @returns whether it may be handled; if not, the connection is closed. */
 export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {
   if (socket.destroyed) return false;
   const count = (pending.get(socket) ?? 0) + 1;

@@ -3,13 +3,13 @@ import type { Caller } from "../domain/submission.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set once the key is known to be valid. */
+    /** Set once the key has been validated. */
     caller: Caller | null;
-    /** Of the submission that the request made or asked for, once that is known to be the caller's. */
+    /** The submission that the request created or asked for, once it is known to belong to the caller. */
     submissionId: string | null;
   }
   interface FastifyContextConfig {
-    /** No key is needed: the page is about the API, not part of it. */
+    /** No key is needed: the page documents the API and is not part of it. */
     open?: boolean;
   }
 }
@@ -19,7 +19,7 @@ export function decorateCaller(server: FastifyInstance): void {
   server.decorateRequest("submissionId", null);
 }
 
-/** @throws when the request did not pass authentication: a mistake of ours, not of the client. */
+/** @throws when the request was not authenticated: a programming error, not a client error. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Error("a handler ran before authentication");
   return request.caller;

@@ -4,20 +4,20 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { network } from "./network.ts";
 import type { Place, Places } from "./places.ts";
 
-/** What bounds the clients of a listener: their connections, or their requests under way. */
+/** Limits the clients of a listener: their connections, or their requests in progress. */
 export interface Clients {
-  /** Before the server listens. */
+  /** Call before the server listens. */
   watch(server: Server): void;
-  /** A request has begun. @returns whether there is a place for it. */
+  /** Registers a request. @returns whether there is a place for it. */
   began(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** A valid key or session was shown. @returns whether its owner may have the place. */
+  /** Assigns the place to the owner of a valid key or session. @returns whether the owner may have it. */
   own(request: FastifyRequest, owner: string): boolean;
 }
 
-/** Each connection by TCP takes a place. */
+/** Each TCP connection takes a place. */
 export class Connections implements Clients {
   readonly #places: Places;
-  /** By the names of nameOf: a socket that was destroyed has no local address any more. */
+  /** Keyed by nameOf, because a destroyed socket no longer has a local address. */
   readonly #open = new Map<string, Place>();
 
   constructor(places: Places) {
@@ -51,10 +51,10 @@ export class Connections implements Clients {
   }
 }
 
-/** More connections than places: one of a stranger must not keep out a request that would make room. */
+/** Must exceed 1: an idle anonymous connection must not block a request that would free a place. */
 const CONNECTIONS_FOR_EACH_PLACE = 2;
 
-/** Behind a proxy each request under way takes a place, because all connections are the proxy's. */
+/** Behind a proxy each request in progress takes a place, because all connections belong to the proxy. */
 export class RequestsUnderWay implements Clients {
   readonly #places: Places;
   readonly #underWay = new WeakMap<FastifyRequest["raw"], Place>();
@@ -82,8 +82,8 @@ export class RequestsUnderWay implements Clients {
 }
 
 /**
- * The same for the TCP socket and the TLS socket on it; undefined for a socket file, which has no addresses. Both ends are in it:
- * a client can connect one port to several addresses of the server at once.
+ * The TCP socket and the TLS socket on it have the same name. Undefined for a socket file, which has no addresses. The
+ * name includes both ends, because a client can connect one port to several server addresses at once.
  */
 function nameOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string | undefined {
   return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;

@@ -7,7 +7,7 @@ export function awaitsContinue(request: FastifyRequest): boolean {
   return request.headers.expect !== undefined && !continued.has(request);
 }
 
-/** Says it, now that the body is wanted. */
+/** Sends `100 Continue`. */
 export function sayContinue(request: FastifyRequest, reply: FastifyReply): void {
   continued.add(request);
   reply.raw.writeContinue();

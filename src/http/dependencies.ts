@@ -4,18 +4,18 @@ import type { Engine } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Store } from "../store/port.ts";
 
-/** What the server needs from the rest of the service; main composes it. */
+/** Dependencies of the server on the rest of the service; main composes them. */
 export interface Dependencies {
   readonly store: Store;
   readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
-  /** Canonical name of a name or alias; undefined for one that is unknown. */
+  /** Canonical name of a name or alias; undefined if unknown. */
   readonly canonicalLanguage: (nameOrAlias: string) => string | undefined;
   readonly log: Logger;
-  /** Told of every request. */
+  /** Counts every request. */
   readonly meter?: Meter;
   readonly tracer?: Tracer;
-  /** Pending submissions that the queue holds. */
+  /** Maximum number of pending submissions in the queue. */
   readonly maxPending: number;
-  /** How long `wait=true` holds the connection. */
+  /** How long `wait=true` holds the response. */
   readonly holdMs: number;
 }

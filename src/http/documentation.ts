@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { renderPage } from "./docs/page.ts";
 import { openApi } from "./openapi.ts";
 
-/** The page talks to its own origin and takes everything from there; no script or style is in the page itself. */
+/** The page loads from and connects to its own origin only, and has no inline script or style. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +23,7 @@ const FILES = [
   { path: "/docs/icon.svg", type: "image/svg+xml" },
 ] as const;
 
-/** GET /openapi.json and the reference page at /docs: open, so that one can read before one has a key. */
+/** GET /openapi.json and the reference page at /docs. Both need no key. */
 export function documentationRoutes(server: FastifyInstance): void {
   const document = openApi();
   const json = JSON.stringify(document);

@@ -11,10 +11,10 @@ import { awaitsContinue } from "./continue.ts";
 import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
 
-/** A database that is restarted is back within seconds. */
+/** A restarted database is available again within seconds. */
 const AWAY = { "retry-after": "2" };
 
-/** Errors that the framework finds before our code runs, and what they are in our list. */
+/** Errors of the framework before a route runs, mapped to the service's errors. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => tooLarge(routeOptions.url, routeOptions.bodyLimit),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => clientError("notJson", []),
@@ -23,12 +23,12 @@ const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientErro
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
 };
 
-/** The contract answers 400 to code that is too large, however large it is, and knows no 413. */
+/** The contract requires 400 for code that is too large, whatever its size, and has no 413. */
 export function tooLarge(route: string | undefined, bytes: number): ClientError {
   return clientError(route === "/api/submit" ? "submissionTooLarge" : "bodyTooLarge", [bytes]);
 }
 
-/** Every error leaves as JSON of the one list; what is not in it is logged and becomes `internal`. */
+/** Sends every error as JSON from the list of errors; an unlisted error is logged and becomes `internal`. */
 export function sendErrors(server: FastifyInstance, meter: Meter): void {
   server.setErrorHandler((error, request, reply) => sendError(error, request, reply, meter));
 }
@@ -39,7 +39,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "no database");
   if (!known) request.log.error({ err: error }, "request failed");
   const { status, body, headers } = known ?? clientError("internal", []);
-  // The framework's own errors come before the hook that sets these.
+  // Framework errors occur before the hook that sets these headers.
   return reply
     .code(status)
     .headers({ ...ALWAYS, "x-request-id": request.id, ...headers, ...(awaitsContinue(request) && CLOSE) })
@@ -56,14 +56,18 @@ function toClientError(error: unknown, request: FastifyRequest): ClientError | u
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500 ? clientError("badRequest", []) : undefined;
 }
 
-/** A client that is not told to continue may send its body or not: what comes next cannot be told apart. */
+/**
+ * Without `100 Continue`, the client may or may not send its body, so the next bytes on the connection are ambiguous.
+ */
 const CLOSE = { connection: "close" };
 
-/** Errors of the HTTP parser come before there is a request: the answer is written by hand. */
+/**
+ * Responds to errors of the HTTP parser. They occur before a request exists, so the response is written to the socket.
+ */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, meter: Meter): void {
-  // Each further piece of what could not be read comes here again, and is discarded.
+  // The parser reports each further piece of unparseable input here; it is discarded.
   if (answered.has(socket)) return;
-  // Before TLS is agreed on, an answer would wait for it, and the connection with it, for ever.
+  // Before the TLS handshake completes, a response would wait for it indefinitely and keep the connection open.
   if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
     socket.destroy();
     return;
@@ -78,13 +82,13 @@ const BROKEN: Readonly<Record<string, ByHand>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "requestTimeout",
 };
 
-/** CONNECT asks for a tunnel: there is none, and Node would hang up without a word. */
+/** Rejects CONNECT, which requests a tunnel. Node would close the connection without a response. */
 export function answerConnect(socket: Duplex, meter: Meter): void {
   meter.count("refusals", { reason: "badRequest" });
   writeError(socket, "badRequest");
 }
 
-/** `Expect:` with anything but 100-continue: Node would answer without a body. */
+/** Rejects `Expect:` values other than 100-continue. Node would respond without a body. */
 export function answerExpectation(response: ServerResponse, meter: Meter): void {
   meter.count("refusals", { reason: "expectationFailed" });
   const { status, text, headers } = byHand("expectationFailed");
@@ -92,7 +96,10 @@ export function answerExpectation(response: ServerResponse, meter: Meter): void 
   response.end(text);
 }
 
-/** Who has been answered and does not hang up is hung up on; at once, some would not get to read it. */
+/**
+ * Grace period before a connection is destroyed after its last response. Destroyed at once, some clients could not read
+ * it.
+ */
 const LAST_WORDS_MS = 1_000;
 
 type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest" | "expectationFailed">;
@@ -100,7 +107,7 @@ type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequ
 function writeError(socket: Duplex, code: ByHand): void {
   const { status, text, headers } = byHand(code);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  // A socket that was handed over by CONNECT has nobody left who listens: a reset would end the process.
+  // After CONNECT, the socket has no error listener left: a reset would end the process.
   socket.on("error", () => socket.destroy());
   answered.add(socket);
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
@@ -108,15 +115,16 @@ function writeError(socket: Duplex, code: ByHand): void {
     socket.end();
     setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
   };
-  // Only a client that sends at its full speed is worth reading: one that was too slow would go on for as long as it may.
+  // Only keep reading from a client that sends at full speed: a slow one would continue for as long as it is allowed
+  // to.
   if (code === "headersTooLarge") linger(socket as Socket, () => false, close);
   else close();
 }
 
-/** Connections that were answered by hand. */
+/** Connections with a response written to the socket. */
 const answered = new WeakSet<Duplex>();
 
-/** The connection ends with it: what else is on it cannot be told apart any more. */
+/** Closes the connection: further bytes on it are ambiguous. */
 function byHand(code: ByHand) {
   const { status, body } = clientError(code, []);
   const text = JSON.stringify(body);

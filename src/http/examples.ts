@@ -4,7 +4,7 @@ import { MAX_DEPTH, MAX_VALUES } from "./json-shape.ts";
 
 const LATER = { headers: { "retry-after": "1" } };
 
-/** One of each error, as a client may see it. */
+/** An example of each error, as a client receives it. */
 export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   malformedJson: clientError("malformedJson", []),
   bodyNotObject: clientError("bodyNotObject", []),

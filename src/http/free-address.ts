@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import type { Address } from "../domain/transport.ts";
 
 /**
- * Takes the address for a moment, before anything that takes long is begun.
- * @throws when it is taken by another process, or is none of this machine.
+ * Binds the address briefly, to fail early before slow work begins.
+ * @throws when another process uses it, or when it is not an address of this machine.
  */
 export async function checkFree(address: Address): Promise<void> {
   if ("path" in address) return;

@@ -1,11 +1,14 @@
 import type { FastifyReply } from "fastify";
 
-/** Without a reason of our own, Node would make an error, with a stack, at the end of every answer. */
-const GONE = "the client went away";
+/** Without an explicit reason, Node would create an error, with a stack, at the end of every response. */
+const GONE = "the client disconnected";
 
 const signals = new WeakMap<FastifyReply["raw"], AbortSignal>();
 
-/** Aborts when the answer has left or the connection is closed. One signal, and one listener, for each answer. */
+/**
+ * Aborts when the response has been sent or the connection is closed. There is one signal, and one listener, per
+ * response.
+ */
 export function disconnected({ raw }: FastifyReply): AbortSignal {
   const known = signals.get(raw);
   if (known) return known;

@@ -2,8 +2,7 @@ import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /**
- * What every answer carries. An answer of the API is data for a program: a browser that is led to
- * one must neither run, frame, cache nor guess anything.
+ * Headers of every response. API responses are data: a browser that opens one must not run, frame, cache or sniff it.
  */
 export const ALWAYS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -15,16 +14,16 @@ export const ALWAYS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** A year, for this name alone. */
+/** One year, without subdomains. */
 const HTTPS_ONLY = "max-age=31536000";
 
-/** @param secure whether the client used HTTPS: over plain HTTP nobody may say that it is required. */
+/** @param secure whether the client used HTTPS: over plain HTTP, HSTS must not be sent. */
 export function addHeaders(request: FastifyRequest, reply: FastifyReply, secure: boolean): void {
   reply.headers({ ...ALWAYS, "x-request-id": request.id });
   if (secure && isOwnName(request.hostname)) reply.header("strict-transport-security", HTTPS_ONLY);
 }
 
-/** A browser that learns it of localhost would refuse plain HTTP to every other program there. */
+/** HSTS for localhost would make a browser refuse plain HTTP to every other program on localhost. */
 function isOwnName(host: string): boolean {
   return (
     host !== "" && host !== "localhost" && !host.endsWith(".localhost") && isIP(host.replace(/^\[|\]$/g, "")) === 0

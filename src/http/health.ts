@@ -3,7 +3,7 @@ import { clientError } from "../domain/error.ts";
 import type { Readiness } from "../domain/readiness.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** GET /api/health and /api/health/ready. `strict` and `ready` are said only of what was just proven. */
+/** GET /api/health and /api/health/ready. They report `strict` and `ready` only after a recent self-test. */
 export function healthRoutes(server: FastifyInstance, { store, engine }: Dependencies): void {
   server.get("/api/health", async () => {
     const [readiness, depth] = await Promise.all([engine.readiness(), store.submissions.depth()]);
@@ -20,8 +20,8 @@ export function healthRoutes(server: FastifyInstance, { store, engine }: Depende
 
 /**
  * The body of a ready service.
- * @param forOperator whether faults of the platform are told in full; they may name host paths.
- * @throws ClientError notReady, with the checks, when it is not.
+ * @param forOperator whether to include the full text of platform faults, which can name host paths.
+ * @throws ClientError notReady, with the checks, when the service is not ready.
  */
 export function readinessBody(readiness: Readiness, forOperator = false) {
   const checks = readiness.checks.map(({ name, ok, detail, fault }) => ({

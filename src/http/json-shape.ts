@@ -1,6 +1,9 @@
 import { clientError } from "../domain/error.ts";
 
-/** No valid body is nested deeper or has more values; JSON.parse takes 0.5 s for 2 MiB of `[`, and 0.3 s for 100,000 members. */
+/**
+ * No valid body is nested deeper or has more values. JSON.parse takes 0.5 s for 2 MiB of `[`, and 0.3 s for 100,000
+ * members.
+ */
 export const MAX_DEPTH = 8;
 export const MAX_VALUES = 256;
 /** No valid number, `true`, `false` or `null` is longer; JSON.parse takes 30 ms for a number of 2 MiB. */
@@ -10,10 +13,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Looks through JSON before it is parsed: 1.5 ms for 2 MiB.
- * @param bytes UTF-8, JSON or not.
- * @returns the members of the outermost object, equal names counted each: JSON.parse keeps the last of them, another reader
- * the first, so that one would check what the other does not run.
+ * Scans JSON before it is parsed; takes 1.5 ms for 2 MiB.
+ * @param bytes UTF-8, valid JSON or not.
+ * @returns the number of members of the outermost object, duplicates included. JSON.parse keeps the last duplicate,
+ * other readers the first, so a proxy could check a different value from the one that runs.
  * @throws ClientError malformedJson, tooNested or tooManyValues.
  */
 export function checkShape(bytes: Buffer): number {
@@ -50,14 +53,14 @@ export function checkShape(bytes: Buffer): number {
   return members;
 }
 
-/** Of numbers and words: letters, digits, signs and the point. */
+/** Characters of numbers and literals: letters, digits, signs and the decimal point. */
 function isScalar(byte: number): boolean {
   return (
     (byte >= 0x2d && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2b
   );
 }
 
-/** @returns where the string that begins at `start` has its closing quote. */
+/** @returns the index of the closing quote of the string that begins at `start`. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at++) {
     if (bytes[at] === BACKSLASH) at++;

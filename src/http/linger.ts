@@ -1,18 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-/** For how long, and how much, a client is read that is still sending what it was already answered. */
+/** Limits on reading from a client that is still sending after its response. */
 const LINGER_MS = 10_000;
 const LINGER_BYTES = 32 * 1_048_576;
-/** A client that has sent nothing for this long has ended. */
+/** A client that is silent for this long has finished sending. */
 const QUIET_MS = 500;
 
 const LOOK_MS = 100;
 
 /**
- * Reads and discards what a client sends after its answer, then calls back. A connection that is closed while the client sends
- * is reset, and the client then often has an error instead of the answer.
- * @param over the client has sent all.
+ * Reads and discards input after the response, then calls back. Closing a connection while the client sends resets it,
+ * and the client then often gets an error instead of the response.
+ * @param over whether the client has sent everything.
  */
 export function linger(socket: Socket, over: () => boolean, close: () => void): void {
   const began = performance.now();
@@ -30,10 +30,10 @@ export function linger(socket: Socket, over: () => boolean, close: () => void): 
   socket.resume();
 }
 
-/** The newest request of each connection. */
+/** The latest request of each connection. */
 const newest = new WeakMap<Socket, IncomingMessage>();
 
-/** Has a connection linger where the answer ends it while the request is still coming. Node would close it at once. */
+/** Keeps a connection open when its response ends while the request is still arriving. Node would close it at once. */
 export function lingerAfter(request: IncomingMessage): void {
   const { socket } = request;
   const isWatched = newest.has(socket);

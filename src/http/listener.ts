@@ -9,28 +9,28 @@ import type { Clients } from "./connections.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
 
-/** What a client may take of the connections; all times in milliseconds. */
+/** Limits on connections; all times in milliseconds. */
 export interface ListenerLimits {
-  /** From the connection, or the end of the answer before, to the end of the headers. */
+  /** From the connection, or the end of the previous response, to the end of the headers. */
   readonly headersTimeout: number;
-  /** The same to the end of the body. The hold of `wait=true` is not part of it. */
+  /** As above, to the end of the body. Excludes the hold of `wait=true`. */
   readonly requestTimeout: number;
-  /** How often the two above are looked at: they may be late by this much. */
+  /** Interval at which the two timeouts above are checked: they can be late by this much. */
   readonly connectionsCheckingInterval: number;
-  /** Of TLS, before there is HTTP. */
+  /** For the TLS handshake. */
   readonly handshakeTimeout: number;
-  /** Of a connection between two requests. Longer than that of common load balancers, so that they end one first. */
+  /** For a connection between two requests. Longer than that of common load balancers, so that they close it first. */
   readonly keepAliveTimeout: number;
   /**
-   * How long nothing may move on a connection that is not between two requests: whoever does not read would have
-   * its answers kept for ever. The longest hold of `wait=true` comes on top, because nothing moves during it.
+   * Inactivity limit for a connection with a request in progress: otherwise responses would be kept indefinitely for a
+   * client that does not read. The longest hold of `wait=true` is added, because nothing is transferred during it.
    */
   readonly stillTimeout: number;
   /** Bytes. */
   readonly maxHeaderSize: number;
 }
 
-/** No part of a request before its body is longer. */
+/** Maximum size of the request line and headers. */
 export const MAX_HEADER_BYTES = 16_384;
 
 const LIMITS: ListenerLimits = {
@@ -44,9 +44,10 @@ const LIMITS: ListenerLimits = {
 };
 
 /**
- * A listener with our limits, HTTPS unless the transport allows otherwise.
- * @param holdMs the longest time that an answer may be held back. @param meter told of connections that are closed unheard.
- * @param limits other ones, for tests.
+ * Creates a listener with these limits, HTTPS unless the transport allows otherwise.
+ * @param holdMs the longest time that a response may be held. @param meter counts connections closed without a
+ * response.
+ * @param limits overrides, for tests.
  */
 export function createListener(
   transport: Transport,
@@ -56,7 +57,7 @@ export function createListener(
   clients: Clients,
   limits: Partial<ListenerLimits> = {},
 ): Server {
-  // Node would answer a missing Host by itself, without a body; server.ts does it as every other error.
+  // Node would reject a missing Host without a body; server.ts rejects it like every other error.
   const { stillTimeout, ...options } = {
     ...LIMITS,
     ...limits,
@@ -75,14 +76,14 @@ export function createListener(
   if (transport.kind === "https") new BurstGuard(meter).watch(server);
   server.timeout = holdMs + stillTimeout;
   server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
-  // Node would say `100 Continue` before anything is known of the request; readJsonOnly says it when the body is wanted.
+  // Node would send `100 Continue` before the request is checked; readJsonOnly sends it once the body is accepted.
   server.on("checkContinue", listener);
   server.on("checkExpectation", (_request, response) => answerExpectation(response, meter));
   server.on("connect", (_request, socket) => answerConnect(socket, meter));
   return server;
 }
 
-/** Reads certificate and key. @throws when a file cannot be read, is broken, or the two do not belong together. */
+/** Reads certificate and key. @throws when a file is unreadable or invalid, or when the two do not match. */
 export function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {
   const options = { cert: readFileSync(certPath), key: readFileSync(keyPath), minVersion: "TLSv1.2" as const };
   createSecureContext(options);

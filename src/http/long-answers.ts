@@ -9,18 +9,19 @@ import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 import { disconnected } from "./gone.ts";
 import { Room } from "./room.ts";
 
-/** Output that answers hold at once, all accounts together, as the bytes that programs wrote. */
+/** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
 const ANSWERS_BYTES = 40 * 1_048_576;
 
-/** Text up to this size is sent at once, with a Content-Length. */
+/** Text up to this size is sent in one piece, with a Content-Length. */
 const SHORT_BYTES = 16_384;
 
-/** By then a client that reads well has taken what it was sent. */
+/** A client that reads at a normal speed has received its response by then. */
 const RETRY_SECS = 5;
 
 /**
- * Answers with the output of programs. A record with 2 MiB of output is up to 12.6 MB of JSON: it is never whole in memory, but made
- * piece by piece as the client reads, and its output counts against the room until the client has it.
+ * Responses with program output. A record with 2 MiB of output is up to 12.6 MB of JSON. It is never held in memory as
+ * a whole, but generated piece by piece as the client reads, and its output counts against the limit until the client
+ * has received it.
  */
 export class LongAnswers {
   readonly room = new Room(ANSWERS_BYTES);
@@ -35,7 +36,7 @@ export class LongAnswers {
   }
 
   /**
-   * @param owner of the room that is taken until the answer has left.
+   * @param owner whose share of the limit is used until the response has been sent.
    * @returns a function that throws the ClientError noRoom.
    */
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
@@ -48,7 +49,7 @@ export class LongAnswers {
     };
   }
 
-  /** Sends a value as JSON, at the client's speed where it has long text. */
+  /** Sends a value as JSON; long text is sent at the client's speed. */
   send(owner: string, reply: FastifyReply, value: unknown): FastifyReply {
     reply.type("application/json; charset=utf-8");
     if (longBytes(value) <= SHORT_BYTES) return reply.send([...jsonPieces(value)].join(""));
@@ -58,7 +59,7 @@ export class LongAnswers {
     return reply.send(Readable.from(this.paced(owner, jsonPieces(value), passed), { highWaterMark: 1 }));
   }
 
-  /** The pieces, no more than one in each turn of the event loop. */
+  /** The pieces, at most one per turn of the event loop. */
   async *paced(owner: string, pieces: Iterable<string>, passed?: (bytes: number) => void): AsyncGenerator<string> {
     for (const piece of pieces) {
       yield piece;
@@ -68,7 +69,7 @@ export class LongAnswers {
   }
 }
 
-/** @param request one that made a submission tells its id, so that the client can ask for the result. */
+/** @param request if it created a submission, the error has its id, so that the client can fetch the result. */
 export function noRoom({ submissionId }: Pick<FastifyRequest, "submissionId">): Error {
   const fields = submissionId === null ? {} : { id: submissionId };
   return clientError("noRoom", [], { headers: { "retry-after": String(RETRY_SECS) }, fields });

@@ -3,7 +3,7 @@ import type { Meter } from "../domain/meter.ts";
 import { METHODS, STATUS_CLASSES } from "../domain/metrics.ts";
 import type { Tracer } from "../domain/tracer.ts";
 
-/** Notes how long an answer took: by the pattern of its route, because whatever else is in a path is the client's. */
+/** Measures the duration of a response, labelled by route pattern, because the rest of a path is client input. */
 export function measure(meter: Meter, request: FastifyRequest, reply: FastifyReply): void {
   const { url } = request.routeOptions;
   const held = (request.query as { wait?: unknown } | undefined)?.wait === "true" && request.caller !== null;
@@ -13,7 +13,7 @@ export function measure(meter: Meter, request: FastifyRequest, reply: FastifyRep
   meter.time("requests", { route, method, status }, reply.elapsedTime / 1000);
 }
 
-/** The same for whoever follows single requests, with what the client said of its own trace. */
+/** Traces a request, with the trace context of the client. */
 export function follow(tracer: Tracer | undefined, request: FastifyRequest, reply: FastifyReply): void {
   if (!tracer) return;
   const { traceparent } = request.headers;

@@ -1,6 +1,9 @@
 import { isIPv6 } from "node:net";
 
-/** Who counts as one by address: whoever has one IPv6 address has its /64, so the first four groups are counted together. */
+/**
+ * The unit for limits by address. The holder of one IPv6 address usually has its /64, so its first four groups count as
+ * one.
+ */
 export function network(address: string): string {
   if (!isIPv6(address) || address.startsWith("::")) return address;
   const [head = ""] = address.split("::");

@@ -2,10 +2,9 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 
 /**
- * 404 for a path that no endpoint has, 405 with `Allow` for one that exists with other
- * methods. The paths are those that were registered, so there is no second list of them.
- * @returns the same as a check for a hook, because a body that nobody will read should not be
- * read either, and its faults are not what the client has to be told.
+ * Responds with 404 to an unknown path, and with 405 and `Allow` to a known path with another method. It collects the
+ * paths as they are registered, so there is no second list of them.
+ * @returns the same check for a hook, so that the body of such a request is neither read nor validated.
  */
 export function answerUnknownRoutes(server: FastifyInstance): (request: FastifyRequest) => void {
   const methodsByPath = new Map<string, Set<string>>();
@@ -29,7 +28,7 @@ export function answerUnknownRoutes(server: FastifyInstance): (request: FastifyR
   };
 }
 
-/** Same number of segments, and each the same or a parameter (`:id`) that is not empty. */
+/** Whether the paths have the same number of segments, each equal or a non-empty parameter (`:id`). */
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const given = path.split("/");

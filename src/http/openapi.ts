@@ -6,7 +6,7 @@ import { REQUEST_ID } from "./request-id.ts";
 import { jsonSchemas, type SchemaName } from "./schemas.ts";
 import { VERSION } from "./version.ts";
 
-/** The API as OpenAPI 3.1: the schemas are those that validate, the errors are those of the list. */
+/** The API as OpenAPI 3.1, generated from the validating schemas and the list of errors. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
   readonly info: Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ function describe({ id, summary, description, parameters, body, answers, errors 
   };
 }
 
-/** One response for all errors of a status, with each of them as an example. */
+/** One response for all errors of a status, with an example of each. */
 function errorResponse(codes: readonly ErrorCode[]) {
   const examples = codes.map((code) => [code, EXAMPLES[code]] as const);
   const status = examples[0]?.[1].status ?? 500;
@@ -107,7 +107,7 @@ function eitherOf(names: readonly SchemaName[]) {
   return references.length === 1 ? references[0] : { anyOf: references };
 }
 
-/** Errors that carry more than `error` and `message`. */
+/** Errors with more fields than `error` and `message`. */
 const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
   notFinished: "NotFinished",
   notFinishedAtStop: "NotFinished",

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../domain/error.ts";
 import type { SchemaName } from "./schemas.ts";
 
-/** What a client may do: the endpoints as /openapi.json and /docs tell them, each with every error it can answer. */
+/** The endpoints in /openapi.json and /docs, each with every error that it can return. */
 export interface Operation {
   readonly id: string;
   readonly method: "get" | "post";
@@ -11,7 +11,7 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly body?: SchemaName;
   readonly answers: readonly Answer[];
-  /** Beside those that every endpoint can answer. */
+  /** In addition to the errors of every endpoint. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -26,12 +26,12 @@ export interface Parameter {
 export interface Answer {
   readonly status: number;
   readonly description: string;
-  /** More than one: either of them. */
+  /** If several, any of them. */
   readonly schemas: readonly SchemaName[];
   readonly location?: boolean;
 }
 
-/** What any endpoint can answer: before it is asked, or instead of it. */
+/** Errors of every endpoint, raised before or instead of its own response. */
 export const ANYWHERE: readonly ErrorCode[] = [
   "badRequest",
   "unknownQuery",
@@ -48,10 +48,12 @@ export const ANYWHERE: readonly ErrorCode[] = [
   "tooManyConnections",
 ];
 
-/** What no endpoint answers, because there is none of that path or method, or because it is a page. */
+/** Errors outside the endpoints: unknown paths or methods, and pages. */
 export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllowed", "tooManyRequests"];
 
-/** What only the dashboard answers (src/http/dashboard/): its API is the page's own, and no part of the description. */
+/**
+ * Errors of the dashboard only (src/http/dashboard/). Its API is internal to its page and not part of the description.
+ */
 export const DASHBOARD: readonly ErrorCode[] = [
   "bodyTooLarge",
   "notAsWanted",

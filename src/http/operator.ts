@@ -6,24 +6,24 @@ import { readinessBody } from "./health.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
 export interface OperatorDependencies extends Pick<Dependencies, "store" | "engine"> {
-  /** For Prometheus; neither of the two fails because the database is gone. */
+  /** For Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  /** For a person. */
+  /** For display. */
   readonly status: () => Promise<unknown>;
 }
 
-/** A probe sends a few bytes, at once, and few of them at a time. */
+/** A probe sends a few bytes at once, and there are few probes at a time. */
 const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 const MAX_CONNECTIONS = 100;
-/** What a probe that never finishes its request, or does not read its answer, may keep. Longer than any proof takes. */
+/** Limit for a probe that never finishes its request or does not read its response. Longer than any self-test takes. */
 const STILL_MS = 60_000;
-/** Who is asking when the service stops is answered within this, or not at all. */
+/** When the service stops, requests in progress have this long to complete. */
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * For the machine itself: no key, no TLS, loopback or a Unix socket only. `/live` says that the process answers and its
- * database does; `/ready` says what `/api/health/ready` says, and of a failure of the platform's the whole text;
- * `/metrics` is for Prometheus and `/status` for `assay status`.
+ * For local probes: no key, no TLS, loopback or a Unix socket only. `/live` reports that the process and its database
+ * respond. `/ready` returns the same as `/api/health/ready`, with the full text of platform faults. `/metrics` is for
+ * Prometheus, `/status` for `assay status`.
  */
 export class OperatorServer {
   readonly #server: Server;
@@ -46,7 +46,7 @@ export class OperatorServer {
     });
   }
 
-  /** Resolves within a second: Node no longer looks at its limits once it closes, so nobody may be waited for. */
+  /** Resolves within a second. Node no longer enforces its timeouts while it closes, so open connections are closed. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#server.closeAllConnections(), LAST_ANSWERS_MS);
@@ -61,7 +61,7 @@ export class OperatorServer {
 
 interface Answer {
   readonly status: number;
-  /** A string as it is, anything else as JSON. */
+  /** A string is sent as is, anything else as JSON. */
   readonly body: unknown;
   readonly type?: string;
 }

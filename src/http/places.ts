@@ -1,31 +1,31 @@
 import type { Meter } from "../domain/meter.ts";
 
 export interface ConnectionLimits {
-  /** Open at once. Some 100 kB each with TLS, so 2,000 silent clients cost 200 MB. */
+  /** Open at once. Each takes some 100 kB with TLS, so 2,000 idle clients cost 200 MB. */
   readonly maxConnections: number;
-  /** The same for one address, of connections on which no valid key or session was shown yet. */
+  /** Per address, for connections without a valid key or session yet. */
   readonly maxConnectionsPerAddress: number;
 }
 
 export const CONNECTIONS: ConnectionLimits = { maxConnections: 2_000, maxConnectionsPerAddress: 1_000 };
 
-/** What a client holds: a connection, or a request under way. */
+/** A connection, or a request in progress. */
 export interface Place {
   readonly from: string;
-  /** Null: no valid key or session was shown on it. */
+  /** Null: no valid key or session so far. */
   owner: string | null;
   readonly end: () => void;
 }
 
 /**
- * Places of clients, by address until a key or session was shown, and then by account or person. Where there are too many, the
- * oldest one without a key is ended and the new one is let in: an honest client shows its key at once. An owner may have as many
- * as then remain for all others.
+ * Places of clients, counted by address until a key or session is shown, and then by account or person. When all are
+ * taken, the oldest place without an owner is ended and given to the new client: a legitimate client shows its key at
+ * once. An owner may have as many places as then remain free.
  */
 export class Places {
   readonly #limits: ConnectionLimits;
   readonly #meter: Meter;
-  /** Of those without an owner, by address; the oldest first. */
+  /** Places without an owner, by address, oldest first. */
   readonly #strangers = new Map<string, Set<Place>>();
   readonly #owned = new Map<string, number>();
   readonly #all = new Set<Place>();
@@ -36,13 +36,14 @@ export class Places {
     this.#meter = meter;
   }
 
-  /** @returns the most that there are at once. */
+  /** @returns the maximum number of places. */
   get most(): number {
     return this.#limits.maxConnections;
   }
 
   /**
-   * @param from the address of the client. @param end ends what holds the place; the place is free by then.
+   * @param from the address of the client. @param end ends the connection or request that holds the place, after the
+   * place was released.
    * @returns undefined when every place has an owner.
    */
   take(from: string, end: () => void): Place | undefined {
@@ -59,8 +60,8 @@ export class Places {
   }
 
   /**
-   * A valid key or session was shown.
-   * @returns whether its owner may have the place.
+   * Assigns a place to the owner of a valid key or session.
+   * @returns whether the owner may have the place.
    */
   own(place: Place, owner: string): boolean {
     if (!this.#all.has(place) || place.owner === owner) return true;
@@ -74,12 +75,12 @@ export class Places {
     return true;
   }
 
-  /** It is over. A place that was ended has left already. */
+  /** Releases a place. Has no effect on a place that was ended. */
   leave(place: Place): void {
     if (this.#all.delete(place)) this.#leaveCount(place);
   }
 
-  /** Takes it out of the count that it is in. */
+  /** Subtracts the place from its owner's or address's count. */
   #leaveCount(place: Place): void {
     const { owner, from } = place;
     if (owner === null) {

@@ -2,10 +2,10 @@ import type { FastifyRequest } from "fastify";
 import { clientError, echo } from "../domain/error.ts";
 import { OPERATIONS } from "./operations.ts";
 
-/** Unknown parameters that are named in the error; more of them would only make it long. */
+/** Maximum number of unknown parameters named in an error. */
 const MAX_NAMED = 5;
 
-/** The query parameters of each route of the API, by its URL as the router has it. */
+/** The query parameters of each API route, by its URL in the router's form. */
 const KNOWN = new Map(
   OPERATIONS.map(({ path, parameters }) => [
     path.replaceAll(/\{(\w+)\}/g, ":$1"),
@@ -13,7 +13,7 @@ const KNOWN = new Map(
   ]),
 );
 
-/** A parameter that is misspelt would otherwise be left out without a word. @throws ClientError unknownQuery. */
+/** Rejects unknown parameters, because a misspelt one would silently be ignored. @throws ClientError unknownQuery. */
 export function checkQuery({ query, routeOptions }: FastifyRequest): void {
   const known = KNOWN.get(routeOptions.url ?? "");
   if (!known) return;

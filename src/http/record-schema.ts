@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Cause, LIMIT_CAUSES, VERDICTS } from "../domain/outcome.ts";
 import { SCHEMA_VERSION, type SubmissionRecord } from "../domain/record.ts";
 
-/** The record as clients may rely on it. `src/domain/record.ts` makes it; types and tests hold the two together. */
+/** The schema of the record. `src/domain/record.ts` builds the record; types and tests keep the two consistent. */
 
 const CAUSES = [
   "normal_exit",

@@ -1,25 +1,25 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { network } from "./network.ts";
 
-/** Answers that an attacker gets: a bad key, no session, a foreign page, too many of something. */
+/** Statuses that an attacker receives: invalid key, no session, cross-origin request, rate limit. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
-/** A client that is refused has one line a second, and all clients together so many. */
+/** One line a second per rejected client, and this many a second in total. */
 const LINE_MS = 1_000;
 const LINES_PER_SECOND = 50;
-/** Networks that are remembered; the one whose line is oldest is forgotten for another. */
+/** Networks kept in memory; beyond this, the one with the oldest line is dropped. */
 const MOST_NETWORKS = 10_000;
 
 /**
- * Which refused requests are logged. Each line has the address of the client, so that an attacker can be found; but an
- * attacker must not be able to fill the disk, so of one network and in all there are so many lines, and a line says how many
- * requests before it have none.
+ * Decides which rejected requests are logged. Each line has the address of the client, so that an attacker can be
+ * found. Lines are limited by network and in total, so that an attacker cannot fill the disk, and each line has the
+ * number of unlogged requests before it.
  */
 export class Refusals {
   readonly #networks = new Map<string, { atMs: number; unlogged: number }>();
   readonly #now: () => number;
   #second = { beganMs: 0, lines: 0 };
-  /** Of networks that were forgotten, or for which there was no room. */
+  /** For networks that were dropped, or over the total limit. */
   #unloggedElsewhere = 0;
 
   /** @param now milliseconds on a monotonic clock. */
@@ -27,7 +27,7 @@ export class Refusals {
     this.#now = now;
   }
 
-  /** @returns what the line of this answer says in addition; null: it has no line. */
+  /** @returns additional fields of the log line; null if the response is not logged. */
   noted(request: Pick<FastifyRequest, "ip">, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
     if (!STATUSES.includes(statusCode)) return {};
     const nowMs = this.#now();

@@ -5,8 +5,8 @@ import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from
 import type { Dependencies } from "./dependencies.ts";
 
 /**
- * The body of POST /api/submit. Sizes are checked below, because they are bytes and not characters; as
- * characters they are told to those who generate a client.
+ * The body of POST /api/submit. Sizes are checked below in bytes; the schema gives them in characters, for generated
+ * clients.
  */
 export const submitBody = z
   .strictObject({
@@ -26,21 +26,21 @@ export const submitBody = z
   .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
 
 const WEBHOOK_LIKE = /webhook|callback/i;
-/** Unknown fields that are named in the error; more of them would only make it long. */
+/** Maximum number of unknown fields named in an error. */
 const MAX_NAMED = 5;
-/** Trying all languages takes a few seconds after the start. */
+/** The smoke tests of all languages take a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
 
-/** A request that is valid, and what is said to it if it is a new one. */
+/** A valid request, and the error for it if it is new. */
 export interface Asked {
   readonly submit: SubmitRequest;
-  /** Set while its language is not offered. One that was accepted before is known all the same. */
+  /** Set while the language is unavailable. A request accepted earlier still returns its record. */
   readonly refusal: ClientError | null;
 }
 
 /**
  * Parsed JSON → SubmitRequest: known fields, sizes, canonical language, allowed profile.
- * @throws ClientError for the first thing that is wrong, in the order of this function.
+ * @throws ClientError for the first fault, in the order of this function.
  */
 export function toSubmitRequest(
   body: unknown,
@@ -57,7 +57,7 @@ export function toSubmitRequest(
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
   const language = canonicalLanguage(fields.language);
   const available = engine.languages();
-  // Made only when it is said: an error takes a picture of the stack.
+  // Created only when needed: an error captures the stack.
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
   if (language === undefined) throw unsupported();
   const submit = { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
@@ -88,7 +88,7 @@ function checkNames(names: readonly string[]): void {
   if (unknown.length > 0) throw clientError("unknownFields", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
 }
 
-/** JSON can carry half of a surrogate pair; UTF-8 cannot, and nothing is changed silently. */
+/** JSON can contain an unpaired surrogate, which UTF-8 cannot encode; text is never changed silently. */
 function checkText(field: string, text: string): string {
   if (!text.isWellFormed()) throw clientError("notUnicode", [field]);
   return text;

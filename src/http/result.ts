@@ -6,7 +6,7 @@ import type { Dependencies } from "./dependencies.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 
-/** GET /api/result/{id}: the record as it stands; another account's id is as unknown as any. */
+/** GET /api/result/{id}: the current record. An id of another account gets the same response as an unknown id. */
 export function resultRoute(server: FastifyInstance, { store }: Dependencies, answers: LongAnswers): void {
   server.get<{ Params: { id: string } }>("/api/result/:id", async (request, reply) => {
     const id = request.params.id.toLowerCase();

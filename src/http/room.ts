@@ -1,12 +1,12 @@
-/** How long a request waits for room before it is refused. */
+/** How long a request waits for space before it is rejected. */
 const PATIENCE_MS = 5_000;
 
-/** @returns whether it was waiting still. */
+/** @param admitted whether space was reserved in time. */
 type Settle = (admitted: boolean) => void;
 
 /**
- * A number of bytes that owners share. An owner may have as much as then remains free: the first one half, the next one a
- * quarter. So one owner alone can never fill it, and a newcomer finds room.
+ * A byte budget shared by owners. An owner may have as much as then remains free: the first one half, the next one a
+ * quarter. One owner can therefore never fill it, and a new owner finds space.
  */
 export class Room {
   readonly #totalBytes: number;
@@ -25,9 +25,10 @@ export class Room {
   }
 
   /**
-   * Waits until there is room.
-   * @param gone the request is over: it waits no longer.
-   * @returns a function that gives the bytes back, once, however often it is called; undefined when no room came in time.
+   * Waits until there is space.
+   * @param gone aborted when the request has ended.
+   * @returns a function that releases the bytes, with no effect when called again; undefined if there was no space in
+   * time.
    */
   async take(owner: string, bytes: number, gone: AbortSignal): Promise<(() => void) | undefined> {
     if (this.#fits(owner, bytes)) this.#add(owner, bytes);
@@ -53,13 +54,13 @@ export class Room {
   }
 
   async #wait(owner: string, bytes: number, gone: AbortSignal): Promise<boolean> {
-    if (gone.aborted) return false; // its event is over
+    if (gone.aborted) return false; // the event has already fired
     return await new Promise((resolve) => {
       const settle = (admitted: boolean) => {
         clearTimeout(timer);
         gone.removeEventListener("abort", giveUp);
         this.#waiting.delete(waiting);
-        // At once, so that the next one that waits is judged by what is left.
+        // Reserved before the next waiting request is checked.
         if (admitted) this.#add(owner, bytes);
         resolve(admitted);
       };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { record } from "./record-schema.ts";
 import { submitBody } from "./request.ts";
 
-/** Every body that travels, by the name it has in /openapi.json. */
+/** All request and response bodies, by their names in /openapi.json. */
 
 const count = z.int().min(0);
 const id = z.uuid().describe("Of the submission");
@@ -41,10 +41,10 @@ export const SCHEMAS = {
 
 export type SchemaName = keyof typeof SCHEMAS;
 
-/** JSON Schema 2020-12 of each, as OpenAPI 3.1 wants it. */
+/** JSON Schema 2020-12 of each, as OpenAPI 3.1 requires. */
 export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   const named = Object.entries(SCHEMAS).map(([name, schema]) => {
-    // Input and output are the same here: nothing is transformed and nothing has a default.
+    // Input and output types are the same: no schema has transforms or defaults.
     const { $schema: _, ...json } = z.toJSONSchema(schema as z.ZodType, { target: "draft-2020-12" });
     return [name, json];
   });

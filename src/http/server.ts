@@ -34,17 +34,16 @@ import { submitRoute } from "./submit.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
 import { MinuteWindow } from "./window.ts";
 
-/** How often requests that no longer count are removed from the database. */
+/** How often expired rows are removed from the database. */
 const FORGET_MS = 60_000;
 
-/** What has been answered with all that is known is written within this. */
+/** When the server closes, final responses have this long to be sent. */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
- * The HTTP server of the API. Every request goes the same way: is it HTTPS, are we open,
- * whose key is it, is there quota left; then the endpoint; and an error leaves anywhere as
- * JSON of the one list. `/api/health*` takes part in all of it: the contract knows no
- * endpoint without a key. Only the pages about the API are open to those who have none yet.
+ * The HTTP server of the API. Every request passes the same steps: HTTPS, shutdown, authentication, quota, route. Every
+ * error is JSON from the list of errors. `/api/health*` takes part in all of it, because the contract has no endpoint
+ * without a key. Only the pages that document the API are open.
  */
 export class HttpServer {
   readonly #server: FastifyInstance;
@@ -55,7 +54,7 @@ export class HttpServer {
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
-  /** @param limits of the listener, and `drain` of long answers, where they are not the usual ones. */
+  /** @param limits overrides for the listener. @param drain overrides for long responses. */
   constructor(
     dependencies: DashboardDependencies,
     transport: Transport,
@@ -110,13 +109,13 @@ export class HttpServer {
       checkRoute(request);
       checkQuery(request);
     });
-    // Of the API, nothing but an id and an idempotency key reaches the database as text; their own checks stand in the contract.
+    // The API passes only ids and idempotency keys to the database as text, and the contract defines their checks.
     this.#server.addHook("preHandler", async (request) => {
       const { session } = request.routeOptions.config ?? {};
-      // A page is a file, and its name reaches no database.
+      // Pages are files; their names do not reach the database.
       if (session !== undefined && session !== "page") checkStorable(request);
     });
-    // Or a client that keeps its connection for the next request would hold up the end of the service.
+    // Otherwise a client that keeps its connection open would delay the shutdown.
     this.#server.addHook("onSend", async (_request, reply) => {
       if (this.#closing) reply.header("connection", "close");
     });
@@ -149,19 +148,19 @@ export class HttpServer {
     dashboardRoutes(this.#server, dependencies, guard, answers, this.#waits.signal);
   }
 
-  /** @returns the port that it listens on. @throws when the address cannot be taken. */
+  /** @returns the port. @throws when the address cannot be bound. */
   async listen(address: Address): Promise<number> {
     this.#onSocketFile = "path" in address;
-    // Fastify would name the address as http:// whatever the transport is.
+    // Fastify would log the address as http:// for every transport.
     await removeStaleSocket(address);
-    await this.#server.listen({ ...address, listenTextResolver: () => "address taken" });
+    await this.#server.listen({ ...address, listenTextResolver: () => "address bound" });
     const bound = this.#server.server.address();
     return typeof bound === "object" && bound ? bound.port : 0;
   }
 
   /**
-   * Reads the certificate and its key again; new connections have them. Where they cannot be used, those before stay, and the log
-   * says why. Without TLS it does nothing.
+   * Reloads the certificate and its key for new connections. If they are invalid, the current ones stay, and the error
+   * is logged. No effect without TLS.
    */
   reloadCertificate(): void {
     if (this.#transport.kind !== "https") return;
@@ -174,18 +173,19 @@ export class HttpServer {
     }
   }
 
-  /** Takes no new connection and no new request; those that wait for a result go on. */
+  /** Accepts no new connections and requests; those waiting for a result continue. */
   beginClosing(): void {
     this.#closing = true;
     clearInterval(this.#forgetting);
     this.#closed ??= this.#server.close();
   }
 
-  /** Answers everyone who still waits with what is known, and resolves when all have left. */
+  /** Sends the current state to waiting clients, and resolves when all connections are closed. */
   async close(): Promise<void> {
     this.beginClosing();
     this.#waits.abort();
-    // Node no longer looks at its limits once it closes: who is still sending would be waited for, for ever.
+    // Node no longer enforces its timeouts while it closes, and would wait indefinitely for a client that is still
+    // sending.
     const timer = setTimeout(() => this.#server.server.closeAllConnections(), LAST_ANSWERS_MS);
     await this.#closed;
     clearTimeout(timer);
@@ -197,18 +197,18 @@ function takePlace(clients: Clients, request: FastifyRequest): void {
   if (!clients.own(request, ownerOf(request))) throw tooManyConnections();
 }
 
-/** It ends the connection. */
+/** Also closes the connection. */
 function tooManyConnections(): Error {
   return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
 }
 
-/** HTTP/1.1 wants one Host, and two of them are a way to mean different things to a proxy and to us. */
+/** HTTP/1.1 requires one Host. A proxy and this server could interpret two of them differently. */
 function checkHost({ raw }: FastifyRequest): void {
   const hosts = raw.headersDistinct.host?.length ?? 0;
   if (hosts > 1 || (hosts === 0 && raw.httpVersion !== "1.0")) throw clientError("badRequest", []);
 }
 
-/** What is not forgotten now is forgotten a minute later. */
+/** After an error, the next run removes the rows. */
 async function forget({ store, log }: Dependencies): Promise<void> {
   try {
     await store.quota.forget();
@@ -217,7 +217,7 @@ async function forget({ store, log }: Dependencies): Promise<void> {
     await store.sends.forget();
     await store.invitations.forget();
   } catch (error) {
-    log.error({ err: error }, "what is over could not be forgotten");
+    log.error({ err: error }, "expired rows could not be removed");
   }
 }
 
@@ -232,15 +232,15 @@ function create(
   return fastify({
     serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, limits),
     loggerInstance: log,
-    // One line per answer, written below, instead of two per request.
+    // One line per response, written above, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     requestIdHeader: false,
     trustProxy: transport.kind === "proxied" ? trusts : false,
-    // Ours says so in JSON and after authentication is no longer possible.
+    // The server rejects requests itself, in JSON, without authentication.
     return503OnClosing: false,
     bodyLimit: MAX_BODY_BYTES,
-    // A longer parameter would be answered before anyone asks for the key.
+    // A longer parameter would get a response before authentication.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, meter),

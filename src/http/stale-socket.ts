@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import type { Address } from "../domain/transport.ts";
 
 /**
- * Removes the socket file of a process that was killed: it would keep its successor from listening. One that somebody
- * answers on stays, and so does anything else of that name.
+ * Removes the socket file of a killed process, which would prevent the next process from listening. A socket in use and
+ * any other file are kept.
  */
 export async function removeStaleSocket(address: Address): Promise<void> {
   if ("path" in address && (await isRefused(address.path))) unlinkSync(address.path);
@@ -17,7 +17,7 @@ function isRefused(path: string): Promise<boolean> {
       probe.destroy();
       resolve(false);
     });
-    // A file that is no socket is refused, too, in the same words; only a socket may be taken away.
+    // A connection to a file that is not a socket fails with the same code; only a socket may be removed.
     probe.once("error", ({ code }: NodeJS.ErrnoException) =>
       resolve(code === "ECONNREFUSED" && lstatSync(path).isSocket()),
     );

@@ -3,20 +3,20 @@ import { clientError } from "../domain/error.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Members of the body that are stored as bytes, so they may hold any Unicode text. Their route checks them itself. */
+    /** Members of the body that are stored as bytes, so they may contain any Unicode text. The route checks them. */
     bytes?: readonly string[];
   }
 }
 
-/** Whether each engine can store the text: PostgreSQL takes neither U+0000 nor half of a surrogate pair. */
+/** Whether both databases can store the text: PostgreSQL accepts neither U+0000 nor unpaired surrogates. */
 export function isStorable(text: string): boolean {
   return !text.includes("\0") && text.isWellFormed();
 }
 
 /**
- * Refuses text that a database cannot store, in the path, the query and the body, whatever the route does with it. A path or a
- * query can hold it in percent-encoding, and JSON as \u0000.
- * @throws ClientError notAsWanted, which names the part but never repeats it.
+ * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain it
+ * percent-encoded, and JSON as \u0000.
+ * @throws ClientError notAsWanted, which names the part and does not echo it.
  */
 export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
   const bytes = routeOptions.config.bytes ?? [];
@@ -28,7 +28,7 @@ export function checkStorable({ params, query, body, routeOptions }: FastifyRequ
   }
 }
 
-/** Without recursion: a body of 2 MiB can be nested a million deep, and the stack cannot. */
+/** Iterative: a body of 2 MiB can be nested a million levels deep, more than the stack allows. */
 function isAllStorable(whole: unknown, bytes: readonly string[]): boolean {
   const left: unknown[] = [whole];
   while (left.length > 0) {

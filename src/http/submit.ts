@@ -12,7 +12,7 @@ import { toSubmitRequest } from "./request.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** POST /api/submit: accept, and with `wait=true` hold the connection until the end of the run. */
+/** POST /api/submit: accepts a program. With `wait=true`, holds the response until the run ends. */
 export function submitRoute(
   server: FastifyInstance,
   dependencies: Dependencies,
@@ -23,7 +23,7 @@ export function submitRoute(
   server.post("/api/submit", async (request, reply) => {
     const wait = readWait(request.query);
     const accepted = await acceptFrom(request, dependencies);
-    // A client may wait for half a minute; its program is in the store by now.
+    // A client can wait for half a minute; its program is in the store by now.
     request.forgetBody?.();
     const known = accepted.kind === "duplicate";
     const { id, accountId, status } = accepted.submission;

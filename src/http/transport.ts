@@ -3,12 +3,12 @@ import type { FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import type { Transport } from "../domain/transport.ts";
 
-/** Whether this hop of a request, 0 for the one that is connected to us, is one of our proxies. */
+/** Whether an address is a trusted proxy. Hop 0 is the peer of the connection. */
 export type TrustsHop = (address: string | undefined, hop: number) => boolean;
 
 /**
- * Behind a proxy, only a named one may speak to us, and only about a client that used HTTPS.
- * @returns a check to be made before anything else of a request; it throws httpsRequired.
+ * Behind a proxy, accepts only connections from configured proxies, for clients that used HTTPS.
+ * @returns a check to run first for each request; it throws httpsRequired.
  */
 export function httpsCheck(transport: Transport, trusts: TrustsHop): (request: FastifyRequest) => void {
   if (transport.kind !== "proxied") return () => {};
@@ -19,16 +19,16 @@ export function httpsCheck(transport: Transport, trusts: TrustsHop): (request: F
 }
 
 /**
- * Trusts the named proxies, and whoever is connected by a socket file: it has no address, and only who was given
- * the right to open the file can be.
- * @param onSocketFile whether it is a socket file that the server listens on.
+ * Trusts the configured proxies, and every peer on a socket file: it has no address, and only processes with permission
+ * to open the file can connect.
+ * @param onSocketFile whether the server listens on a socket file.
  */
 export function trustedHops(transport: Transport, onSocketFile: () => boolean): TrustsHop {
   if (transport.kind !== "proxied") return () => false;
   const trusted = blockList(transport.proxies);
   return (address, hop) => {
     if (onSocketFile() && hop === 0) return true;
-    // What stands in X-Forwarded-For may be anything.
+    // X-Forwarded-For can contain any text.
     return isIP(address ?? "") !== 0 && trusted.check(address ?? "", isIPv6(address ?? "") ? "ipv6" : "ipv4");
   };
 }

@@ -1,8 +1,8 @@
-/** One at a time by name, in the order in which they came; different names do not wait for each other. */
+/** Runs work one at a time per name, in order of arrival. Different names do not wait for each other. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Does `work` when all that came before under this name is over, well or not. */
+  /** Runs `work` after all earlier work of this name has settled. */
   take<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
     const mine = before.then(work, work);

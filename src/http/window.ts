@@ -1,14 +1,13 @@
 const WINDOW_MS = 60_000;
-/** Names remembered at most: bounds the memory that strangers can take. */
+/** Maximum number of names; bounds the memory that anonymous clients can use. */
 const MAX_NAMES = 100_000;
 
 /**
- * An exact sliding window of one minute: whatever minute one looks at, no more than the limit
- * were let through in it. Times are monotonic, so a step of the wall clock changes nothing. In
- * memory, so of this process alone: for addresses; a key is counted in the store.
+ * An exact sliding window of one minute: no minute has more requests than the limit. Uses monotonic time, so clock
+ * steps have no effect. Local to this process, so it serves for addresses; requests of keys are counted in the store.
  */
 export class MinuteWindow {
-  /** Times of what was let through, oldest first; the least recently used name first. */
+  /** Times of accepted requests, oldest first; the least recently used name first. */
   readonly #times = new Map<string, number[]>();
   readonly #now: () => number;
 
@@ -18,8 +17,8 @@ export class MinuteWindow {
   }
 
   /**
-   * Lets one more through, or not.
-   * @returns 0 when it went through; otherwise the whole seconds after which it will.
+   * Accepts or rejects one request.
+   * @returns 0 if accepted; otherwise the seconds to wait, rounded up.
    */
   take(name: string, limit: number): number {
     const now = this.#now();
@@ -30,7 +29,7 @@ export class MinuteWindow {
     return 0;
   }
 
-  /** Whether one more would not be let through now. */
+  /** Whether another request would be rejected now. */
   isFull(name: string, limit: number): boolean {
     const recent = this.#times.get(name)?.filter((time) => time > this.#now() - WINDOW_MS) ?? [];
     return recent.length >= limit;

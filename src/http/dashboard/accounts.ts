@@ -26,7 +26,7 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/accounts: whose the projects, keys and records are. */
+/** /dashboard/api/accounts: the owners of projects, keys and records. */
 export function accountRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "administrator" } as const;
 

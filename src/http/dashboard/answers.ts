@@ -1,25 +1,26 @@
 import type { SubmissionRecord } from "../../domain/record.ts";
 
 /**
- * What the dashboard asks and is answered, as JSON below /dashboard/api. Both sides are compiled against this file: the
- * routes of this directory answer with these types, and the page in dashboard/ imports nothing else of the service.
- * Times are ISO 8601 text, durations milliseconds, sizes bytes. A list is never cut off in silence: it is whole, or has `next`.
+ * Requests and responses of the dashboard, as JSON below /dashboard/api. Both sides are compiled against this file: the
+ * routes in this directory return these types, and the page in dashboard/ imports nothing else of the service. Times
+ * are ISO 8601 text, durations milliseconds, sizes bytes. A list is complete or has `next`; it is never silently cut
+ * off.
  */
 
-/** An error: the text is for the person. */
+/** An error; the text is displayed. */
 export interface Problem {
   readonly error: string;
 }
 
-// ---- who you are: /session, /welcome, /invitations
+// ---- session and profile: /session, /invitations, /me
 
-/** GET /session, without a session too. */
+/** GET /session; needs no session. */
 export interface Session {
-  /** Null: nobody is signed in. */
+  /** Null: not signed in. */
   readonly person: Person | null;
-  /** Nobody has an account here yet: the one-time link of `assay serve` makes the first administrator. */
+  /** No person exists yet: the one-time link of `assay serve` creates the first administrator. */
   readonly empty: boolean;
-  /** What the button says; null: there is no OpenID Connect provider. */
+  /** Label of the button; null: no OpenID Connect provider. */
   readonly provider: string | null;
   readonly version: string;
 }
@@ -28,11 +29,11 @@ export interface Person {
   readonly id: string;
   readonly email: string;
   readonly name: string;
-  /** Sees and changes everything; others what belongs to their accounts. */
+  /** Administrators see and change everything, members only their own accounts. */
   readonly administrator: boolean;
-  /** Those that the person may look at, by name; for an administrator, all. */
+  /** Accounts visible to the person, by name; for an administrator, all. */
   readonly accounts: readonly AccountRef[];
-  /** Names of those that are suspended; of an administrator, none: the settings tell. */
+  /** Names of suspended accounts; empty for an administrator, because the settings list them. */
   readonly suspended: readonly string[];
 }
 
@@ -41,15 +42,15 @@ export interface AccountRef {
   readonly name: string;
 }
 
-/** POST /session → Session; 401 for a wrong pair, 429 for too many. DELETE /session → 204. */
+/** POST /session → Session; 401 for a wrong e-mail or password, 429 for too many attempts. DELETE /session → 204. */
 export interface SignIn {
   readonly email: string;
   readonly password: string;
 }
 
 /**
- * POST /invitations/look → Invitation: what a one-time link is for; 404 when it was used, has expired or never was. The token
- * travels in the body, because proxies log paths.
+ * POST /invitations/look → Invitation: the purpose of a one-time link; 404 if it is used, expired or unknown. The token
+ * is in the body, because proxies log paths.
  */
 export interface LinkToken {
   readonly token: string;
@@ -57,13 +58,13 @@ export interface LinkToken {
 
 export interface Invitation {
   readonly kind: "first" | "invite" | "reset";
-  /** Null where the person chooses. */
+  /** Null: the person chooses. */
   readonly email: string | null;
   readonly account: string | null;
   readonly expiresAt: string;
 }
 
-/** POST /invitations/accept → Session: uses the link up, and signs the person in. */
+/** POST /invitations/accept → Session: consumes the link and signs the person in. */
 export interface Acceptance extends LinkToken {
   readonly email: string;
   readonly name: string;
@@ -78,13 +79,16 @@ export interface MyChanges {
 
 // ---- members: /members
 
-/** GET /members[?account=ID][&before=NEXT&limit=100] → Members; administrators: all, others: those of their accounts. */
+/**
+ * GET /members[?account=ID][&before=NEXT&limit=100] → Members; all for administrators, else the members of own
+ * accounts.
+ */
 export interface Members {
   readonly members: readonly Member[];
   readonly next: string | null;
 }
 
-/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: links that can still be used. */
+/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: usable links. */
 export interface Invitations {
   readonly invited: readonly Invited[];
   readonly next: string | null;
@@ -118,7 +122,7 @@ export interface NewInvitation {
   readonly administrator: boolean;
 }
 
-/** POST /members/:id/reset → Link too. */
+/** POST /members/:id/reset → Link. */
 export interface Link {
   readonly url: string;
   readonly expiresAt: string;
@@ -136,19 +140,19 @@ export interface MemberChanges {
 export const WINDOWS = ["1h", "24h", "7d", "30d"] as const;
 export type Window = (typeof WINDOWS)[number];
 
-/** GET /overview?window=1h[&account=ID] → Overview. Without an account: all that the person may see. */
+/** GET /overview?window=1h[&account=ID] → Overview. Without an account: all visible accounts. */
 export interface Overview {
   readonly now: Now;
   readonly history: History;
 }
 
-/** GET /overview/now[?account=ID] → Now; cheap, for every few seconds. */
+/** GET /overview/now[?account=ID] → Now; cheap enough for polling every few seconds. */
 export interface Now {
   readonly at: string;
   readonly pending: number;
   readonly oldestPendingMs: number;
   readonly running: number;
-  /** Submissions that all workers can run at once. */
+  /** Submissions that all workers together can run at once. */
   readonly slots: number;
   readonly deliveriesDue: number;
   readonly ready: boolean;
@@ -156,19 +160,19 @@ export interface Now {
 
 export interface History {
   readonly window: Window;
-  /** Milliseconds of one bucket. */
+  /** Length of a bucket. */
   readonly bucketMs: number;
-  /** Oldest first, none missing; the last one has just begun. */
+  /** Oldest first, without gaps; the last one is in progress. */
   readonly buckets: readonly Bucket[];
 }
 
 export interface Bucket {
   readonly at: string;
-  /** How many ended, by verdict; those that did not occur are absent. */
+  /** Number of runs that ended, by verdict; verdicts without runs are absent. */
   readonly verdicts: Readonly<Record<string, number>>;
-  /** Of those: ended as `error`. */
+  /** Runs among these with the status `error`. */
   readonly errors: number;
-  /** From accepted to begun, and from begun to ended; null where nothing ended. Upper bound of the bin that has it. */
+  /** Time from accepted to started, and from started to ended: the upper bound of the bin. Null where no run ended. */
   readonly waitMs: Percentiles | null;
   readonly runMs: Percentiles | null;
 }
@@ -191,7 +195,7 @@ export interface HealthCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** What it means and what to do, in the doctor's words; only where something does not work. */
+  /** Explanation and remedy from the doctor; only for failed checks. */
   readonly means?: string;
   readonly remedy?: string;
 }
@@ -199,8 +203,8 @@ export interface HealthCheck {
 // ---- projects, keys, webhooks
 
 /**
- * Lists of projects, keys, endpoints, people and invitations come in parts, newest first: `before` is what the part before had as `next`, `limit` is
- * from 1 to 500 and 100 otherwise, `account` chooses one account.
+ * Lists of projects, keys, endpoints, people and invitations are paginated, newest first. `before` is the `next` of the
+ * previous page, `limit` is from 1 to 500 with a default of 100, and `account` selects one account.
  */
 
 /** GET /projects[?account=ID][&state=open][&before=NEXT&limit=100] → Projects. */
@@ -225,7 +229,7 @@ export interface NewProject {
   readonly accountId: string;
 }
 
-/** One of them at a time. */
+/** One field per request. */
 export interface ProjectChanges {
   readonly name?: string;
   readonly archived?: boolean;
@@ -244,12 +248,12 @@ export interface Key {
   readonly project: { readonly id: string; readonly name: string } | null;
   /** First characters of the key. */
   readonly prefix: string;
-  /** Its own limits; null: the tier's. */
+  /** The key's own limit; null: the limit of the tier. */
   readonly requestsPerMinute: number | null;
   readonly concurrency: number | null;
-  /** What holds: its own, or its tier's. */
+  /** The effective limits: of the key, or of its tier. */
   readonly limits: { readonly requestsPerMinute: number; readonly concurrency: number };
-  /** Now: requests of the last minute, submissions that wait and run. */
+  /** Current usage: requests in the last minute, pending and running submissions. */
   readonly usage: { readonly requests: number; readonly pending: number; readonly running: number };
   readonly profiles: readonly string[];
   readonly defaultProfile: string;
@@ -259,7 +263,7 @@ export interface Key {
   readonly expiresAt: string | null;
   readonly replaces: string | null;
   readonly lastUsedAt: string | null;
-  /** Nobody has it: runs of the playground are counted by it. */
+  /** No client has this key: it counts runs of the playground. */
   readonly ofPlayground: boolean;
 }
 
@@ -269,7 +273,7 @@ export interface NewKey extends Partial<KeyLimits> {
   readonly projectId: string;
 }
 
-/** Only administrators may set what exceeds the tier. */
+/** Only administrators may exceed the limits of the tier. */
 export interface KeyLimits {
   readonly requestsPerMinute: number | null;
   readonly concurrency: number | null;
@@ -277,12 +281,12 @@ export interface KeyLimits {
   readonly defaultProfile: string;
 }
 
-/** POST /keys/:id/rotate → MadeKey: the old one goes on for the overlap. */
+/** POST /keys/:id/rotate → MadeKey: the old key stays valid for the overlap. */
 export interface Rotation {
   readonly overlapMs: number;
 }
 
-/** The secret is there this once. */
+/** The only response with the secret. */
 export interface MadeKey {
   readonly key: Key;
   readonly secret: string;
@@ -303,13 +307,13 @@ export interface Endpoint {
   readonly signing: "standard" | "raw";
   readonly active: boolean;
   readonly createdAt: string;
-  /** How the newest deliveries ended. */
+  /** States of the newest deliveries. */
   readonly recent: { readonly delivered: number; readonly failed: number; readonly pending: number };
 }
 
 /**
  * POST /endpoints → MadeEndpoint. PATCH /endpoints/:id → Endpoint. POST /endpoints/:id/rotate-secret with a Rotation →
- * MadeEndpoint: deliveries are signed with the old secret too for the overlap.
+ * MadeEndpoint: for the overlap, deliveries are also signed with the old secret.
  */
 export interface NewEndpoint {
   readonly projectId: string;
@@ -325,25 +329,25 @@ export interface EndpointChanges {
 export interface MadeEndpoint {
   readonly endpoint: Endpoint;
   readonly secret: string;
-  /** What the operator should know of that address; null: nothing. */
+  /** A warning about the address; null: none. */
   readonly caution: string | null;
-  /** Until when deliveries are signed with the secret that was replaced; null where none was. */
+  /** When deliveries stop being signed with the replaced secret; null if none was replaced. */
   readonly formerEndsAt: string | null;
 }
 
-/** POST /endpoints/:id/replay-failed → Replayed: results whose newest delivery there has failed are sent again. */
+/** POST /endpoints/:id/replay-failed → Replayed: sends results again whose newest delivery to this endpoint failed. */
 export interface Replays {
-  /** Only deliveries that were made since then. */
+  /** Only deliveries created since then. */
   readonly since?: string;
 }
 
 export interface Replayed {
   readonly replayed: number;
-  /** There may be more: ask again. */
+  /** More may remain: repeat the request. */
   readonly more: boolean;
 }
 
-/** POST /endpoints/:id/test → Delivery, when its one attempt is over. */
+/** POST /endpoints/:id/test → Delivery, after its single attempt. */
 /** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
 export interface Deliveries {
   readonly deliveries: readonly Delivery[];
@@ -353,7 +357,7 @@ export interface Deliveries {
 export interface Delivery {
   readonly id: string;
   readonly endpointId: string;
-  /** Where it goes, or went. */
+  /** The address at the time of the delivery. */
   readonly url: string;
   readonly submissionId: string | null;
   readonly webhookId: string;
@@ -362,7 +366,7 @@ export interface Delivery {
   readonly createdAt: string;
   readonly nextAt: string | null;
   readonly endedAt: string | null;
-  /** Why it failed without an attempt. */
+  /** Reason of a failure without an attempt. */
   readonly reason: string | null;
   readonly attempts: readonly {
     readonly number: number;
@@ -370,7 +374,7 @@ export interface Delivery {
     readonly latencyMs: number;
     readonly status: number | null;
     readonly error: string | null;
-    /** How the answer began, without characters that control anything. */
+    /** The beginning of the response, without control characters. */
     readonly answer: string | null;
   }[];
 }
@@ -380,7 +384,7 @@ export interface Delivery {
 /** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
-  /** For `before`; null: there are no older ones. */
+  /** For `before`; null: no older ones. */
   readonly next: string | null;
 }
 
@@ -405,7 +409,7 @@ export interface SubmissionDetail {
   readonly code: string;
   readonly stdin: string;
   readonly attempts: number;
-  /** The verdict in a sentence or two for somebody who is new to it, and why it was not a neighbour of it; null until it ended. */
+  /** The verdict in a sentence or two for a newcomer, and why it was not a similar one; null until the run ends. */
   readonly explanation: Explanation | null;
   readonly timeline: readonly Span[];
   readonly usage: readonly Usage[];
@@ -420,7 +424,7 @@ export interface Explanation {
   readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
 }
 
-/** What is not known (a compile step of an old record) is absent. */
+/** Unknown spans (a compile step of an old record) are absent. */
 export interface Span {
   readonly name: "queued" | "compile" | "run" | "teardown";
   readonly startMs: number;
@@ -433,11 +437,11 @@ export interface Usage {
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** This is what ended it. */
+  /** The limit that ended the run. */
   readonly met: boolean;
 }
 
-/** A field of the evidence, and what it proves. */
+/** A field of the evidence and its meaning. */
 export interface Proof {
   /** As in the record: `limits.cgroup.oom_kill_events`. */
   readonly field: string;
@@ -445,7 +449,7 @@ export interface Proof {
   readonly meaning: string;
 }
 
-/** POST /submissions → {id}: a run of the playground, counted by the account's key of the playground. */
+/** POST /submissions → {id}: a run of the playground, charged to the account's playground key. */
 export interface NewSubmission {
   readonly accountId: string;
   readonly language: string;
@@ -454,14 +458,15 @@ export interface NewSubmission {
   readonly profile: "judge" | "agent";
 }
 
-/** POST /submissions/:id/again → {id}: the same program once more, by the playground's key. */
+/** POST /submissions/:id/again → {id}: runs the same program again, with the playground key. */
 export interface Accepted {
   readonly id: string;
 }
 
 /**
- * GET /submissions/:id/live → text/event-stream; one event each: `status` (pending, running), `stdout` and `stderr`
- * (JSON: {at: offset in bytes, text}), at last `ended` (SubmissionDetail), then the end of the stream. Begins with what is there.
+ * GET /submissions/:id/live → text/event-stream with the events `status` (pending, running), `stdout` and `stderr`
+ * (JSON: {at: offset in bytes, text}) and finally `ended` (SubmissionDetail), then the end of the stream. Begins with
+ * the output so far.
  */
 export type LiveEvent =
   | { readonly event: "status"; readonly data: { readonly status: "pending" | "running" } }
@@ -470,20 +475,20 @@ export type LiveEvent =
 
 // ---- languages, nodes, audit, settings
 
-/** GET /languages → Language[]: those that are configured, whether proven or not. */
+/** GET /languages → Language[]: the configured languages, available or not. */
 export interface Language {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly version: string;
   readonly available: boolean;
   readonly detail: string;
-  /** As it is compiled and run. */
+  /** The command lines. */
   readonly compile: string | null;
   readonly execute: string;
   readonly limits: Readonly<
     Record<"judge" | "agent", { readonly compile: StepLimits | null; readonly execute: StepLimits }>
   >;
-  /** Programs to begin with: hello, and one for each verdict, hostile ones among them. */
+  /** Example programs: hello, and one for each verdict, including hostile programs. */
   readonly examples: readonly Example[];
 }
 
@@ -527,13 +532,16 @@ export interface AuditEntry {
   readonly subject: string;
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Of the client that made the request; null for a command, and for entries from before addresses were noted. */
+  /**
+   * Address of the client that made the request; null for a command, and for entries older than the recording of
+   * addresses.
+   */
   readonly address: string | null;
 }
 
 /** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id (AccountChanges) → Account. */
 export interface Settings {
-  /** Null: records are kept for ever. From the service's settings; it cannot be changed here. */
+  /** Null: records are kept indefinitely. Set by the configuration of the service; read-only here. */
   readonly retentionMs: number | null;
   readonly maxPending: number;
   readonly tiers: readonly Tier[];
@@ -555,11 +563,11 @@ export interface Account {
   readonly suspendedAt: string | null;
 }
 
-/** With what it uses now of what all accounts share. */
+/** An account with its current usage of shared resources. */
 export interface UsedAccount extends Account {
   readonly pending: number;
   readonly running: number;
-  /** Of all its keys in the last minute. */
+  /** Requests of all its keys in the last minute. */
   readonly requests: number;
 }
 

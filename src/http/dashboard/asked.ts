@@ -4,12 +4,12 @@ import { clientError } from "../../domain/error.ts";
 
 const MAX_WHY = 200;
 
-/** The body, as the schema wants it. @throws ClientError notAsWanted, naming the field. */
+/** The validated body. @throws ClientError notAsWanted, naming the field. */
 export function bodyOf<Schema extends z.ZodType>(request: FastifyRequest, schema: Schema): z.output<Schema> {
   return parse(schema, request.body, "the body");
 }
 
-/** The query, as the schema wants it. @throws ClientError notAsWanted, naming the parameter. */
+/** The validated query. @throws ClientError notAsWanted, naming the parameter. */
 export function queryOf<Schema extends z.ZodType>(request: FastifyRequest, schema: Schema): z.output<Schema> {
   return parse(schema, request.query, "the query");
 }
@@ -18,7 +18,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: 
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  // Of a strict schema, the path is ours; the text may have the name of a field that is not.
+  // With a strict schema, the path contains no client input, but the message can contain the name of an unknown field.
   const why = (issue?.message ?? "not valid").slice(0, MAX_WHY);
   throw clientError("notAsWanted", [issue?.path.join(".") || whole, why]);
 }

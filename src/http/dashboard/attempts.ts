@@ -5,25 +5,28 @@ import { network } from "../network.ts";
 import { MinuteWindow } from "../window.ts";
 import { Bounded } from "./bounded.ts";
 
-/** Attempts in any minute: of one address at one e-mail, of one address, and at one e-mail from wherever. */
+/** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
 const LIMITS = { both: 5, place: 30, email: 20 } as const;
 
-/** The same for one-time links. A link does not get used up by a password that is refused, and judging one takes a core. */
+/** The same for one-time links. A rejected password does not consume a link, and rating a password occupies a core. */
 const LINK_LIMITS = { both: 5, place: 30, email: 5 } as const;
 
 type Limits = Parameters<SignInStore["take"]>[1];
 
-/** Attempts that are counted in the database at once, and that wait for it in each lane: a flood leaves the database free. */
+/**
+ * Attempts counted in the database at once, and waiting attempts per lane: during a flood, the database stays
+ * available.
+ */
 const AT_ONCE = 4;
 const WAITING = 64;
 
-/** The lane of all attempts from networks from which the person of that e-mail has not signed in before. */
+/** The shared lane of attempts from networks from which the owner of the e-mail has not signed in before. */
 const STRANGERS = "strangers";
 
 /**
- * Bounds how fast passwords can be guessed. Attempts are counted before they are tried, or a hundred at once would all go
- * through, and nothing is counted longer than a minute. The count is that of all processes; what one address has used up in
- * this process alone is refused without a look at the database.
+ * Limits password guessing. Attempts are counted before they are checked; otherwise a hundred concurrent attempts would
+ * all pass. Counts expire after a minute and are shared by all processes. An address over its limit in this process is
+ * rejected without a query.
  */
 export class Attempts {
   readonly #signIns: Pick<SignInStore, "isKnown" | "take">;
@@ -37,9 +40,9 @@ export class Attempts {
   }
 
   /**
-   * An attempt to sign in.
-   * @returns the lane in which the password is checked: of the person, from a network that is known for that person, or else
-   * that of all strangers. @throws ClientError tooManySignIns.
+   * Counts an attempt to sign in.
+   * @returns the lane in which the password is checked: the person's own for a network known for that person, or else
+   * the shared lane of strangers. @throws ClientError tooManySignIns.
    */
   async take({ ip }: Pick<FastifyRequest, "ip">, email: string): Promise<string> {
     const place = network(ip);
@@ -50,7 +53,10 @@ export class Attempts {
     return lane;
   }
 
-  /** An attempt to choose a password by a link. @param hash of the link's token. @throws ClientError tooManySignIns. */
+  /**
+   * Counts an attempt to choose a password by a one-time link. @param hash of the link's token. @throws ClientError
+   * tooManySignIns.
+   */
   async takeByLink({ ip }: Pick<FastifyRequest, "ip">, hash: string): Promise<void> {
     const place = network(ip);
     const link = `link ${hash}`;

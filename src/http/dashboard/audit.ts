@@ -14,7 +14,7 @@ const which = z.strictObject({
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
-/** /dashboard/api/audit: who changed what; for members, of what belongs to their accounts. */
+/** /dashboard/api/audit: the audit trail; for members, of their own accounts. */
 export function auditRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   server.get("/dashboard/api/audit", { config: { session: "member" } }, async (request): Promise<Audit> => {
     const { account, before, limit } = queryOf(request, which);

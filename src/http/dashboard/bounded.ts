@@ -1,8 +1,8 @@
 import { clientError } from "../../domain/error.ts";
 
 /**
- * Limits work that takes a core and much memory. Each lane has its own bounded queue, and the lanes with waiting work take turns.
- * A lane that is full therefore delays another lane by at most one piece of work in each round.
+ * Limits work that needs a core and much memory. Each lane has its own bounded queue, and lanes with waiting work take
+ * turns. A full lane therefore delays another lane by at most one piece of work per round.
  */
 export class Bounded {
   readonly #atOnce: number;

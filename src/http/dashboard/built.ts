@@ -5,9 +5,9 @@ import { extname, join, relative } from "node:path";
 export interface BuiltFile {
   readonly type: string;
   readonly bytes: Buffer;
-  /** The same, compressed when it was built; the smallest first. */
+  /** Compressed copies from the build, smallest first. */
   readonly packed: readonly { readonly encoding: "br" | "gzip"; readonly bytes: Buffer }[];
-  /** Differs when the content does. */
+  /** Changes with the content. */
   readonly tag: string;
 }
 
@@ -26,12 +26,12 @@ const TYPES: Readonly<Record<string, string>> = {
 const PACKED = { ".br": "br", ".gz": "gzip" } as const;
 
 /**
- * Every file below a directory by its path in it. They are a few hundred kilobytes, so they stay in memory.
- * @throws when there is no such directory, or a file in it of which nobody knows the type.
+ * All files below a directory, by relative path. They are a few hundred kilobytes and stay in memory.
+ * @throws when the directory does not exist, or when the type of a file in it is unknown.
  */
 export function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
   const paths = readdirSync(directory, { recursive: true, withFileTypes: true })
-    // Links and whatever else are not the build's.
+    // The build produces no links or special files.
     .filter((entry) => entry.isFile())
     .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
     .filter((path) => !path.split("/").some((part) => part.startsWith(".")));
@@ -42,7 +42,7 @@ export function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
 
 function readOne(directory: string, path: string, present: ReadonlySet<string>): BuiltFile {
   const type = TYPES[extname(path)];
-  if (type === undefined) throw new Error(`${directory}: nobody knows the type of ${path}`);
+  if (type === undefined) throw new Error(`${directory}: the type of ${path} is unknown`);
   const bytes = readFileSync(join(directory, path));
   const packed = Object.entries(PACKED)
     .filter(([ending]) => present.has(path + ending))

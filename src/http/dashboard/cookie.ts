@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SESSION_LONGEST_MS } from "../../domain/session.ts";
 
-/** How long somebody may take at the provider. */
+/** Time limit for signing in at the provider. */
 const PROVIDER_SECONDS = 600;
 
 const COOKIES = {
@@ -12,8 +12,8 @@ const COOKIES = {
 type CookieName = keyof typeof COOKIES;
 
 /**
- * The dashboard's cookies. `__Host-` makes a browser refuse one from any other host, a subdomain included, and over plain HTTP;
- * on loopback without TLS not every browser keeps a Secure one, so there it is a plain name.
+ * The dashboard's cookies. With `__Host-`, a browser rejects cookies from any other host, including subdomains, and
+ * over plain HTTP. On loopback without TLS not every browser keeps a Secure cookie, so the name has no prefix there.
  */
 export class Cookies {
   readonly #secure: boolean;
@@ -22,7 +22,7 @@ export class Cookies {
     this.#secure = secure;
   }
 
-  /** Undefined when there is none, or more than one: then somebody else put one there. */
+  /** Undefined when the cookie is absent or duplicated: a second one was set by another party. */
   read(request: FastifyRequest, cookie: CookieName): string | undefined {
     const begin = `${this.#name(cookie)}=`;
     const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());
@@ -42,7 +42,7 @@ export class Cookies {
     return `${this.#secure ? "__Host-" : ""}${COOKIES[cookie].name}`;
   }
 
-  /** Lax, not Strict: who follows a link to the dashboard, or comes back from the provider, is signed in. */
+  /** Lax, not Strict: a person who follows a link to the dashboard, or returns from the provider, must be signed in. */
   #write(reply: FastifyReply, cookie: CookieName, value: string, seconds: number): void {
     const secure = this.#secure ? "; Secure" : "";
     const attributes = `Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`;

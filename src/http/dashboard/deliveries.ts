@@ -21,7 +21,7 @@ const which = z
     "endpoint or submission",
   );
 
-/** /dashboard/api/deliveries: what was sent and what came back, those to endpoints that were removed, too. */
+/** /dashboard/api/deliveries: requests sent and their responses, including those to removed endpoints. */
 export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
@@ -53,7 +53,7 @@ async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<
   return delivery;
 }
 
-/** What a receiver wrote is shown to people: nothing of it may do anything but be read. */
+/** Text from the receiver is displayed, so control characters are removed. */
 export function deliveryAnswer({ endpoint, submission, attempts, ...view }: DeliveryView): Delivery {
   return {
     ...view,

@@ -6,26 +6,26 @@ import type { AnnouncedWorker } from "../../store/port.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
 
-/** What members and administrators manage with. */
+/** Dependencies of the management routes. */
 export interface ManagementDependencies extends Pick<EndpointRoom, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
-  /** Those that are configured, whether proven or not. */
+  /** The configured languages, available or not. */
   readonly languages: Languages;
-  /** By the name of a language. */
+  /** Keyed by language. */
   readonly examples: ReadonlyMap<string, readonly Example[]>;
-  /** Those who run submissions, each with its newest proof. */
+  /** The workers, each with its newest self-test. */
   readonly nodes: () => Promise<readonly AnnouncedWorker[]>;
   readonly databaseKind: "SQLite" | "PostgreSQL";
-  /** Null: records are kept for ever. */
+  /** Null: records are kept indefinitely. */
   readonly retentionMs: number | null;
 }
 
-/** What the dashboard needs beside what the server needs; main composes it. */
+/** Dependencies of the dashboard in addition to those of the server; main composes them. */
 export interface DashboardDependencies extends Dependencies, ManagementDependencies {
-  /** Where the built page is; null: there is none. */
+  /** Directory of the built page; null: not built. */
   readonly dashboardDir: string | null;
-  /** Who else may say who somebody is; null: passwords alone. */
+  /** The OpenID Connect provider; null: passwords only. */
   readonly provider: ProviderSettings | null;
-  /** After how long a silence a live view says that it lives; 15 s unless a test is in a hurry. */
+  /** Interval of heartbeats in a live view; 15 s by default, shorter in tests. */
   readonly heartbeatMs?: number;
 }

@@ -35,11 +35,11 @@ import { actorOf, personOf, type SignedIn } from "./session.ts";
 const ENDPOINTS = "/dashboard/api/endpoints";
 
 const signing = z.enum(SIGNINGS);
-/** What is no URL, or none that may be sent to, is said by the guard. */
+/** The outbound guard rejects invalid URLs and disallowed addresses. */
 const url = z
   .string()
   .max(2_000)
-  .regex(/^\P{C}*$/u, "has characters that cannot be printed");
+  .regex(/^\P{C}*$/u, "has unprintable characters");
 const newEndpoint = z.strictObject({
   projectId: anId,
   url,
@@ -57,7 +57,7 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/endpoints: where the results of projects are sent. */
+/** /dashboard/api/endpoints: the receivers of results. */
 export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   const { store, sealer, checkUrl, sendTest } = d;
   const config = { session: "member" } as const;

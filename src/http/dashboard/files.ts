@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { type BuiltFile, readBuilt } from "./built.ts";
 
-/** Where Vite puts what has a hash of its content in its name. */
+/** The directory in which Vite puts files with a content hash in their name. */
 const HASHED = "assets/";
 
 /**
- * Nothing but files of this origin, neither script nor style within the page: text of a submission that ever became markup would do
- * nothing. The editor makes its style sheet by the DOM, in a shadow root; what sets the style of one element goes that way, too, and
- * no policy forbids it.
+ * Only files of this origin, without inline scripts and styles: text of a submission that became markup could do
+ * nothing. The editor creates its style sheet by the DOM, in a shadow root. Styles of single elements are set by the
+ * DOM as well, which no policy forbids.
  */
 const POLICY = [
   "default-src 'none'",
@@ -22,7 +22,10 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The page and its files below /dashboard/, as set-up has built them. They are read once: no path of a request becomes one of a file. */
+/**
+ * The page and its files below /dashboard/, as built at set-up. They are read once, so a request path never becomes a
+ * file path.
+ */
 export function fileRoutes(server: FastifyInstance, dashboardDir: string | null): void {
   const config = { session: "page" } as const;
   const files = dashboardDir === null ? null : readBuilt(dashboardDir);
@@ -37,7 +40,7 @@ export function fileRoutes(server: FastifyInstance, dashboardDir: string | null)
     if (!files || !page) throw clientError("noDashboard", []);
     const file = files.get(path);
     if (file && file !== page) return sendFile(request, reply, file, path.startsWith(HASHED));
-    // What looks like a file, or like the API, is none of the page's own paths.
+    // File names and API paths are not paths of the page.
     if (/^api(\/|$)|^assets(\/|$)|\.[^/]*$/.test(path) && file !== page) throw clientError("routeNotFound", []);
     return sendFile(request, reply.header("content-security-policy", POLICY), page, false);
   });

@@ -6,7 +6,7 @@ import type { Health, HealthCheck } from "./answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
 
-/** /dashboard/api/health: what the newest proof has found, with what the doctor says of it. */
+/** /dashboard/api/health: the result of the newest self-test, with the doctor's explanations. */
 export function healthRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   server.get("/dashboard/api/health", { config: { session: "member" } }, async (request): Promise<Health> => {
     const [readiness, latencyMs] = await Promise.all([d.engine.readiness(), latencyOf(d.store)]);
@@ -19,7 +19,7 @@ export function healthRoutes(server: FastifyInstance, d: DashboardDependencies):
   });
 }
 
-/** @param whole whether faults of the platform are told in full: they may name host paths. */
+/** @param whole whether to include the full text of platform faults, which can name host paths. */
 export function checkAnswers({ checks }: Readiness, languages: Languages, whole: boolean): HealthCheck[] {
   return checks.map(({ name, ok, detail, fault }) => {
     const shown = { name, ok, detail: (whole && fault) || detail };
@@ -29,7 +29,7 @@ export function checkAnswers({ checks }: Readiness, languages: Languages, whole:
   });
 }
 
-/** @returns null when it does not answer. */
+/** @returns null when the database does not respond. */
 async function latencyOf({ ping }: DashboardDependencies["store"]): Promise<number | null> {
   const started = performance.now();
   try {

@@ -16,7 +16,7 @@ const acceptance = linkToken.extend({
   password: z.string(),
 }) satisfies z.ZodType<Acceptance>;
 
-/** One-time links: what one is for, and using it up. Their tokens are in bodies alone. */
+/** One-time links: their purpose, and their use. Tokens are sent only in bodies. */
 export function invitationRoutes(server: FastifyInstance, door: Door): void {
   const { guard, passwords } = door;
   const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;

@@ -9,7 +9,7 @@ import type { SignedIn } from "./session.ts";
 
 const UNUSED: KeyUsage = { requests: 0, pending: 0, running: 0 };
 
-/** Keys as the dashboard shows them, in the same order, with what they use now. */
+/** Keys as the dashboard displays them, in the same order, with their current usage. */
 export async function keyAnswers(store: Store, keys: readonly ApiKey[]): Promise<Key[]> {
   const [accounts, usage] = await Promise.all([
     store.accounts.list([...new Set(keys.map(({ accountId }) => accountId))]),

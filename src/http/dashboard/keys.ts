@@ -14,7 +14,7 @@ import { actorOf, personOf, type SignedIn } from "./session.ts";
 const KEYS = "/dashboard/api/keys";
 
 const profile = z.enum(PROFILE_NAMES);
-/** How far they go, and whether the profiles are enough, is said by src/admin/. */
+/** src/admin/ checks the ranges and the combination of profiles. */
 const limits = z.strictObject({
   requestsPerMinute: z.number().nullable().exactOptional(),
   concurrency: z.number().nullable().exactOptional(),
@@ -32,7 +32,9 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/keys: made, changed, rotated and revoked; members within what their accounts were given. */
+/**
+ * /dashboard/api/keys: creates, changes, rotates and revokes keys; members only within the limits of their accounts.
+ */
 export function keyRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 

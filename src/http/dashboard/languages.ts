@@ -4,7 +4,7 @@ import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
 import type { Language, StepLimits } from "./answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
-/** /dashboard/api/languages: all that are configured, with programs to begin with. */
+/** /dashboard/api/languages: the configured languages, with example programs. */
 export function languageRoutes(server: FastifyInstance, { engine, languages, examples }: DashboardDependencies): void {
   server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
     const { checks } = await engine.readiness();
@@ -20,7 +20,7 @@ export function languageRoutes(server: FastifyInstance, { engine, languages, exa
         aliases,
         version: label,
         available: available.includes(name),
-        detail: checks.find((check) => check.name === name)?.detail ?? "not tried yet",
+        detail: checks.find((check) => check.name === name)?.detail ?? "not tested yet",
         compile: compile && line(compile),
         execute: line(execute),
         limits: Object.fromEntries(limits) as Language["limits"],

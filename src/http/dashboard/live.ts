@@ -17,25 +17,28 @@ import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
 import { noteReading, SUBMISSIONS } from "./submissions.ts";
 
-/** Runs that one person can watch at once; each holds a connection, and an address has not many. */
+/** Runs that a person can watch at once. Each holds a connection, and connections per address are limited. */
 const MAX_WATCHED = 8;
 
-/** Shorter than any proxy waits for something to move. */
+/** Shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** Output that a run can have: what one look returns at most. */
+/** The most output that one look returns: the maximum output of a run. */
 const LOOK_BYTES = 2 * 1_048_576;
 
-/** Within which a viewer takes them: 16 KiB a second. The page of one that was too slow asks again by itself. */
+/** Time limit for reading one look: 16 KiB a second. The page of a slower viewer reconnects by itself. */
 const LOOK_MS = 128_000;
 
-/** Output in one event; as JSON it is up to six times as long. */
+/** Output bytes per event; as JSON, up to six times as long. */
 const SLICE = 8_192;
 
-/** How soon a view ends after its session, or after the person's membership: each is looked at so often, whatever is written. */
+/**
+ * Interval at which the session and the membership are checked, whatever is written; a view ends this soon after
+ * either.
+ */
 const CHECK_MS = 1_000;
 
-/** A submission while it runs, as server-sent events; see LiveEvent. */
+/** Streams a submission while it runs, as server-sent events; see LiveEvent. */
 export function liveRoute(
   server: FastifyInstance,
   d: DashboardDependencies,
@@ -60,10 +63,10 @@ export function liveRoute(
       if (left > 0) watching.set(personId, left);
       else watching.delete(personId);
     };
-    // The client may have left during the search; its event is over then.
+    // If the client disconnected during the search, its event has already fired.
     if (reply.raw.closed) leave();
     else reply.raw.once("close", leave);
-    // A proxy that gathers what it passes on would keep it until the end.
+    // A buffering proxy would hold the output until the end.
     reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
     const signal = AbortSignal.any([disconnected(reply), ended]);
     const watched = { id: found.id, accountId: found.account.id };
@@ -71,7 +74,7 @@ export function liveRoute(
   });
 }
 
-/** Everything from the beginning, then what comes. Ends with the run, the signal or the session. */
+/** The output so far, then new output. Ends with the run, the signal or the session. */
 async function* events(
   d: DashboardDependencies,
   answers: LongAnswers,
@@ -98,7 +101,7 @@ async function* events(
         if (!(await isStillAllowed(d, request, accountId))) return;
         checked = performance.now();
       }
-      woken = Promise.withResolvers(); // armed before the look, so that nothing in between is missed
+      woken = Promise.withResolvers(); // armed before the look, so that no change is missed
       const began = performance.now();
       give = await answers.room.take(owner, LOOK_BYTES, signal);
       if (!give) return;
@@ -144,7 +147,7 @@ async function* events(
       }
     }
   } catch (error) {
-    // Whoever watches asks again by itself, and begins with what is there.
+    // The page reconnects and receives the output so far.
     if (error instanceof ClientError) return; // no room
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "no database");
@@ -155,7 +158,7 @@ async function* events(
   }
 }
 
-/** Waits until something happens, but no longer than that. */
+/** Waits for a change, at most `ms` milliseconds. */
 async function quiet(woken: Promise<void>, ms: number): Promise<void> {
   const timer = new AbortController();
   const over = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
@@ -166,7 +169,7 @@ async function quiet(woken: Promise<void>, ms: number): Promise<void> {
   }
 }
 
-/** A session may end, and a person lose an account, while nothing is asked. */
+/** A session can end, and a person can lose an account, while a stream is open. */
 async function isStillAllowed(
   { store }: DashboardDependencies,
   request: FastifyRequest,
@@ -183,13 +186,13 @@ function event<Name extends Exclude<LiveEvent["event"], "ended">>(
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Pieces end anywhere, in a character too: the rest of it comes with the next one. */
+/** Pieces can end within a character; the next piece has its remaining bytes. */
 class Decoders {
   #fence = 0;
   #streams: Partial<Record<LivePiece["stream"], TextDecoder>> = {};
 
   of({ fence, stream, bytes }: LivePiece & LiveMark): string {
-    if (fence !== this.#fence) this.#streams = {}; // it began again
+    if (fence !== this.#fence) this.#streams = {}; // the program was started again
     this.#fence = fence;
     this.#streams[stream] ??= new TextDecoder("utf-8", { ignoreBOM: true });
     return this.#streams[stream].decode(bytes, { stream: true });

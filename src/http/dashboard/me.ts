@@ -13,16 +13,16 @@ const changes = z.strictObject({
   password: z.strictObject({ current: z.string(), next: z.string() }).exactOptional(),
 }) satisfies z.ZodType<MyChanges>;
 
-/** PATCH /dashboard/api/me: what everybody may change of themselves. */
+/** PATCH /dashboard/api/me: a person's own profile. */
 export function meRoutes(server: FastifyInstance, { store, passwords }: Door): void {
   server.patch("/dashboard/api/me", { config: { session: "member" } }, async (request): Promise<Person> => {
     const person = personOf(request);
     const { name, password } = bodyOf(request, changes);
     if (password) {
       checkLength(password.next);
-      // A session that somebody left open must not be enough to keep its owner out.
+      // An unattended session must not suffice to lock its owner out.
       const personId = await passwords.whose(request, person.email, password.current);
-      if (personId !== person.id) throw new AdminError("the current password is another one");
+      if (personId !== person.id) throw new AdminError("the current password is wrong");
       const hash = await passwords.choose(person, password.next);
       await store.people.setPassword(person.id, hash, request.sessionHash, actorOf(request));
     }

@@ -24,7 +24,7 @@ const memberChanges = z.strictObject({
   accountIds: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<MemberChanges>;
 
-/** Members: everybody sees those of their accounts; who gets in, and who may see what, is for administrators. */
+/** Members see the other members of their accounts; only administrators invite and change them. */
 export function memberRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const administrator = { config: { session: "administrator" } } as const;
 
@@ -61,7 +61,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
     return memberFor(person, await updatePerson(store, id, changes, actorOf(request)));
   });
 
-  /** One row more than is shown: it tells whether there is a next part. */
+  /** Requests one extra row, to detect whether there is a next page. */
   async function partAsked(request: FastifyRequest) {
     const person = personOf(request);
     const { account, before, limit } = queryOf(request, listed);
@@ -80,12 +80,12 @@ function idOf(request: FastifyRequest): string {
   return (request.params as { id: string }).id;
 }
 
-/** The links are for where this administrator is now. */
+/** Links use the origin of the administrator's request. */
 function asked(request: FastifyRequest) {
   return { origin: `${request.protocol}://${request.host}`, actor: actorOf(request) };
 }
 
-/** Of somebody's accounts, others see those that they share. */
+/** Hides accounts that the viewer may not see. */
 function memberFor(viewer: SignedIn, person: stored.Person): Member {
   return { ...personView(person), accounts: person.accounts.filter((account) => maySee(viewer, account.id)) };
 }

@@ -4,7 +4,9 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { checkAnswers } from "./health.ts";
 import { personOf } from "./session.ts";
 
-/** /dashboard/api/nodes: the workers. They are everybody's; of what they run, a member sees what belongs to the member's accounts. */
+/**
+ * /dashboard/api/nodes: the workers, which all accounts share. A member sees only the number of runs of own accounts.
+ */
 export function nodeRoutes(server: FastifyInstance, { store, nodes, languages }: DashboardDependencies): void {
   server.get("/dashboard/api/nodes", { config: { session: "member" } }, async (request): Promise<Node[]> => {
     const { accountIds, administrator } = personOf(request);

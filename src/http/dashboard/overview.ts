@@ -12,7 +12,7 @@ const OVERVIEW = "/dashboard/api/overview";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Of each window, how many buckets of which length: some hundred, so that a chart is neither coarse nor crowded. */
+/** Number and length of the buckets of each window: some hundred, so that a chart is neither coarse nor crowded. */
 const BUCKETS: Readonly<Record<Window, { readonly amount: number; readonly bucketMs: number }>> = {
   "1h": { amount: 60, bucketMs: MINUTE_MS },
   "24h": { amount: 96, bucketMs: 15 * MINUTE_MS },
@@ -24,7 +24,7 @@ const account = z.string().min(1).max(100).optional();
 const now = z.strictObject({ account });
 const overview = z.strictObject({ account, window: z.enum(WINDOWS).default("1h") });
 
-/** How the service stands and stood, of the accounts that the person may see. */
+/** Current state and history of the service, for the accounts visible to the person. */
 export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
@@ -39,7 +39,7 @@ export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies
   });
 }
 
-/** Readiness without a new proof, which costs a run: whether anybody takes work now. */
+/** Whether any worker accepts work now. Does not start a self-test, which costs a run. */
 async function nowOf({ store, engine }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
   const { pending, oldestPendingMs, running, deliveries } = await store.backlog(accountIds ?? undefined);
   return {
@@ -76,7 +76,7 @@ function bucketsOf({ ended, times }: Counts, starts: readonly number[]): Bucket[
     return {
       at: new Date(start).toISOString(),
       verdicts,
-      // What ends as `error` is IE, and nothing else is.
+      // Exactly the runs with status `error` have the verdict IE.
       errors: verdicts.IE ?? 0,
       waitMs: percentiles(bins(`wait ${start}`)),
       runMs: percentiles(bins(`run ${start}`)),

@@ -5,11 +5,11 @@ import type { Store } from "../../store/port.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**
- * Things by their id, for who may see them. What another account has is `notThere`, exactly as what nobody has: an answer must not
- * say which ids exist.
+ * Lookups by id with authorization. An id of another account gets `notThere`, like an unknown id, so that a response
+ * does not reveal which ids exist.
  */
 
-/** What an id can be, so that nothing else reaches the database. */
+/** The form of an id; nothing else reaches the database. */
 export const anId = z.string().regex(/^[\w-]{1,100}$/, "is no id");
 
 export async function ownAccount(store: Store, person: SignedIn, id: string): Promise<Account> {

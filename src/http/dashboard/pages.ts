@@ -4,30 +4,30 @@ import { anId } from "./own.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**
- * Lists that come in parts go by the number of a row, which only ever rises: a part begins where the one before ended, whatever
- * was added or removed meanwhile.
+ * Pagination by row number, which only increases: a page begins where the previous one ended, whatever was added or
+ * removed in the meantime.
  */
 
-/** Where a part ended, as it was answered. */
+/** The end of a page, as returned in `next`. */
 export const place = z
   .string()
   .regex(/^\d{1,15}$/, "is nothing that an answer had as next")
   .transform(Number);
 
-/** @param found one more than is shown, where there is one. */
+/** @param found the rows read, one more than shown if there is a next page. */
 export function nextOf(shown: readonly { readonly seq: number }[], found: readonly unknown[]): string | null {
   const last = shown.at(-1);
   return last && found.length > shown.length ? String(last.seq) : null;
 }
 
-/** What lists of keys, projects, endpoints, people and invitations are asked for; `before` is what the part before had as next. */
+/** Query of lists of keys, projects, endpoints, people and invitations; `before` is the `next` of the previous page. */
 export const listed = z.strictObject({
   account: anId.optional(),
   before: anId.optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
-/** The accounts whose rows are listed. @throws ClientError notThere for one that is not the person's. */
+/** The accounts whose rows are listed. @throws ClientError notThere for an account that the person may not see. */
 export function accountsFor(person: SignedIn, account: string | undefined): readonly string[] | null {
   if (account === undefined) return person.accountIds;
   if (!maySee(person, account)) throw clientError("notThere", []);

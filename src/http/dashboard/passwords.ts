@@ -8,13 +8,13 @@ import { Attempts } from "./attempts.ts";
 import { Bounded } from "./bounded.ts";
 
 /**
- * Two of the four threads that Node has for such work and for files: the rest of the service goes on. A flood of guesses fills the
- * lane of strangers; a person on a known network has a lane of their own and waits for one check of each other lane.
+ * Uses two of Node's four threads for such work and for files, so the rest of the service continues. A flood of guesses
+ * fills the lane of strangers; a person on a known network has an own lane and waits for one check of each other lane.
  */
 const AT_ONCE = 2;
 const WAITING = 32;
 
-/** Judging takes up to half a second of a core; the last one in the queue waits four. Sign-ins have other places. */
+/** Rating takes up to half a second of a core; the last one in the queue waits four. Sign-ins use a separate queue. */
 const JUDGED_AT_ONCE = 1;
 const WAITING_TO_BE_JUDGED = 8;
 
@@ -23,14 +23,14 @@ interface Chooser {
   readonly name: string;
 }
 
-/** Passwords as requests bring them: how often they may be tried, and how many at once. */
+/** Checks and sets passwords from requests, with limits on frequency and concurrency. */
 export class Passwords {
   readonly #people: Store["people"];
   readonly #signIns: Store["signIns"];
   readonly #attempts: Attempts;
   readonly #hashing = new Bounded(AT_ONCE, WAITING);
   readonly #judging = new Bounded(JUDGED_AT_ONCE, WAITING_TO_BE_JUDGED);
-  /** Links and persons with a choice under way. */
+  /** Links and persons that are choosing a password. */
   readonly #choosing = new Set<string>();
 
   constructor({ people, signIns }: Pick<Store, "people" | "signIns">) {
@@ -40,7 +40,7 @@ export class Passwords {
   }
 
   /**
-   * Who has that e-mail and that password; for somebody else it takes as long.
+   * The person with this e-mail and password. Takes as long when there is no such person.
    * @returns the person's id. @throws ClientError tooManySignIns.
    */
   async whose(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
@@ -56,8 +56,8 @@ export class Passwords {
   }
 
   /**
-   * Judges and hashes the password that a person chooses by a one-time link, which counts as an attempt.
-   * @param linkHash of a link that can be used now. @returns the hash of the password.
+   * Rates and hashes the password that a person chooses by a one-time link; this counts as an attempt.
+   * @param linkHash of a usable link. @returns the hash of the password.
    * @throws AdminError when the password is weak. @throws ClientError tooManySignIns.
    */
   chooseByLink(
@@ -69,18 +69,18 @@ export class Passwords {
     return this.#choose(`link ${linkHash}`, password, person, () => this.#attempts.takeByLink(request, linkHash));
   }
 
-  /** The same for a person whose current password was just checked by `whose`, which has counted it. */
+  /** The same for a person whose current password `whose` has just checked and counted. */
   choose(person: Chooser & { readonly id: string }, password: string): Promise<string> {
     return this.#choose(`person ${person.id}`, password, person);
   }
 
-  /** One choice at a time for each chooser: none can fill the queue alone. */
+  /** One choice at a time per chooser, so that a single chooser cannot fill the queue. */
   async #choose(chooser: string, password: string, person: Chooser, count = async () => {}): Promise<string> {
     if (this.#choosing.has(chooser)) throw clientError("tooManySignIns", [], { headers: { "retry-after": "2" } });
     this.#choosing.add(chooser);
     try {
       await count();
-      // One lane for all choices: a single chooser has one choice under way, and there may be many links.
+      // One lane for all choices: each chooser has one choice in progress, and there can be many links.
       await this.#judging.run("choices", () => checkPassword(password, person));
       return await this.#hash(chooser, password);
     } finally {

@@ -12,10 +12,10 @@ import { ownAccount } from "./own.ts";
 import { actorOf, personOf } from "./session.ts";
 import { readOwn, SUBMISSIONS } from "./submissions.ts";
 
-/** Whose playground it is. What else is in the body is what any client may send, and is checked as that. */
+/** The account of the playground. The other fields are those of a client's submission, with the same checks. */
 const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
-/** Running something by hand: a program of the editor, or one that ran before. */
+/** Runs a program of the editor, or repeats an earlier run. */
 export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   const config = { session: "member", bytes: ["code", "stdin"] } as const;
 
@@ -35,7 +35,7 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
   });
 }
 
-/** As if a client had sent it with the playground's key: the same checks, quota and limits. */
+/** Submits the program with the playground key: the same checks, quota and limits as for a client. */
 async function run(
   d: DashboardDependencies,
   request: FastifyRequest,

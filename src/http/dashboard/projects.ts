@@ -22,7 +22,7 @@ const PROJECTS = "/dashboard/api/projects";
 const newProject = z.strictObject({ name: z.string(), accountId: anId }) satisfies z.ZodType<NewProject>;
 const changes = z
   .strictObject({ name: z.string().exactOptional(), archived: z.boolean().exactOptional() })
-  // Each may be refused by itself, and half of what was asked is nothing that anybody asked for.
+  // Each change can be rejected separately, and half of a request must not take effect.
   .refine(
     ({ name, archived }) => (name === undefined) !== (archived === undefined),
     "name or archived, one at a time",
@@ -34,7 +34,7 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/projects: what members have by themselves. */
+/** /dashboard/api/projects: managed by members. */
 export function projectRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 

@@ -6,12 +6,12 @@ import type { Door } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
 const BACK = `${BEGIN}/callback`;
-/** The page says why nobody is signed in. */
+/** The page displays why sign-in failed. */
 const REFUSED = "/dashboard/sign-in?refused=provider";
 
 /**
- * Signing in with the provider, by redirects: there, and back with a code. Only who is a person here, or was invited, gets in.
- * Who does not is led back to the page that says so.
+ * Sign-in with the provider: a redirect to it, and one back with a code. Only existing and invited people are signed
+ * in; others are redirected to a page with the reason.
  */
 export function providerRoutes(server: FastifyInstance, { store, guard, provider }: Door, log: Logger): void {
   const config = { session: "none" } as const;
@@ -43,13 +43,13 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
     return kept && (await orNothing(() => asked.finish(new URL(request.url, originOf(request)), kept)));
   }
 
-  /** Undefined for what the provider did not answer, or not in a way that proves anything: why is the operator's to know. */
+  /** Undefined when the provider did not respond, or its response proves nothing. Only the log has the reason. */
   async function orNothing<T>(ask: () => Promise<T>): Promise<T | undefined> {
     try {
       return await ask();
     } catch (error) {
       const { code, message } = error as { code?: string; message?: string };
-      log.warn({ code, reason: message }, "the provider does not say who somebody is");
+      log.warn({ code, reason: message }, "sign-in by the provider failed");
       return undefined;
     }
   }

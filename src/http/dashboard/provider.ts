@@ -8,18 +8,18 @@ export interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** An authority that its certificate may come from, besides the usual ones. */
+  /** A certificate authority for the provider, in addition to the usual ones. */
   readonly ca: string | null;
 }
 
-/** What an answer of the provider is compared with: kept by the browser that was sent there, and by nobody else. */
+/** Values to verify a response of the provider; kept only by the browser that was redirected. */
 export interface Kept {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** Who somebody is, as the provider says and vouches for. */
+/** A person's identity, verified by the provider. */
 export interface Vouched {
   readonly subject: string;
   readonly email: string;
@@ -29,8 +29,8 @@ export interface Vouched {
 const ANSWER_SECONDS = 10;
 
 /**
- * An OpenID Connect provider: code flow with PKCE, state and nonce, with every ID token's signature looked at. What it is able
- * to do is asked when the first person comes: a service starts without it.
+ * An OpenID Connect provider: code flow with PKCE, state and nonce; the signature of every ID token is verified. Its
+ * configuration is fetched at the first sign-in, so the service starts without it.
  */
 export class Provider {
   readonly name: string;
@@ -42,7 +42,7 @@ export class Provider {
     this.name = new URL(settings.issuer).host;
   }
 
-  /** Where to send the browser, and what it has to keep. @throws when the provider does not answer. */
+  /** The URL to redirect to, and the values to keep. @throws when the provider does not respond. */
   async begin(redirectUri: string): Promise<{ readonly url: URL; readonly kept: Kept }> {
     const kept = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
     const url = oidc.buildAuthorizationUrl(await this.#known(), {
@@ -57,9 +57,9 @@ export class Provider {
   }
 
   /**
-   * @param came with what query the browser came back.
-   * @returns undefined for who has no e-mail that the provider has verified.
-   * @throws when the answer is not one to this browser, or proves nothing.
+   * @param came the URL with which the browser returned.
+   * @returns undefined for a person without a verified e-mail.
+   * @throws when the response is not for this browser, or is not valid.
    */
   async finish(came: URL, { state, nonce, verifier }: Kept): Promise<Vouched | undefined> {
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
@@ -67,7 +67,7 @@ export class Provider {
     const tokens = await oidc.authorizationCodeGrant(configuration, came, checks);
     const claims = tokens.claims();
     if (!claims) return undefined;
-    // Some say it in the token, others only to who asks once more.
+    // Some providers put the e-mail in the token, others only in the user info.
     const { email, email_verified, name } =
       claims.email === undefined ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
     if (email_verified !== true || typeof email !== "string") return undefined;
@@ -78,7 +78,7 @@ export class Provider {
 
   #known(): Promise<oidc.Configuration> {
     this.#configuration ??= this.#discover().catch((error: unknown) => {
-      this.#configuration = undefined; // or one bad moment would be for ever
+      this.#configuration = undefined; // otherwise one failure would be permanent
       throw error;
     });
     return this.#configuration;
@@ -94,7 +94,7 @@ export class Provider {
   }
 }
 
-/** Node's own `fetch` takes no authority. */
+/** Node's own `fetch` has no option for a certificate authority. */
 function fetchTrusting(ca: string): oidc.CustomFetch {
   const dispatcher = new Agent({ connect: { ca: [...rootCertificates, ca] } });
   return (url, options) => fetch(url, { ...options, dispatcher } as never) as unknown as Promise<Response>;

@@ -26,7 +26,7 @@ import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
-/** All routes below /dashboard, one line for each group. @param ended the service answers everybody who waits, and stops. */
+/** All routes below /dashboard, one line per group. @param ended aborts when the service stops. */
 export function dashboardRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,

@@ -4,10 +4,10 @@ import { clientError } from "../../domain/error.ts";
 const SAFE = ["GET", "HEAD"];
 
 /**
- * What changes anything must come from a page of our own: the cookie goes along with requests of others, too. Every browser
- * of today says by Sec-Fetch-Site where a request comes from, and no page can write that; one that is older says Origin.
- * A request with neither is of no browser, and has no business with a cookie. Beside that the body must be JSON, which
- * no form can send and no page may send elsewhere without being allowed to.
+ * Changes must come from a page of this origin, because the cookie is also sent with cross-site requests. Current
+ * browsers send Sec-Fetch-Site, which pages cannot set; older ones send Origin. A request with neither is not from a
+ * browser and is rejected. The body must also be JSON, which forms cannot send, and which pages can send cross-origin
+ * only with permission.
  * @throws ClientError foreignOrigin.
  */
 export function checkSameOrigin(request: FastifyRequest): void {

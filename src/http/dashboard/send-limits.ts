@@ -1,13 +1,16 @@
 import { AdminError } from "../../admin/error.ts";
 import type { ReplayBounds, SendKind, Store } from "../../store/port.ts";
 
-/** Requests of one account in a minute. A test is a request to a server that may belong to another party. */
+/** Requests per account and minute. A test sends a request to a server that can belong to a third party. */
 const PER_MINUTE: Readonly<Record<SendKind, number>> = { tests: 10, replays: 10 };
 
-/** Of one account. A replay adds a row that no quota counts, so a receiver that fails at once could have rows added without end. */
+/**
+ * Per account. A replay adds a row that no quota counts, so a receiver that fails at once could otherwise cause endless
+ * rows.
+ */
 export const REPLAY_BOUNDS: ReplayBounds = { pending: 1_000, perMinute: 1_000 };
 
-/** @throws AdminError when the account has reached the limit, in all processes together. */
+/** @throws AdminError when the account has reached the limit, counted over all processes. */
 export async function takeSend({ sends }: Pick<Store, "sends">, kind: SendKind, accountId: string): Promise<void> {
   const limit = PER_MINUTE[kind];
   const waitSecs = await sends.take(accountId, kind, limit);

@@ -12,31 +12,31 @@ import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
 
 /**
- * Requests in a minute of each person, and of each address without a session: an open page asks every few seconds. What strangers
- * send never counts against a person, because many people share an address.
+ * Requests per minute of each person, and of each address without a session: an open page polls every few seconds.
+ * Anonymous requests never count against a person, because many people share an address.
  */
 const REQUESTS_PER_MINUTE = 1_200;
 
-/** Who must be signed in to be answered. `page`: nobody, and who is signed in makes no difference. */
+/** The session that a route needs. `page`: none, and a session makes no difference. */
 export type Needed = "page" | "none" | "member" | "administrator";
 
-/** Who is signed in. */
+/** The person of a valid session. */
 export type SignedIn = SessionPerson;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set on the dashboard's routes once the session is known to be valid. */
+    /** Set on dashboard routes once the session has been validated. */
     person: SignedIn | null;
-    /** Of the token of that session. */
+    /** Hash of the token of that session. */
     sessionHash: string | null;
   }
   interface FastifyContextConfig {
-    /** A route of the dashboard: no key, but a session of at least this rank. */
+    /** Marks a dashboard route: no key, but a session of at least this rank. */
     session?: Needed;
   }
 }
 
-/** Cookie → person, for all routes of the dashboard; begins and ends sessions. */
+/** Cookie → person, for all dashboard routes; begins and ends sessions. */
 export class Guard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
@@ -65,12 +65,14 @@ export class Guard {
     if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
   }
 
-  /** Whether a path that no route has is one of the dashboard's: whoever asks for it need not have a key. */
+  /** Whether an unknown path is below the dashboard; such a request needs no key. */
   isBelow({ url }: Pick<FastifyRequest, "url">): boolean {
     return url.startsWith("/dashboard/");
   }
 
-  /** An address that has used up its requests has its sessions looked up one at a time, so that guesses keep the database free. */
+  /**
+   * For an address over its limit, sessions are looked up one at a time, so that guesses do not overload the database.
+   */
   async #findPerson(request: FastifyRequest): Promise<void> {
     const token = this.cookies.read(request, "session");
     if (token === undefined || !hasTokenForm(token)) return;
@@ -78,9 +80,9 @@ export class Guard {
     const from = ownerOf({ caller: null, person: null, ip: request.ip });
     const isFull = this.#requests.isFull(from, REQUESTS_PER_MINUTE);
     const find = () => this.#store.sessions.find(hash);
-    // Clients that have left keep those that wait behind them no longer.
-    const findIfThere = async () => (request.raw.socket.destroyed ? undefined : await find());
-    const person = await (isFull ? this.#turns.take(from, findIfThere) : find());
+    // Skips the lookup for clients that have disconnected, so that they do not delay those behind them.
+    const findIfConnected = async () => (request.raw.socket.destroyed ? undefined : await find());
+    const person = await (isFull ? this.#turns.take(from, findIfConnected) : find());
     if (person) Object.assign(request, { person, sessionHash: hash });
   }
 
@@ -90,7 +92,7 @@ export class Guard {
     if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
   }
 
-  /** A new session, whatever cookie there was: nobody can have somebody else sign in to a session of theirs. */
+  /** Always begins a new session, whatever the cookie: this prevents session fixation. */
   async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
     const { token, hash } = newToken();
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);
@@ -107,7 +109,7 @@ export class Guard {
   }
 }
 
-/** @throws when the route needs no session: a mistake of ours. */
+/** @throws when the route needs no session: a programming error. */
 export function personOf(request: FastifyRequest): SignedIn {
   if (!request.person) throw new Error("a handler ran without a session");
   return request.person;
@@ -118,7 +120,7 @@ export function actorOf(request: FastifyRequest): AuditActor {
   return { name: personOf(request).email, address: request.ip };
 }
 
-/** Whether the person may see what belongs to that account. What they may not see is `notThere`, as what is not there. */
+/** Whether the person may see what belongs to an account. Hidden items get `notThere`, like items that do not exist. */
 export function maySee({ accountIds }: SignedIn, accountId: string): boolean {
   return accountIds === null || accountIds.includes(accountId);
 }

@@ -5,7 +5,7 @@ import { answer } from "./accounts.ts";
 import type { Settings } from "./answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
-/** /dashboard/api/settings: what holds for the whole service. */
+/** /dashboard/api/settings: settings of the whole service. */
 export function settingsRoutes(
   server: FastifyInstance,
   { store, retentionMs, maxPending }: DashboardDependencies,

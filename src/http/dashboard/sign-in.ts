@@ -11,22 +11,22 @@ import type { Guard, SignedIn } from "./session.ts";
 
 const SESSION = "/dashboard/api/session";
 
-/** Nothing that belongs here is longer; who is not signed in need not be read further. */
+/** No valid body is longer, and the client is not authenticated yet. */
 export const SIGN_IN_BODY_BYTES = 16_384;
 
-/** What is counted by e-mail is kept in memory for a minute. */
+/** Limited, because counts by e-mail are kept in memory for a minute. */
 const pair = z.strictObject({ email: z.string().max(254), password: z.string() }) satisfies z.ZodType<SignIn>;
 
-/** What the routes around signing in share. */
+/** Shared dependencies of the sign-in routes. */
 export interface Door {
   readonly store: Store;
   readonly guard: Guard;
   readonly passwords: Passwords;
-  /** Null: there are passwords alone. */
+  /** Null: passwords only. */
   readonly provider: Provider | null;
 }
 
-/** /dashboard/api/session: who is signed in, signing in and out. */
+/** /dashboard/api/session: the current session, signing in and out. */
 export function signInRoutes(server: FastifyInstance, door: Door): void {
   const { guard, passwords } = door;
   const config = { session: "none" } as const;
@@ -47,7 +47,7 @@ export function signInRoutes(server: FastifyInstance, door: Door): void {
   });
 }
 
-/** The answer about the request's own session. */
+/** The response about the request's own session. */
 export async function sessionOf({ store, provider }: Door, { person }: FastifyRequest): Promise<Session> {
   return {
     person: person && (await describe(store, person)),

@@ -12,7 +12,7 @@ import { deliveryAnswer } from "./deliveries.ts";
 
 type Read = NonNullable<Awaited<ReturnType<RecordStore["read"]>>>;
 
-/** A project has few endpoints; more than this are replays. */
+/** A project has few endpoints; more deliveries than this are replays. */
 const MAX_DELIVERIES = 50;
 
 /** A SubmissionDetail whose long texts are decoded while they are written. */
@@ -22,7 +22,7 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
   readonly stdin: LongText;
 }
 
-/** Everything that there is to see of a submission. */
+/** All details of a submission. */
 export async function detailOf(store: Store, { found, submission, program }: Read): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const course = submission.outcome?.course;

@@ -34,7 +34,7 @@ const search = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
 });
 
-/** Looking for submissions, and at one of them. */
+/** Lists submissions, and returns single ones. */
 export function submissionRoutes(
   server: FastifyInstance,
   { store }: DashboardDependencies,
@@ -69,8 +69,8 @@ export function submissionRoutes(
 }
 
 /**
- * Whose submissions are looked at: one account's, or all that the person may see; null: everybody's.
- * @throws ClientError notThere for an account that is not the person's.
+ * The accounts whose submissions are listed: one account, or all that the person may see; null: no restriction.
+ * @throws ClientError notThere for an account that the person may not see.
  */
 export function accountsOf(request: FastifyRequest, account: string | undefined): readonly string[] | null {
   const person = personOf(request);
@@ -80,8 +80,8 @@ export function accountsOf(request: FastifyRequest, account: string | undefined)
 }
 
 /**
- * The submission that the path names. An administrator's look at it is in the audit trail before it is answered.
- * @throws ClientError notThere, also when it is another account's.
+ * The submission named by the path. The audit trail records access by an administrator before the response.
+ * @throws ClientError notThere, also for a submission of another account.
  */
 export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
   const { id } = request.params as { id: string };
@@ -94,7 +94,7 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   return read;
 }
 
-/** Notes an administrator's look at a submission in the audit trail of its account, before anything of it is answered. */
+/** Records an administrator's access to a submission in the audit trail of its account, before the response. */
 export async function noteReading(
   store: Store,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** Text that is HTML already; everything else that is put into a template is escaped. */
+/** Markup. Every other value in a template is escaped. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Piece = Html | string | number | undefined | readonly Piece[];
 
-/** A template whose values are escaped unless they are Html themselves; undefined is nothing. */
+/** A template that escapes values other than Html; undefined becomes an empty string. */
 export function html(strings: TemplateStringsArray, ...values: readonly Piece[]): Html {
   return new Html(strings.reduce((text, string, i) => `${text}${toText(values[i - 1])}${string}`));
 }

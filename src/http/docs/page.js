@@ -1,4 +1,4 @@
-// What /docs does in the browser. It sends requests to the service that it came from, and to nobody else.
+// The script of /docs. It sends requests only to the service that served it.
 
 const key = document.getElementById("key");
 const show = document.getElementById("key-show");
@@ -56,7 +56,7 @@ async function send(form) {
   }
 }
 
-/** What the fields of a form say; an empty one is left out. */
+/** The request described by the fields of a form; empty fields are omitted. */
 function requestOf(form) {
   const filled = [...form.querySelectorAll("[data-in]")].filter((field) => field.value !== "");
   const valuesIn = (place) =>
@@ -74,7 +74,7 @@ function requestOf(form) {
   };
 }
 
-/** The same request for a shell. The key is left out on purpose: what is shown is easily copied on. */
+/** The same request as a curl command. The key is omitted, because displayed text is easily copied and shared. */
 function asCurl({ method, path, headers, body }) {
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const lines = [`curl ${quote(location.origin + path)}`, `-H "X-API-Key: $ASSAY_KEY"`];

@@ -24,9 +24,8 @@ type Content = Readonly<Record<string, { readonly schema: Schema; readonly examp
 type Examples = Readonly<Record<string, { readonly value: { readonly error: string } }>>;
 
 /**
- * The reference page, made from the OpenAPI document alone. A page of our own, because the usual viewers are
- * megabytes of foreign script that would see the visitor's key, and few work under this policy; this is some
- * twenty kilobytes that one can read.
+ * The reference page, rendered from the OpenAPI document alone. The usual viewers are megabytes of third-party script
+ * that would see the visitor's key, and few work under this policy. This page is some 20 kB.
  */
 export function renderPage({ info, paths, components }: OpenApi): string {
   const schemas = components.schemas as Readonly<Record<string, Schema>>;
@@ -73,8 +72,8 @@ export function renderPage({ info, paths, components }: OpenApi): string {
 <h1>${String(info.title)} API</h1>
 <p class="lead">${String(info.summary)}</p>
 <p>${prose(String(info.description))}</p>
-<p id="key-note" class="note">The key that you enter stays in this page: it is sent to this service with what you try, and kept nowhere.</p>
-<noscript><p class="note">Trying needs JavaScript; reading does not.</p></noscript>
+<p id="key-note" class="note">The key stays in this page. It is sent only to this service, with the requests you send here, and is not stored.</p>
+<noscript><p class="note">Sending requests needs JavaScript.</p></noscript>
 </section>
 ${operations.map(({ path, method, operation }) => article(path, method, operation, schemas))}
 <section id="bodies"><h2>Bodies</h2>
@@ -138,7 +137,7 @@ function answer(status: string, { description, content }: DocumentedOperation["r
   return html`<p class="answer">${label} ${prose(description)} ${links}</p>`;
 }
 
-/** Of many errors, the summary shows one. */
+/** The first of several errors, with their number. */
 function first(description: string): string {
   const [one = "", ...others] = description.split("; ");
   return others.length === 0 ? one : `${one} … (${others.length + 1})`;

@@ -1,6 +1,6 @@
 import { type Html, html, prose } from "./html.ts";
 
-/** The part of JSON Schema that our own schemas use. */
+/** The subset of JSON Schema that these schemas use. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
@@ -17,7 +17,7 @@ export interface Schema {
   readonly $ref?: string;
 }
 
-/** The type in words: `string (uuid) or null`, `array of string`. */
+/** Describes a type: `string (uuid) or null`, `array of string`. */
 export function typeOf(schema: Schema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(" or ");
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
@@ -26,7 +26,7 @@ export function typeOf(schema: Schema): string {
   return `${[schema.type ?? "any"].flat().join(" or ")}${schema.format ? ` (${schema.format})` : ""}`;
 }
 
-/** The fields of an object, those of objects in it below them. */
+/** The fields of an object, with nested fields below their parent. */
 export function fieldList(schema: Schema): Html {
   const object = [schema, schema.items ?? {}, ...(schema.anyOf ?? [])].find(({ properties }) => properties);
   if (!object?.properties) return html`<p class="type">${typeOf(schema)}</p>`;

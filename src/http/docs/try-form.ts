@@ -2,10 +2,10 @@ import { type Html, html } from "./html.ts";
 import type { DocumentedOperation } from "./page.ts";
 import type { Schema } from "./schema.ts";
 
-/** Longer texts get a field of several lines. */
+/** Longer texts get a multi-line field. */
 const LINE = 1_000;
 
-/** The form that sends one request; page.js reads where each field belongs from `data-in`. */
+/** The form that sends a request. page.js reads each field's location from `data-in`. */
 export function tryForm({ path, method, operation, body }: Tried): Html {
   const { operationId, parameters } = operation;
   const [example = {}] = (body?.examples ?? []) as Record<string, unknown>[];

@@ -111,7 +111,7 @@ test("a URL is judged by the guard of the command, and what it says is answered"
     [422, /^169\.254\.169\.254 .*not allowed$/, "https://169.254.169.254/latest"],
     [422, /https/, "http://8.8.8.8/"],
     [422, /./, "nothing"],
-    [400, /^url: has characters that cannot be printed$/, "https://8.8.8.8/\x01"],
+    [400, /^url: has unprintable characters$/, "https://8.8.8.8/\x01"],
   ] as const) {
     const answer = await ada("POST", "/endpoints", { projectId, url });
     assert.equal(answer.status, status, `${url}: ${answer.text}`);

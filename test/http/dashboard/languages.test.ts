@@ -14,7 +14,7 @@ test("every language is there with its commands, its limits and programs to begi
       .map(({ name }) => [
         name,
         ["python", "c"].includes(name),
-        name === "rust" ? "its smoke test ended as RE" : "not tried yet",
+        name === "rust" ? "its smoke test ended as RE" : "not tested yet",
       ]),
   );
   const python = all.find(({ name }) => name === "python") ?? {};
@@ -24,7 +24,7 @@ test("every language is there with its commands, its limits and programs to begi
     aliases: ["py"],
     version: "Python 3.13",
     available: true,
-    detail: "not tried yet",
+    detail: "not tested yet",
     compile: null,
     execute: "/usr/bin/python3 main.py",
   });

@@ -23,7 +23,7 @@ test("a new password needs the current one, and signs everybody else out", async
     ada.ask({ ...ME, body: { password }, headers: { cookie: `__Host-assay=${token}` } });
   const wrong = await change({ current: "not the current one", next: NEXT });
   assert.equal(wrong.status, 422);
-  assert.deepEqual(wrong.json, { error: "the current password is another one" });
+  assert.deepEqual(wrong.json, { error: "the current password is wrong" });
   const weak = await change({ current: CURRENT, next: "password1234" });
   assert.equal(weak.status, 422);
   assert.ok(await isPassword(CURRENT, (await store.people.passwordOf("ada@example.com"))?.hash ?? null));

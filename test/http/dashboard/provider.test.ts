@@ -137,7 +137,7 @@ test("a provider that is away is said to be, and is asked again by the next who 
     const reply = await ask({ path: BEGIN, key: null });
     assert.deepEqual([reply.status, reply.headers.location], [303, REFUSED]);
   }
-  assert.equal(logs.filter((line) => line.includes("the provider does not say who somebody is")).length, 2);
+  assert.equal(logs.filter((line) => line.includes("sign-in by the provider failed")).length, 2);
   const issuer = await startIssuer(t, made);
   const untrusted = await startHttp(t, { provider: { ...settingsOf(issuer, ""), ca: null } });
   assert.equal((await untrusted.ask({ path: BEGIN, key: null })).headers.location, REFUSED);
