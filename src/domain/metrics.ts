@@ -61,9 +61,9 @@ export const METRICS = {
   }),
   connectionsRefused: counter(
     "assay_http_connections_refused_total",
-    "Connections closed by a limit; reading: a long response was read too slowly; records, pipelining: many small TLS records or requests at once",
+    "Connections closed by a limit; reading: a long response was read too slowly; records, pipelining, chunks: many small TLS records, requests or chunks of a body at once",
     {
-      limit: ["address", "all", "reading", "records", "pipelining"],
+      limit: ["address", "all", "reading", "records", "pipelining", "chunks"],
     },
   ),
 

@@ -4,7 +4,7 @@ import { createServer as createHttps } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
-import { admitPipelined, BurstGuard } from "./burst-guard.ts";
+import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
 import { answerConnect, answerExpectation } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
@@ -65,6 +65,7 @@ export function createListener(
   };
   const listener: RequestListener = (request, response) => {
     if (!admitPipelined(request, response, meter)) return;
+    limitChunks(request, meter);
     lingerAfter(request);
     handler(request, response);
   };

@@ -52,6 +52,45 @@ test("16 requests at once on one connection are answered", LIMIT, async (t) => {
   }
 });
 
+const inChunks = (key: string, body: string, length: number) =>
+  [
+    `POST /api/submit HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`,
+    "transfer-encoding: chunked\r\n\r\n",
+    ...(body.match(new RegExp(`.{1,${length}}`, "gs")) ?? []).map(
+      (text) => `${text.length.toString(16)}\r\n${text}\r\n`,
+    ),
+    "0\r\n\r\n",
+  ].join("");
+
+test("a connection with a body in 1-byte chunks is closed, and does not block the event loop", LIMIT, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  for (let tries = 1; ; tries++) {
+    const socket = await open(t, service, "127.0.0.1");
+    let answer = "";
+    socket.on("data", (data) => {
+      answer += data;
+    });
+    const { mostMs } = await service.during(async () => {
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.write(inChunks(service.attacker.key, " ".repeat(500_000), 1));
+      await closed;
+    });
+    t.diagnostic(`longest turn ${mostMs.toFixed(1)} ms`);
+    assert.equal(answer, "");
+    if (mostMs <= MOST_MS) return;
+    assert.ok(tries < TRIES, `${mostMs} ms`);
+  }
+});
+
+test("a body of 64 KiB in chunks of 16 bytes is read", LIMIT, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  const socket = await open(t, service, "127.0.0.1");
+  const body = JSON.stringify({ language: "python", code: "#".repeat(65_000) });
+  socket.write(inChunks(service.honest.key, body, 16));
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  assert.match(String(answer), /^HTTP\/1\.1 202/);
+});
+
 test("a connection with many small TLS records is closed, and its address waits 10 s", LIMIT, async (t) => {
   const service = await boundedService(t, "sqlite");
   const socket = await open(t, service, "127.0.0.2");
