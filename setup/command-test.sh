@@ -77,10 +77,12 @@ ASSAY_TEST_POSTGRES=$postgres
 ASSAY_TEST_ARM64=$arm64
 ASSAY_TEST_PROMTOOL=$promtool
 ASSAY_TEST_PATIENCE=1
+ASSAY_TEST_TIMES=$data/log/test-times
+: >"$ASSAY_TEST_TIMES"
 unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
   ASSAY_TEST_IMAGE ASSAY_TEST_DASHBOARD ASSAY_TEST_DATA ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_ARM64
-  ASSAY_TEST_PROMTOOL ASSAY_TEST_PATIENCE ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_KILLS ASSAY_TEST_SEED
+  ASSAY_TEST_PROMTOOL ASSAY_TEST_TIMES ASSAY_TEST_PATIENCE ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_KILLS ASSAY_TEST_SEED
   ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_LONG ASSAY_TEST_UML ASSAY_TEST_SCREENSHOTS'
 
 machine_state >"$instance_dir/before"
@@ -133,6 +135,11 @@ esac
 [ -n "$taps" ] || fail "no test was run"
 # shellcheck disable=SC2086 # file names of ours
 [ "$taps" = " $instance_dir/tap" ] || total $taps
+
+if [ -z "$word" ]; then
+  say "slowest test files (wall time, CPU time; all of them in $ASSAY_TEST_TIMES):"
+  sort -rn "$ASSAY_TEST_TIMES" | awk -F '\t' 'NR <= 15 { printf "    %7.1f s %7.1f s  %s\n", $1, $2, $3 }' >&2
+fi
 
 # After the summary of the tests, only words about what is wrong.
 # shellcheck disable=SC2086 # file names of ours

@@ -77,7 +77,7 @@ become_variant() {
   "use_$1"
   variant_dir=$instance_dir/$1
   mkdir "$variant_dir"
-  ASSAY_TEST_PATIENCE=$patience
+  ASSAY_TEST_PATIENCE=$patience ASSAY_TEST_TIMES=
   [ -n "$kernel" ] || node_test exec "$instance_dir/chosen-$1" "$variant_dir/tap"
   "$node" test/kernel/patient-languages.ts languages "$variant_dir/languages" "$patience" || exit
   # Its console is a terminal, whatever ours is.

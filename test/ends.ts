@@ -1,3 +1,5 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
 import { after, beforeEach } from "node:test";
 import { PATIENCE } from "./engine/patience.ts";
 
@@ -15,6 +17,8 @@ const chosen = process.execArgv.some((argument) => argument.startsWith("--test-n
 let begun = false;
 
 if (process.env.NODE_TEST_CONTEXT) {
+  const times = process.env.ASSAY_TEST_TIMES;
+  if (times) process.on("exit", () => appendFileSync(times, `${timesOfThisFile()}\n`));
   beforeEach(() => {
     begun = true;
   });
@@ -26,4 +30,15 @@ if (process.env.NODE_TEST_CONTEXT) {
       process.exit(1);
     }, PATIENCE_MS).unref();
   });
+}
+
+/** Wall time, and CPU time with the child processes that were waited for, in seconds, and the path of the file, separated by tabs. */
+function timesOfThisFile(): string {
+  // utime, stime, cutime and cstime of proc_pid_stat(5), in hundredths of a second.
+  const [, fields = ""] = readFileSync("/proc/self/stat", "utf8").split(") ");
+  const cpu = fields.split(" ").slice(11, 15).map(Number);
+  const cpuSeconds = cpu.reduce((sum, ticks) => sum + ticks, 0) / 100;
+  return [process.uptime().toFixed(1), cpuSeconds.toFixed(1), relative(process.cwd(), process.argv[1] ?? "")].join(
+    "\t",
+  );
 }
