@@ -167,9 +167,9 @@ export class HttpServer {
     const { log } = this.#server;
     try {
       (this.#server.server as unknown as TlsServer).setSecureContext(tls(this.#transport));
-      log.info("certificate read again");
+      log.info("certificate reloaded");
     } catch (error) {
-      log.error({ err: error }, "the certificate cannot be used: the one before stays");
+      log.error({ err: error }, "the certificate is invalid; the current one stays in use");
     }
   }
 

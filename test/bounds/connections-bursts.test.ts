@@ -39,7 +39,7 @@ test("a connection with 10,000 requests at once is closed, and does not block th
   }
 });
 
-test("16 requests at once on one connection are answered", LIMIT, async (t) => {
+test("16 requests at once on one connection all get a response", LIMIT, async (t) => {
   const service = await boundedService(t, "sqlite");
   const socket = await open(t, service, "127.0.0.1");
   let answers = "";
@@ -96,7 +96,7 @@ test("a connection with many small TLS records is closed, and its address waits 
   const socket = await open(t, service, "127.0.0.2");
   socket.write("GET /api/health HTTP/1.1\r\nx: ");
   let records = 0;
-  // Each is a record, because it is written after the one before.
+  // Each write is a separate record, because it waits for the previous one.
   while (await new Promise((resolve) => socket.write("y", (error) => resolve(!error)))) records++;
   const closedMs = performance.now();
   assert.ok(records > 1_000 && records < 100_000, `closed after ${records} records`);

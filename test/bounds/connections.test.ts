@@ -12,7 +12,7 @@ const LIMIT = { timeout: 120_000 };
 /** Fewer than half of the service's connections, which one account may use. */
 const CLIENTS = 900;
 
-/** Connections that are silent after the TLS handshake. */
+/** Opens connections that stay silent after the TLS handshake. */
 async function strangers(t: TestContext, { port, caPath }: Running, many: number, from?: string): Promise<Raw[]> {
   const all = Array.from({ length: many }, () => Raw.secure(port, caPath, from));
   t.after(() => {
@@ -44,7 +44,7 @@ test("at the connection limit, a silent connection of the address with the most 
 });
 
 test(
-  "an account has at most as many connections as remain for others, and another account's client connects",
+  "an account may hold at most as many connections as remain free, so a client of another account connects",
   LIMIT,
   async (t) => {
     const running = await startHttp(t, { limits: { maxConnections: 20 } });

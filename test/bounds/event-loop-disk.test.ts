@@ -15,7 +15,7 @@ import { percentile } from "./measured.ts";
  */
 const MOST_MS = 100;
 
-test("while another process writes, reads are answered at once and writes wait", async (t) => {
+test("while another process writes, reads get a response at once and writes wait", async (t) => {
   const temporary = await temporaryStore();
   t.after(temporary.dispose);
   const { database, store } = temporary;
@@ -78,8 +78,8 @@ test("while another process holds the lock for 3 s, records are read at once, wi
     await sleep(50);
   }
   assert.equal(holder.exitCode, null, "the lock was released early");
-  t.diagnostic(`${times.length} answers in ms: ${times.map((ms) => ms.toFixed(0)).join(" ")}`);
-  // Each request has its own TLS handshake. On a busy machine, single ones take longer, but none waits for the lock.
+  t.diagnostic(`${times.length} responses in ms: ${times.map((ms) => ms.toFixed(0)).join(" ")}`);
+  // Each request has its own TLS handshake. On a busy machine some take longer, but none waits for the lock.
   assert.ok(percentile(times, 0.75) < MOST_MS && Math.max(...times) < 1_000, `${times}`);
   assert.deepEqual(
     statuses,

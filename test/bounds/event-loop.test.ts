@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { MAX_BODY_BYTES } from "../../src/http/body.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
-/** No request keeps the event loop busy longer than this, except in one turn in a thousand. */
+/** Limit on the time that a request occupies the event loop, except in one turn in a thousand. */
 const MOST_MS = 20;
 
 const AT_ONCE = 55;
@@ -21,7 +21,7 @@ interface Request {
 const text = (of: string, times: number) => JSON.stringify(of.repeat(times));
 const submit = (body: string): Request => ({ path: "/api/submit", body });
 
-/** The requests that took longest before there was a bound, and the longest valid bodies. */
+/** The slowest requests before the bound existed, and the longest valid bodies. */
 const REQUESTS: Readonly<Record<string, (service: BoundedService) => Request>> = {
   "records whose output is U+0001": ({ attacker }) => ({ path: `/api/result/${attacker.ids[0]}`, answer: 12_000_000 }),
   "records whose output is not UTF-8": ({ attacker }) => ({

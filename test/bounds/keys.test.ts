@@ -61,9 +61,9 @@ onEachEngine((open) => {
     }
     assert.equal(made, MEMBERS_ENDPOINTS_A_DAY);
     assert.equal((await add(eve, other.projectId)).status, 200, "another account has its own bound");
-    assert.equal((await add(root, projectId)).status, 200, "an administrator is not bound");
+    assert.equal((await add(root, projectId)).status, 200, "an administrator has no bound");
     running.clock.nowMs += 86_400_000;
-    // The session of the test's clock has ended, too: the store is asked directly.
+    // The session of the test's clock has ended as well, so query the store directly.
     const endpoint = {
       id: "new",
       projectId,

@@ -1,10 +1,10 @@
 /**
- * The time of an honest account beside a busy one is at most this multiple of its time alone, plus one run of the busy
- * account, because a started run is not interrupted. Two, because its share is half of the slots.
+ * The time of an honest account alongside a busy one is at most this multiple of its time alone, plus one run of the
+ * busy account, because a started run is not interrupted. Two, because its share is half of the slots.
  */
 export const TIMES_ALONE = 2;
 
-/** @param of 0.5 for the median. */
+/** @param of the fraction: 0.5 for the median. */
 export function percentile(values: readonly number[], of: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(Math.floor(sorted.length * of), sorted.length - 1)] ?? Number.NaN;

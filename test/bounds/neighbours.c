@@ -1,5 +1,5 @@
 /*
- * Programs for boxes of two accounts side by side (neighbours.test.ts).
+ * Programs for boxes of two accounts that run at the same time (neighbours.test.ts).
  *
   *   neighbours MODE   "compute", "start" and "pipes" are honest: they do a fixed amount of work and end.
   *                     Every other mode uses as many resources as it can until it is killed.

@@ -4,12 +4,14 @@ import { TOO_LONG } from "../engine/long.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from "./neighbours.ts";
 
-/** Allowed factor of a program's time beside a hostile neighbour to its time beside a neighbour that only computes. */
+/**
+ * Allowed ratio of a program's time alongside a hostile neighbour to its time alongside a neighbour that only computes.
+ */
 const MOST = 1.25;
 /** A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. */
 const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);
 
-/** Other work of the machine affects one run more than another. A bound that does not hold fails in every try. */
+/** Other work of the machine affects some runs more than others. A broken bound fails in every try. */
 const TRIES = 4;
 
 /** Modes of neighbours.c. */
@@ -37,7 +39,7 @@ const HOSTILE = [
 
 const PROFILES: Readonly<Record<string, Limits>> = { judge: JUDGE, ...(!TOO_LONG && { agent: AGENT }) };
 
-describe("a program beside a hostile neighbour", () => {
+describe("a program alongside a hostile neighbour", () => {
   let launcher: Launcher;
   let program: Buffer;
   before(async () => {
@@ -49,7 +51,7 @@ describe("a program beside a hostile neighbour", () => {
   for (const [profile, limits] of Object.entries(PROFILES))
     for (const honest of TOO_LONG ? HONEST.slice(0, 1) : HONEST)
       for (const hostile of HOSTILE)
-        test(`${profile}, ${honest} beside ${hostile}: at most ${mostFor(hostile)} times as long as beside one busy process`, async (t) => {
+        test(`${profile}, ${honest} alongside ${hostile}: at most ${mostFor(hostile)} times as long as alongside one busy process`, async (t) => {
           const ratios: string[] = [];
           const meet = async (neighbour: string): Promise<Meeting> => {
             const meeting = await beside(launcher.socket, program, honest, neighbour, limits);

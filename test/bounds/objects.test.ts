@@ -7,7 +7,7 @@ import type { Launcher } from "../launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../launcher/machine.ts";
 
 /**
- * Kinds of kernel objects. A program makes as many as it can, and the loss of free memory is compared with the charge
+ * Kinds of kernel objects. A program creates as many as it can, and the loss of free memory is compared with the charge
  * of the box's group.
  */
 const engine = useEngine({ workers: 1 });
@@ -147,7 +147,7 @@ async function held(kind: string, profile: string): Promise<{ furthest: Held; hi
   if (result.verdict === "MLE" && /in the kernel/.test(result.error_message ?? "")) return "bounded";
   assert.equal(result.verdict, "AC", JSON.stringify({ result, output, metrics }));
   const made = Number(output.stdout);
-  // Excludes the end: freed memory is uncharged at once, but the kernel keeps empty pages for a moment.
+  // Excludes the end: freed memory is uncharged at once, but the kernel keeps empty pages briefly.
   const ended = looks.findLastIndex(({ running }) => running) - 8;
   const windows = looks.slice(4, Math.max(ended, 4)).map((_, at) => {
     const window = looks.slice(at, at + 5);
@@ -156,7 +156,7 @@ async function held(kind: string, profile: string): Promise<{ furthest: Held; hi
   });
   const [furthest] = windows.toSorted((a, b) => b.taken - b.charged - (a.taken - a.charged));
   const [highest] = windows.toSorted((a, b) => b.charged - a.charged);
-  assert.ok(furthest && highest && windows.length >= 8, `${windows.length} looks`);
+  assert.ok(furthest && highest && windows.length >= 8, `${windows.length} samples`);
   return { furthest, highest };
 }
 
@@ -183,7 +183,7 @@ for (const profile of ["judge", "agent"])
   describe(`in ${profile}, kernel objects of a program are charged to its box`, () => {
     for (const [kind, what] of Object.entries(KINDS))
       test(what, async (t) => {
-        // Other programs take and free memory meanwhile. Memory that stays uncharged shows in every try.
+        // Other programs allocate and free memory in the meantime. Uncharged memory shows in every try.
         for (let tries = 1; ; tries++) {
           const both = await held(kind, profile);
           if (both === "bounded") return t.diagnostic(`| ${what} | ended by the kernel memory bound |`);

@@ -38,13 +38,13 @@ test("with real boxes, another account waits for one run of the busy account, an
     assert.equal(status, 202);
   }
   await sleep(500); // the busy account has both slots
-  const beside = await measure();
+  const alongside = await measure();
   for (const part of [0.5, 0.99]) {
-    const [was, is] = [percentile(alone, part), percentile(beside, part)];
-    t.diagnostic(`${part}: ${was.toFixed(0)} ms alone, ${is.toFixed(0)} ms beside`);
+    const [was, is] = [percentile(alone, part), percentile(alongside, part)];
+    t.diagnostic(`${part}: ${was.toFixed(0)} ms alone, ${is.toFixed(0)} ms alongside`);
     // One run of the busy account from start to end, including set-up and teardown of its box.
     const runMs = LONG_SECONDS * 1000 + 500 * PATIENCE;
-    assert.ok(is <= TIMES_ALONE * was + runMs, `${part}: ${was} ms alone, ${is} ms beside`);
+    assert.ok(is <= TIMES_ALONE * was + runMs, `${part}: ${was} ms alone, ${is} ms alongside`);
   }
 
   const { code, stdout } = await assay("accounts", "suspend", "busy", "--drop-pending", "--json", "--data", data);

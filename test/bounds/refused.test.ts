@@ -7,7 +7,7 @@ import { type BoundedService, boundedService } from "./service.ts";
 
 const PER_SECOND = 500;
 const ASKED = 100;
-/** Each round measures alone and beside the flood; other work of the machine spoils some rounds. */
+/** Each round measures without and during the flood; other work of the machine invalidates some rounds. */
 const ROUNDS = 4;
 /** Delay of a response caused by the test's clients, which share the cores with the service. */
 const MACHINE_MS = 5;
@@ -18,7 +18,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** Every kind of early refusal: by key, quota, query and body. */
+/** Every kind of early rejection: by key, quota, query and body. */
 const REFUSED: readonly [status: number, of: (service: BoundedService) => Asked][] = [
   [401, () => ({ path: "/api/health", key: `assay_live_${"x".repeat(32)}` })],
   [429, ({ attacker }) => ({ path: "/api/health", key: attacker.spentKey })],
@@ -26,7 +26,7 @@ const REFUSED: readonly [status: number, of: (service: BoundedService) => Asked]
   [400, ({ attacker }) => ({ path: "/api/submit", key: attacker.key, body: '{"language":' })],
 ];
 
-test(`an honest account is not delayed by ${PER_SECOND} refused requests a second from its own address`, {
+test(`an honest account is not delayed by ${PER_SECOND} rejected requests a second from its own address`, {
   timeout: 120_000,
 }, async (t) => {
   const service = await boundedService(t, "sqlite");
@@ -50,8 +50,8 @@ test(`an honest account is not delayed by ${PER_SECOND} refused requests a secon
   };
   await statusOf(service, many, REFUSED[1]?.[1](service) ?? honest); // uses up the quota of the key
   await oneByOne();
-  /** The same during a flood of refused requests. */
-  const beside = async () => {
+  /** The same during a flood of rejected requests. */
+  const duringFlood = async () => {
     let over = false;
     const answers: Promise<void>[] = [];
     const began = performance.now();
@@ -71,10 +71,10 @@ test(`an honest account is not delayed by ${PER_SECOND} refused requests a secon
 
   for (let round = 1; ; round++) {
     const alone = await oneByOne();
-    const { took, rate } = await beside();
+    const { took, rate } = await duringFlood();
     const [p50, p99] = [0.5, 0.99].map((of) => [percentile(alone, of), percentile(took, of)]) as [number[], number[]];
-    const text = ([was = 0, is = 0]: number[]) => `${was.toFixed(1)} ms alone, ${is.toFixed(1)} ms beside`;
-    t.diagnostic(`${rate.toFixed(0)} refused a second; p50 ${text(p50)}; p99 ${text(p99)}`);
+    const text = ([was = 0, is = 0]: number[]) => `${was.toFixed(1)} ms alone, ${is.toFixed(1)} ms during it`;
+    t.diagnostic(`${rate.toFixed(0)} rejected a second; p50 ${text(p50)}; p99 ${text(p99)}`);
     const [was = Number.NaN, is = Number.NaN] = p50;
     if (rate > 0.8 * PER_SECOND && is <= TIMES_ALONE * was + MACHINE_MS) return;
     assert.ok(round < ROUNDS, `p50: ${text(p50)}`);

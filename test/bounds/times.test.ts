@@ -12,7 +12,7 @@ import { connected, run, step } from "../launcher/raw.ts";
 
 const boxes = useBoxes();
 
-/** Bound from a deadline to the proven end of the box, on a machine with a CPU to spare. */
+/** Time limit from a deadline to the proven end of the box, on a machine with a spare CPU. */
 const END_MS = 250;
 /**
  * The kernel removes mappings and page table entries one by one. Measured CPU time for each charged MiB: 1.7 ms for
@@ -24,7 +24,7 @@ const SLOT_SHARE = 0.05;
 const WALL_MS = 1500;
 const CPU_MS = 1000;
 
-/** Programs that make their end slow: mode, and number of processes; `many` is as many as the profile allows. */
+/** Programs whose end is slow: mode, and number of processes; `many` is the maximum of the profile. */
 const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["burn", "many"],
   ["mappings", "one"],
@@ -53,14 +53,14 @@ const MASSES = ["mappings", "file-mappings", "full-tables"];
 
 const FLOODS = ["flood", "flood-bytes"];
 
-/** Factor by which other load delays the test. */
+/** Delay factor from other load. */
 const crowd = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
 
 /** Time from the kill to the last process's end, and from the report to the proven end. */
 const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardown;
 
 for (const profile of PROFILE_NAMES) {
-  describe(`a box ends in time, whatever its program does (${profile})`, () => {
+  describe(`a box ends in time with any program (${profile})`, () => {
     for (const [way, processes] of SLOW) {
       test(`${way}, ${processes}`, async (t) => {
         const count = processes === "one" ? 1 : profile === "judge" ? 9 : 60;

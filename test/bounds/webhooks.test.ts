@@ -74,7 +74,7 @@ const text = (sorted: readonly number[]) => `p50 ${at(sorted, 0.5)} ms, p99 ${at
 
 for (const services of [1, 2]) {
   test(
-    `receivers that never answer do not delay another account's first attempt: ${services} services`,
+    `receivers that never respond do not delay the first attempt of another account: ${services} services`,
     LIMIT,
     async (t) => {
       const silent = await startReceiver(t, certificates, () => {});
@@ -87,10 +87,10 @@ for (const services of [1, 2]) {
       const alone = await firstAttempts(store, honest, quick, 30);
       await attack(store, silent.url);
       await sleep(1_500);
-      const beside = await firstAttempts(store, honest, quick, 30);
-      t.diagnostic(`alone: ${text(alone)}; beside ${silent.received.length} attempts under way: ${text(beside)}`);
+      const during = await firstAttempts(store, honest, quick, 30);
+      t.diagnostic(`alone: ${text(alone)}; during ${silent.received.length} attempts: ${text(during)}`);
       assert.ok(silent.received.length >= 32, `${silent.received.length} attempts of the attacker`);
-      assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, text(beside));
+      assert.ok(at(during, 1) < FIRST_ATTEMPT_MS, text(during));
     },
   );
 }
@@ -115,12 +115,14 @@ test(
     const before = memoryMib();
     serve(t, store, [deaf, quick]);
     await sleep(2_000);
-    const beside = await firstAttempts(store, honest, quick, 10);
+    const during = await firstAttempts(store, honest, quick, 10);
     const heldMib = memoryMib() - before;
-    t.diagnostic(`${deaf.connections()} attempts with a body of 12.6 MB hold ${heldMib} MiB; beside: ${text(beside)}`);
+    t.diagnostic(
+      `${deaf.connections()} attempts with a body of 12.6 MB hold ${heldMib} MiB; in the meantime: ${text(during)}`,
+    );
     assert.equal(deaf.connections(), 2);
     assert.ok(heldMib < 64, `${heldMib} MiB`);
-    assert.ok(at(beside, 1) < FIRST_ATTEMPT_MS, text(beside));
+    assert.ok(at(during, 1) < FIRST_ATTEMPT_MS, text(during));
   },
 );
 

@@ -19,7 +19,7 @@ const EVERY_ENDPOINT = [
   { path: "/nowhere" },
 ];
 
-test("every endpoint wants a key, and a wrong one is 401", async (t) => {
+test("every endpoint requires a key and returns 401 for a wrong one", async (t) => {
   const { ask } = await startHttp(t);
   const wrong = [null, "x", "assay_live_", `assay_live_${"a".repeat(32)}`, "' or 1=1 --"];
   for (const endpoint of EVERY_ENDPOINT) {
@@ -31,7 +31,7 @@ test("every endpoint wants a key, and a wrong one is 401", async (t) => {
   }
 });
 
-test("a submission whose key or account ends while its body is sent is refused", async (t) => {
+test("rejects a submission whose key or account is revoked or suspended while its body is sent", async (t) => {
   const { port, caPath, key, store } = await startHttp(t);
   const body = JSON.stringify({ language: "python", code: "x" });
   for (const [end, status] of [
@@ -50,7 +50,7 @@ test("a submission whose key or account ends while its body is sent is refused",
   assert.equal(await store.submissions.depth(), 0);
 });
 
-test("a key that was valid before does not wait behind guesses of its address", async (t) => {
+test("a key that was valid before does not wait behind guesses from its address", async (t) => {
   const { store, key } = await startHttp(t);
   const failures = new Failures();
   const ask = (mine: string) => {
@@ -73,7 +73,7 @@ test("a key that was valid before does not wait behind guesses of its address", 
   await assert.rejects(ask(known), /unauthorized/);
 });
 
-test("a revoked key is refused at once", async (t) => {
+test("rejects a revoked key at once", async (t) => {
   const { ask, key, store } = await startHttp(t);
   const mine = await key();
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
@@ -81,7 +81,7 @@ test("a revoked key is refused at once", async (t) => {
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 401);
 });
 
-test("the keys of a suspended account are 403 with the reason, at once, and work again once it is resumed", async (t) => {
+test("the keys of a suspended account get 403 with the reason at once, and work again after it is resumed", async (t) => {
   const { ask, key, store } = await startHttp(t);
   const mine = await key();
   const [{ account } = { account: "" }] = (await listKeys(store)).filter(({ prefix }) => mine.startsWith(prefix));
@@ -95,7 +95,7 @@ test("the keys of a suspended account are 403 with the reason, at once, and work
   assert.equal((await ask({ path: "/api/health", key: mine })).status, 200);
 });
 
-test("60 requests a minute over all endpoints, then 429 with Retry-After", async (t) => {
+test("allows 60 requests a minute over all endpoints, then returns 429 with Retry-After", async (t) => {
   const { ask, submit, key } = await startHttp(t);
   const mine = await key({ requestsPerMinute: undefined });
   for (let i = 0; i < 60; i++) {
@@ -107,10 +107,10 @@ test("60 requests a minute over all endpoints, then 429 with Retry-After", async
   assert.deepEqual(json, { error: "API key quota exceeded" });
   const wait = Number(headers["retry-after"]);
   assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 60, String(headers["retry-after"]));
-  assert.equal((await ask({ path: "/api/health" })).status, 200, "another key is not touched");
+  assert.equal((await ask({ path: "/api/health" })).status, 200, "another key is not affected");
 });
 
-test("a key's own limit holds instead of the tier's", async (t) => {
+test("the limit of a key overrides the limit of its tier", async (t) => {
   const { ask, key } = await startHttp(t);
   const mine = await key({ requestsPerMinute: 2 });
   const statuses = [];
@@ -118,14 +118,14 @@ test("a key's own limit holds instead of the tier's", async (t) => {
   assert.deepEqual(statuses, [200, 200, 429]);
 });
 
-test("a key that is not valid is 401 however often it is tried, and a valid one from that address works", async (t) => {
+test("an invalid key gets 401 after any number of attempts, and a valid key from the same address works", async (t) => {
   const { ask } = await startHttp(t);
   const failed = await Promise.all(Array.from({ length: 130 }, () => ask({ path: "/api/health", key: null })));
   assert.equal(failed.filter(({ status }) => status === 401).length, 130);
   assert.equal((await ask({ path: "/api/health" })).status, 200);
 });
 
-test("beyond the bound of failures, an address has its keys looked up one at a time, the valid ones too", async (t) => {
+test("after too many failures, keys from an address are looked up one at a time, valid keys included", async (t) => {
   const { ask, store } = await startHttp(t);
   const looking = { now: 0, most: 0, all: 0 };
   const findCaller = store.keys.findCaller.bind(store.keys);
@@ -143,7 +143,7 @@ test("beyond the bound of failures, an address has its keys looked up one at a t
   assert.deepEqual(looking, { now: 0, most: 1, all: 45 });
 });
 
-test("a key never reaches the log, and its use is noted", async (t) => {
+test("logs never contain a key, and its use is recorded", async (t) => {
   const { ask, key, logs, store } = await startHttp(t);
   const mine = await key({ name: "noted" });
   await ask({ path: "/api/health", key: mine });

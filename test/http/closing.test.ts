@@ -8,7 +8,7 @@ import { startHttp } from "./running.ts";
 
 const LIMIT = { timeout: 30_000 };
 
-/** Sends everything before it reads anything, as many HTTP libraries do. @returns what it then reads. */
+/** Sends everything before it reads anything, as many HTTP libraries do. @returns the response. */
 async function sendThenRead(port: number, caPath: string, head: string, body: Buffer): Promise<string> {
   const socket: TLSSocket = connect({ host: "127.0.0.1", port, ca: readFileSync(caPath), servername: "localhost" });
   await once(socket, "secureConnect");
@@ -36,7 +36,7 @@ async function sendThenRead(port: number, caPath: string, head: string, body: Bu
   }
 }
 
-test("a client that still sends a body that is too large reads its answer, over TLS", LIMIT, async (t) => {
+test("a client that is still sending a too large body receives its response, over TLS", LIMIT, async (t) => {
   const { port, caPath, key } = await startHttp(t);
   const mine = await key();
   for (const bytes of [3_000_000, 5_000_000, 20_000_000]) {
@@ -48,7 +48,7 @@ test("a client that still sends a body that is too large reads its answer, over 
   }
 });
 
-test("a client that still sends headers that are too large reads its answer, over TLS", LIMIT, async (t) => {
+test("a client that is still sending too large headers receives its response, over TLS", LIMIT, async (t) => {
   const { port, caPath } = await startHttp(t);
   for (let n = 0; n < 5; n++) {
     const head = "GET /api/health HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
@@ -57,7 +57,7 @@ test("a client that still sends headers that are too large reads its answer, ove
 });
 
 test(
-  "a client that asks before it sends a body has the final status at once, and 100 only if the body is wanted",
+  "a client that sends Expect gets the final status at once, and 100 only if the body is accepted",
   LIMIT,
   async (t) => {
     const { port, caPath, key } = await startHttp(t);

@@ -10,7 +10,7 @@ import { noting } from "../metrics/noting.ts";
 import { Raw } from "./raw.ts";
 import { type Reply, startHttp } from "./running.ts";
 
-test("connections from one client port to several addresses of the server are counted one by one", async (t) => {
+test("counts connections from one client port to several server addresses separately", async (t) => {
   const { meter, times } = noting();
   const connections = new Connections(new Places({ maxConnections: 2 }, meter));
   const server = createServer();
@@ -39,13 +39,13 @@ test("connections from one client port to several addresses of the server are co
   assert.equal(open.length, 2);
   assert.equal(times("connectionsRefused all"), 2);
   const owned = open.filter((socket) => connections.own({ raw: { socket } as IncomingMessage }, "account a"));
-  assert.equal(owned.length, 1, "an owner leaves as many as it has");
+  assert.equal(owned.length, 1, "an owner leaves as many places free as it holds");
 });
 
 const PROXIED = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
 const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
 
-/** Attempts to sign in whose bodies do not come, as a proxy passes them on. */
+/** Sign-in attempts without their bodies, as forwarded by a proxy. */
 async function strangers(t: TestContext, port: number, many: number, address: string): Promise<Raw[]> {
   const all: Raw[] = [];
   t.after(() => {
@@ -63,7 +63,7 @@ async function strangers(t: TestContext, port: number, many: number, address: st
   return all;
 }
 
-test("behind a proxy, requests of strangers are bounded by their address and keep out no client of it", async (t) => {
+test("behind a proxy, limits anonymous requests by address and does not exclude clients at that address", async (t) => {
   const limits = { maxConnectionsPerAddress: 10, maxConnections: 25 };
   const { port, ask, times } = await startHttp(t, { transport: PROXIED, limits });
   const many = await strangers(t, port, 14, "203.0.113.1");
@@ -77,10 +77,14 @@ test("behind a proxy, requests of strangers are bounded by their address and kee
   for (const address of ["203.0.113.1", "203.0.113.2", "203.0.113.3"]) {
     assert.equal((await ask({ path: "/api/health", headers: from(address) })).status, 200, address);
   }
-  assert.equal(times("connectionsRefused address"), 5, "four for strangers, one for the client of their address");
+  assert.equal(
+    times("connectionsRefused address"),
+    5,
+    "four for anonymous requests, one for the client at their address",
+  );
 });
 
-test("behind a proxy, an account has as many requests under way as remain for others, held waits included", async (t) => {
+test("behind a proxy, an account may have as many requests in progress as remain free, held waits included", async (t) => {
   const running = await startHttp(t, { transport: PROXIED, limits: { maxConnections: 20 }, holdMs: 2_000 });
   const greedy = await running.key({ account: "greedy" });
   const addresses = Array.from({ length: 15 }, (_, n) => `203.0.113.${n}`);

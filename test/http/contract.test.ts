@@ -6,8 +6,8 @@ import { notReady } from "../../src/domain/readiness.ts";
 import { type Reply, type Running, runPending, startHttp } from "./running.ts";
 
 /**
- * The specification's tables of errors (section 7) and limits (section 8), row by row and in their words. Real server,
- * real listener, real store; only what runs programs is left out where no program has to run.
+ * The specification's tables of errors (section 7) and limits (section 8), row by row and in their words. Uses the real
+ * server, listener and store; programs run only where a row needs it.
  */
 const LIMIT = { timeout: 30_000 };
 const OK = { language: "python", code: "print(1)" };
@@ -22,7 +22,7 @@ function row(
   test(`section ${section}: ${title}`, LIMIT, async (t) => check(await startHttp(t, options), t));
 }
 
-/** Every error: JSON, an `error` string, nothing but `message` beside it unless named here. */
+/** Asserts that an error is JSON with an `error` string, and at most `message` and the named fields in addition. */
 function isError(reply: Reply, status: number, also: readonly string[] = []): void {
   assert.equal(reply.status, status, reply.text);
   assert.match(reply.headers["content-type"] ?? "", /^application\/json/);
@@ -91,12 +91,12 @@ for (const path of ENDPOINTS) {
     const reply = await again();
     isError(reply, 429);
     assert.equal(reply.json.error, "API key quota exceeded");
-    assert.equal(reply.headers["retry-after"], "53", "the first was 7.5 s ago: 52.5 s, whole seconds");
+    assert.equal(reply.headers["retry-after"], "53", "the first was 7.5 s ago: 52.5 s, rounded up");
     clock.nowMs += 52_000;
-    assert.equal((await again()).headers["retry-after"], "1", "a second earlier is too early");
+    assert.equal((await again()).headers["retry-after"], "1", "one second earlier is too early");
     clock.nowMs += 1_000;
     assert.notEqual((await again()).status, 429, "after exactly that");
-    assert.equal((await again()).status, 429, "one place, not three");
+    assert.equal((await again()).status, 429, "one request, not three");
   });
 }
 
@@ -110,7 +110,7 @@ row(
     assert.equal(reply.json.error, "queue full, try again later");
     assert.match(reply.headers["retry-after"] ?? "", /^[1-9]\d*$/);
     await runPending(store);
-    assert.equal((await submit()).status, 202, "and then there is room again");
+    assert.equal((await submit()).status, 202, "then there is space again");
   },
   { maxPending: 1 },
 );
@@ -132,10 +132,10 @@ row(8, "requests per minute 60 (Beta tier), per API key, all endpoints", async (
 row(8, "concurrent executions 10 (Beta tier), per API key", async ({ submit, key, store }) => {
   const [mine, other] = [await key({ concurrency: undefined }), await key({ concurrency: undefined })];
   for (let i = 0; i < 12; i++)
-    assert.equal((await submit(OK, { key: mine })).status, 202, "more are accepted and wait");
+    assert.equal((await submit(OK, { key: mine })).status, 202, "further submissions are accepted and wait");
   await submit(OK, { key: other });
   const claimed = await store.submissions.claim("w", 60_000, 100);
-  assert.equal(claimed.length, 11, "ten of the one and one of the other");
+  assert.equal(claimed.length, 11, "ten of one key and one of the other");
   const keys = new Set(claimed.map(({ submission }) => submission.keyId));
   assert.equal(keys.size, 2);
   assert.equal((await store.submissions.claim("w", 60_000, 100)).length, 0);
@@ -152,7 +152,7 @@ row(8, "stdin size 256 KB", async ({ submit }) => {
 });
 
 row(8, "synchronous hold 30 s maximum", async ({ submit }, t) => {
-  // The timer of the hold is the one thing that is moved; the rest goes on in real time.
+  // Only the timer of the hold is shortened; everything else runs in real time.
   const timeout = AbortSignal.timeout.bind(AbortSignal);
   const asked: number[] = [];
   t.mock.method(AbortSignal, "timeout", (ms: number) => {
@@ -173,23 +173,23 @@ row(
     assert.equal(replies.filter(({ status }) => status === 202).length, 5);
     assert.equal(replies.filter(({ status }) => status === 503).length, 7);
   },
-  { maxPending: 10 }, // one account may have half of it
+  { maxPending: 10 }, // one account may use half of it
 );
 
-test("wait=true is woken by the end of the run, and never looks by itself", LIMIT, async (t) => {
+test("wait=true is woken by the end of the run and does not poll", LIMIT, async (t) => {
   const { submit, store, another } = await startHttp(t, { holdMs: 2_000 });
   const waiting = submit(OK, { path: "/api/submit?wait=true" });
   while ((await runPending(store)) === 0) await sleep(5);
   const woken = await timed(waiting);
   assert.equal(woken.reply.status, 200);
   assert.ok(woken.ms < 1_000, "at once");
-  // Ended behind this store's back: whoever looked now and then would see it.
+  // Ended through another store: polling would notice it.
   const unheard = timed(submit(OK, { path: "/api/submit?wait=true" }));
   while ((await store.submissions.depth()) === 0) await sleep(5);
   assert.equal(await runPending(await another()), 1);
   const { reply, ms } = await unheard;
   assert.ok(ms >= 1_900, `answered after ${ms} ms`);
-  assert.equal(reply.status, 200, "what is true at the end of the hold is told");
+  assert.equal(reply.status, 200, "the response has the state at the end of the hold");
 });
 
 async function timed(asked: Promise<Reply>): Promise<{ reply: Reply; ms: number }> {
@@ -197,7 +197,7 @@ async function timed(asked: Promise<Reply>): Promise<{ reply: Reply; ms: number 
   return { reply: await asked, ms: performance.now() - started };
 }
 
-test("twenty identical requests that wait at once are one execution, and all are answered", LIMIT, async (t) => {
+test("twenty identical waiting requests cause one execution, and all get a response", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   const headers = { "idempotency-key": "0f8fad5b-d9cb-469f-a165-70867728950e" };
   const waiting = Array.from({ length: 20 }, () => submit(OK, { path: "/api/submit?wait=true", headers }));
@@ -218,6 +218,6 @@ test("twenty identical requests that wait at once are one execution, and all are
   assert.deepEqual(
     replies.map(({ status }) => status).sort(),
     [200, ...Array.from({ length: 19 }, () => 202)],
-    "the one that brought it, and those that came after it",
+    "the first request, and the repeated ones",
   );
 });

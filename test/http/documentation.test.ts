@@ -18,7 +18,7 @@ test("the document is valid OpenAPI 3.1", async () => {
   assert.equal(validator.version, "3.1");
 });
 
-test("every schema of it is valid JSON Schema and describes what it is about", () => {
+test("every schema is valid JSON Schema and accepts its examples", () => {
   const { components } = openApi();
   const ajv = addFormats.default(new Ajv2020.default({ strict: false }));
   for (const [name, schema] of Object.entries(components.schemas ?? {})) {
@@ -32,7 +32,7 @@ test("every schema of it is valid JSON Schema and describes what it is about", (
   }
 });
 
-test("every endpoint that the server has is in it, and no other", async (t) => {
+test("the document has exactly the endpoints of the server", async (t) => {
   const { ask } = await startHttp(t);
   const { json } = await ask({ path: "/openapi.json", key: null });
   assert.deepEqual(json, JSON.parse(JSON.stringify(openApi())));
@@ -44,9 +44,9 @@ test("every endpoint that the server has is in it, and no other", async (t) => {
   assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());
 });
 
-test("every error of the list is an example where it can happen", () => {
-  const told = new Set([...ANYWHERE, ...ELSEWHERE, ...DASHBOARD, ...OPERATIONS.flatMap(({ errors }) => errors)]);
-  assert.deepEqual([...told].sort(), Object.keys(ERRORS).sort());
+test("every error is an example wherever it can occur", () => {
+  const documented = new Set([...ANYWHERE, ...ELSEWHERE, ...DASHBOARD, ...OPERATIONS.flatMap(({ errors }) => errors)]);
+  assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
   const { paths, components } = openApi();
   for (const { path, method, errors } of OPERATIONS) {
     const { responses } = (paths[path]?.[method] ?? {}) as { responses: Responses };
@@ -59,7 +59,7 @@ test("every error of the list is an example where it can happen", () => {
   assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...ELSEWHERE].sort());
 });
 
-test("a record at each stage of its life is what the schema says", async (t) => {
+test("a record matches the schema at each stage", async (t) => {
   const { submit, store, ask } = await startHttp(t);
   const { json } = await submit();
   const read = async () => SCHEMAS.Record.parse((await ask({ path: `/api/result/${json.id}` })).json);
@@ -75,7 +75,7 @@ test("a record at each stage of its life is what the schema says", async (t) => 
   assert.throws(() => SCHEMAS.Record.parse({ ...toRecord(claim.submission), more: 1 }));
 });
 
-test("the reference page and its parts are open, local and allowed nothing else", async (t) => {
+test("the reference page and its files need no key and load only from their origin", async (t) => {
   const { ask } = await startHttp(t);
   const parts = ["/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg", "/openapi.json"];
   const types = ["text/html", "text/javascript", "text/css", "image/svg+xml", "application/json"];
@@ -105,7 +105,7 @@ test("the reference page and its parts are open, local and allowed nothing else"
   for (const [, id] of text.matchAll(/<label[^>]* for="([^"]+)"/g)) assert.ok(text.includes(`id="${id}"`), id);
 });
 
-test("pages without a key are bounded by address, and a key is not touched by it", async (t) => {
+test("limits pages without a key by address, without an effect on keys", async (t) => {
   const { ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 400 } });
   const visits = await Promise.all(Array.from({ length: 310 }, () => ask({ path: "/docs/icon.svg", key: null })));
   assert.equal(visits.filter(({ status }) => status === 200).length, 300);

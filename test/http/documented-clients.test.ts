@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runFetchClient, runShellClient } from "./documented-clients.ts";
 import { runPending, startHttp } from "./running.ts";
 
-/** That they work with real runs is in test/engine/readme.test.ts; here, what is rare there: 408, 429 and refusal. */
+/** test/engine/readme.test.ts covers real runs; this file covers 408, 429 and rejection. */
 const CLIENTS = { "the shell lines": runShellClient, "the JavaScript": runFetchClient };
 
 for (const [name, client] of Object.entries(CLIENTS)) {
@@ -23,7 +23,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.ok(logs.some((line) => line.includes("/api/result/:id")));
   });
 
-  test(`${name} of docs/api.md end with the error that the service tells`, async (t) => {
+  test(`${name} of docs/api.md exit with the error of the service`, async (t) => {
     const { port, caPath } = await startHttp(t);
     const { code, stderr } = await client({ url: `https://127.0.0.1:${port}`, key: "assay_live_wrong", caPath });
     assert.notEqual(code, 0);
@@ -31,7 +31,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of docs/api.md waits as told when the quota is used up", async (t) => {
+test("the JavaScript of docs/api.md waits for Retry-After when the quota is used up", async (t) => {
   const { port, caPath, key, store, clock, ask, logs } = await startHttp(t);
   const mine = await key({ requestsPerMinute: 1 });
   await ask({ path: "/api/health", key: mine });
@@ -45,7 +45,7 @@ test("the JavaScript of docs/api.md waits as told when the quota is used up", as
 });
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  test(`${name} of docs/api.md end when the key is revoked meanwhile`, async (t) => {
+  test(`${name} of docs/api.md exit when the key is revoked during polling`, async (t) => {
     const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
     const running = client({ url: `https://127.0.0.1:${port}`, key: await key({ name: "mine" }), caPath });
     while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
@@ -57,10 +57,10 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of docs/api.md asks again when the connection is lost", async (t) => {
+test("the JavaScript of docs/api.md retries when the connection is lost", async (t) => {
   const { port, caPath, key, store } = await startHttp(t);
   let lost = 0;
-  // Forwards every connection but the first two, which it drops when something is sent.
+  // Forwards all connections except the first two, which it closes at the first data.
   const proxy = createServer((client) => {
     if (lost < 2) {
       client.once("data", () => client.destroy());

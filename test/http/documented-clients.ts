@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { read, section } from "../repo/documents.ts";
 
-/** Where a client of docs/api.md finds the service. */
+/** Parameters of the clients in docs/api.md. */
 export interface Found {
   readonly url: string;
   readonly key: string;
@@ -19,12 +19,12 @@ export interface Ran {
 
 const PART = section(read("docs/api.md"), "A client in a few lines");
 
-/** The shell lines of docs/api.md, as they stand there. */
+/** Runs the shell client of docs/api.md, unchanged. */
 export function runShellClient(found: Found): Promise<Ran> {
   return run("sh", ["-c", block("sh")], found);
 }
 
-/** The JavaScript of docs/api.md, as it stands there. */
+/** Runs the JavaScript client of docs/api.md, unchanged. */
 export async function runFetchClient(found: Found): Promise<Ran> {
   const directory = mkdtempSync(join(tmpdir(), "assay-readme-"));
   const file = join(directory, "client.mjs");

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { checkFree } from "../../src/http/free-address.ts";
 
-test("an address that another process has is refused, and one that is free stays free", async (t) => {
+test("rejects an address in use, and leaves a free one free", async (t) => {
   const other = createServer().listen(0, "127.0.0.1");
   t.after(() => other.close());
   await once(other, "listening");

@@ -12,12 +12,12 @@ const REQUESTS = 20_500;
 const CHUNK = 500;
 const DRAIN_EVERY = 100;
 const LINES = 8;
-/** The same requests every time; another seed finds other things: ASSAY_TEST_SEED=… */
+/** The same requests on every run; set ASSAY_TEST_SEED to vary them. */
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? 20_260_101);
 
 const REPEATED = ["0f8fad5b-d9cb-469f-a165-70867728950e", "0f8fad5b-d9cb-469f-a165-70867728950f"];
 
-test("whatever is sent to whatever endpoint, the answer is one that /openapi.json tells", {
+test("every response to random requests is documented in /openapi.json", {
   timeout: 240_000,
 }, async (t) => {
   const { port, key, store, logs, ask, submit } = await startHttp(t, {
@@ -55,7 +55,7 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
         try {
           answer = await line.ask(wire);
           judge.check(wire, answer);
-          // Something has to make room in the queue now and then.
+          // Runs pending submissions now and then, so that the queue has space.
           if (judge.count % DRAIN_EVERY === 0) await runPending(store);
         } catch (error) {
           assert.fail(`seed ${seed}: ${(error as Error).message}\n${show(wire)}\n${JSON.stringify(answer)}`);
@@ -65,11 +65,11 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
     await Promise.all(lines.map(each));
   }
 
-  assert.equal((await ask({ path: "/api/health" })).status, 200, "it still answers");
+  assert.equal((await ask({ path: "/api/health" })).status, 200, "the service still responds");
   assert.deepEqual(
     logs.filter((line) => /"level":[56]0/.test(line)),
     [],
-    "no fault was logged",
+    "no error was logged",
   );
   const seen = [...judge.seen].sort();
   t.diagnostic(
@@ -77,16 +77,16 @@ test("whatever is sent to whatever endpoint, the answer is one that /openapi.jso
   );
   assert.ok(judge.count >= 20_000);
   for (const status of [200, 202, 400, 401, 404, 405, 408, 415, 417, 422, 429, 431, 503]) {
-    assert.ok(judge.seen.has(status), `the requests never led to ${status}`);
+    assert.ok(judge.seen.has(status), `no request led to ${status}`);
   }
 });
 
-/** What the document allows an answer to be. */
+/** Checks responses against the document. */
 class Judge {
   readonly seen = new Map<number, number>();
   count = 0;
   readonly #allowed: { readonly pattern: RegExp; readonly method: string; readonly checks: Checks }[];
-  /** Of a path or a method that there is not, and of the pages: what every endpoint may answer, 404 and 405. */
+  /** For unknown paths and methods, and for pages: the errors of every endpoint, 404 and 405. */
   readonly #elsewhere: Checks;
 
   constructor(document: OpenApi) {
@@ -111,7 +111,7 @@ class Judge {
     this.#elsewhere = new Map([...common, ...listed]);
   }
 
-  /** @throws when the answer is not one of those. */
+  /** @throws when the response is not documented. */
   check({ method, target }: Wire, { status, headers, body }: Answer): void {
     this.count++;
     this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
@@ -122,8 +122,12 @@ class Judge {
     const asked = method === "HEAD" ? "GET" : method;
     const endpoint = this.#allowed.find((one) => one.method === asked && one.pattern.test(path));
     if (!endpoint && status < 400) {
-      // The router takes a target that is no path for "/".
-      assert.match(path, /^(\*$|\/($|docs|openapi\.json|dashboard))/, "only the pages answer beside the endpoints");
+      // The router treats a target that is not a path as "/".
+      assert.match(
+        path,
+        /^(\*$|\/($|docs|openapi\.json|dashboard))/,
+        "only pages respond in addition to the endpoints",
+      );
       return;
     }
     if (path === "/" || path.startsWith("/dashboard")) {
@@ -136,14 +140,14 @@ class Judge {
     if (status === 429) assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
     if (status === 405) assert.ok(headers.allow);
     if (method === "HEAD" && body === "") return;
-    assert.ok(check(JSON.parse(body)), "the body is not what the schema says");
+    assert.ok(check(JSON.parse(body)), "the body does not match the schema");
   }
 }
 
 type Checks = Map<number, (value: unknown) => boolean>;
 type Responses = Record<string, { content: Record<string, { schema: object; examples?: Record<string, unknown> }> }>;
 
-/** The document names these by their code; what status that is, the list of errors says. */
+/** The document names these by code; the list of errors has the status. */
 function statusOf({ content }: Responses[string]): number {
   const [code = ""] = Object.keys(content["application/json"]?.examples ?? {});
   return { routeNotFound: 404, methodNotAllowed: 405, tooManyRequests: 429 }[code] ?? assert.fail(`unknown: ${code}`);

@@ -10,10 +10,10 @@ import type { Store } from "../../src/store/port.ts";
 import { Raw } from "./raw.ts";
 import { READY, type Running, startHttp } from "./running.ts";
 
-/** Who waits for a client that never finishes would wait for ever. */
+/** Otherwise the test would wait indefinitely for a client that never finishes. */
 const LIMIT = { timeout: 10_000 };
 
-test("health tells status, enforcement, workers and depth", async (t) => {
+test("health returns status, enforcement, workers and depth", async (t) => {
   const { ask, submit, engine } = await startHttp(t);
   await submit();
   assert.deepEqual((await ask({ path: "/api/health" })).json, {
@@ -29,7 +29,7 @@ test("health tells status, enforcement, workers and depth", async (t) => {
   assert.deepEqual(json, { status: "degraded", enforcement_mode: "none", workers: 0, queue_depth: 1 });
 });
 
-test("ready is 200 only with proof, else 503 with the checks", async (t) => {
+test("ready is 200 only after a successful self-test, else 503 with the checks", async (t) => {
   const { ask, engine } = await startHttp(t);
   const ready = await ask({ path: "/api/health/ready" });
   assert.equal(ready.status, 200);
@@ -47,7 +47,7 @@ test("ready is 200 only with proof, else 503 with the checks", async (t) => {
   assert.deepEqual(json.checks, [{ name: "seccomp", ok: false, detail: "missing" }]);
 });
 
-test("a path of the host in a fault of the platform is the operator's alone", async (t) => {
+test("only the operator sees host paths in platform faults", async (t) => {
   const { ask, engine, store } = await startHttp(t);
   const check = faultyCheck("sandbox", new Error("connect ENOENT /srv/assay/launcher.sock"));
   engine.ready = { ...notReady("x"), checks: [check] };
@@ -62,12 +62,12 @@ test("a path of the host in a fault of the platform is the operator's alone", as
   assert.match(JSON.stringify(await get(path, "/ready")), /ENOENT \/srv\/assay/);
 });
 
-test("languages lists what is available now", async (t) => {
+test("languages lists the available languages", async (t) => {
   const { ask } = await startHttp(t);
   assert.deepEqual((await ask({ path: "/api/languages" })).json, ["python", "c"]);
 });
 
-test("the operator asks without a key, on a socket of the machine", async (t) => {
+test("the operator needs no key on a local socket", async (t) => {
   const { store, engine } = await startHttp(t);
   const operator = operatorOver(store, engine);
   const path = join(tmpdir(), `assay-operator-${process.pid}.sock`);
@@ -80,7 +80,7 @@ test("the operator asks without a key, on a socket of the machine", async (t) =>
   assert.equal((await get(path, "/"))[0], 404);
 });
 
-test("an operator that never finishes its request does not keep the service from stopping", LIMIT, async (t) => {
+test("an operator that never finishes its request does not prevent the service from stopping", LIMIT, async (t) => {
   const { store, engine } = await startHttp(t);
   const operator = operatorOver(store, engine);
   const path = join(tmpdir(), `assay-unfinished-${process.pid}.sock`);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { OpenApi } from "../../src/http/openapi.ts";
 
-/** One request as it goes over the wire; `target` and headers are one character for each byte. */
+/** A request as sent over the wire; in `target` and headers, each character is one byte. */
 export interface Wire {
   readonly method: string;
   readonly target: string;
@@ -32,7 +32,7 @@ export interface Endpoint {
   readonly body: Schema | undefined;
 }
 
-/** What is known beforehand, so that not every request ends at the first check. */
+/** Known valid values, so that not every request fails the first check. */
 export interface Known {
   readonly keys: readonly string[];
   readonly ids: readonly string[];
@@ -147,7 +147,7 @@ const RAW_BODIES = [
   "<a/>",
 ];
 
-/** Larger than any valid one. */
+/** Larger than any valid body. */
 const TOO_LARGE = Buffer.alloc(2_200_000, "x");
 
 function body(schema: Schema | undefined, known: Known): fc.Arbitrary<Buffer | null> {
@@ -215,12 +215,12 @@ function target({ path, parameters }: Endpoint, known: Known): fc.Arbitrary<stri
   );
 }
 
-/** Mostly as a client should, sometimes as it should not. */
+/** Usually percent-encoded, sometimes raw. */
 function encode(text: string): string {
   return text.length % 7 === 3 ? latin(text) : encodeURIComponent(text.toWellFormed());
 }
 
-/** What may stand in a request line without ending it. */
+/** Raw bytes without those that would end the request line. */
 function latin(text: string): string {
   return Buffer.from(text.toWellFormed())
     .toString("latin1")
@@ -266,7 +266,7 @@ function maybe(name: string, value: fc.Arbitrary<string>, weight: number, agains
   );
 }
 
-/** Requests made from the document: valid, nearly valid and hostile ones. */
+/** Requests generated from the document: valid, nearly valid and hostile. */
 export function requests(document: OpenApi, known: Known): fc.Arbitrary<Wire> {
   const all = endpoints(document).map((endpoint) =>
     fc.record({

@@ -14,7 +14,7 @@ async function rotated(running: Running, key: string, overlapMs: number): Promis
   return (await rotateKey(running.store, key, overlapMs, ACTOR)).made.key;
 }
 
-test("a project's key submits for its project, another key of the account for none", async (t) => {
+test("a project key submits for its project, an account key for no project", async (t) => {
   const { store, key, submit } = await startHttp(t);
   const project = await createProject(store, { name: "shop", account: "acme" }, ACTOR);
   const keys = [await key({ project: "shop" }), await key({ account: "acme" })];
@@ -25,7 +25,7 @@ test("a project's key submits for its project, another key of the account for no
   assert.equal(new Set(claims.map(({ submission }) => submission.accountId)).size, 1);
 });
 
-test("the keys of one account see each other's records, another account's are 404", async (t) => {
+test("the keys of one account share its records; records of other accounts are 404", async (t) => {
   const { store, key, submit, ask } = await startHttp(t);
   await createProject(store, { name: "shop", account: "acme" }, ACTOR);
   await createProject(store, { name: "shop", account: "rival" }, ACTOR);
@@ -43,7 +43,7 @@ test("the keys of one account see each other's records, another account's are 40
   }
 });
 
-test("after a rotation both keys work until the overlap is over, then the old one is 401", async (t) => {
+test("after a rotation both keys work until the overlap ends, then the old one gets 401", async (t) => {
   const running = await startHttp(t);
   const old = await running.key();
   const made = await rotated(running, old, 3_600_000);
@@ -57,7 +57,7 @@ test("after a rotation both keys work until the overlap is over, then the old on
   assert.equal(await statusOf(running, made), 200);
 });
 
-test("without an overlap, and by a revocation within it, the old key is 401 at once", async (t) => {
+test("without an overlap, or when revoked within it, the old key gets 401 at once", async (t) => {
   const running = await startHttp(t);
   const first = await running.key();
   const second = await rotated(running, first, 0);
@@ -80,7 +80,7 @@ test("records and idempotency keys survive a rotation", async (t) => {
   assert.equal((await running.ask({ path: `/api/result/${id}`, key: made })).json.status, "completed");
 });
 
-test("another account may use the same idempotency key for a run of its own", async (t) => {
+test("two accounts can use the same idempotency key independently", async (t) => {
   const { key, submit, store } = await startHttp(t);
   const headers = { "idempotency-key": ID };
   const ids = [];
@@ -89,7 +89,7 @@ test("another account may use the same idempotency key for a run of its own", as
   assert.equal(await runPending(store), 2);
 });
 
-test("a profile that the key may not use is 403, and the default profile is what it gets unasked", async (t) => {
+test("a profile that the key may not use is 403; without a profile, the default applies", async (t) => {
   const { key, submit, ask } = await startHttp(t);
   const judge = await key();
   const both = await key({ profiles: ["judge", "agent"], defaultProfile: "agent" });
@@ -106,7 +106,7 @@ test("a profile that the key may not use is 403, and the default profile is what
   assert.equal(await profileOf(both, "judge"), "judge");
 });
 
-test("what is changed of a key holds from its next request on", async (t) => {
+test("changes to a key apply from its next request", async (t) => {
   const { key, submit, ask, store } = await startHttp(t);
   const mine = await key();
   assert.equal((await submit({ ...PROGRAM, profile: "agent" }, { key: mine })).status, 403);
@@ -116,7 +116,7 @@ test("what is changed of a key holds from its next request on", async (t) => {
   assert.equal((await submit({ ...PROGRAM, profile: "agent" }, { key: mine })).status, 202);
 });
 
-test("the use of a key is on its list", async (t) => {
+test("the list of keys has the last use of each key", async (t) => {
   const running = await startHttp(t);
   const mine = await running.key({ name: "used" });
   const lastUsed = async () => (await listKeys(running.store)).find(({ name }) => name === "used")?.lastUsedAt;

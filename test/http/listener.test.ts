@@ -9,7 +9,7 @@ import { Raw } from "./raw.ts";
 import { runPending, startHttp } from "./running.ts";
 
 const LIMIT = { timeout: 30_000 };
-/** A second instead of ten: the test should not take as long as an attacker would. */
+/** One second instead of ten, to keep the test short. */
 const SHORT = {
   headersTimeout: 1_000,
   requestTimeout: 1_500,
@@ -26,25 +26,29 @@ const HEADERS = {
   "x-frame-options": "DENY",
 };
 
-test("who sends a header a byte at a time is cut off with 408, and others are served meanwhile", LIMIT, async (t) => {
-  const { port, caPath, ask } = await startHttp(t, { limits: SHORT });
-  const started = performance.now();
-  const slow = Array.from({ length: 20 }, () => Raw.secure(port, caPath));
-  for (const raw of slow) raw.write("GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: ");
-  const drip = setInterval(() => {
-    for (const raw of slow) raw.write("a");
-  }, 50);
-  t.after(() => clearInterval(drip));
-  assert.equal((await ask({ path: "/api/health" })).status, 200);
-  const answers = await Promise.all(slow.map(({ ended }) => ended));
-  assert.ok(performance.now() - started < 10_000);
-  for (const answer of answers) {
-    assert.match(answer, /^HTTP\/1\.1 408 /);
-    assert.match(answer, /\{"error":"the request did not arrive in time"\}$/);
-  }
-});
+test(
+  "disconnects clients that send a header byte by byte with 408, and serves others in the meantime",
+  LIMIT,
+  async (t) => {
+    const { port, caPath, ask } = await startHttp(t, { limits: SHORT });
+    const started = performance.now();
+    const slow = Array.from({ length: 20 }, () => Raw.secure(port, caPath));
+    for (const raw of slow) raw.write("GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+    const drip = setInterval(() => {
+      for (const raw of slow) raw.write("a");
+    }, 50);
+    t.after(() => clearInterval(drip));
+    assert.equal((await ask({ path: "/api/health" })).status, 200);
+    const answers = await Promise.all(slow.map(({ ended }) => ended));
+    assert.ok(performance.now() - started < 10_000);
+    for (const answer of answers) {
+      assert.match(answer, /^HTTP\/1\.1 408 /);
+      assert.match(answer, /\{"error":"the request did not arrive in time"\}$/);
+    }
+  },
+);
 
-test("who sends a body a byte at a time is cut off, too", LIMIT, async (t) => {
+test("disconnects a client that sends a body byte by byte", LIMIT, async (t) => {
   const { port, caPath, key } = await startHttp(t, { limits: SHORT });
   const raw = Raw.secure(port, caPath);
   raw.write(
@@ -55,19 +59,19 @@ test("who sends a body a byte at a time is cut off, too", LIMIT, async (t) => {
   assert.match(await raw.ended, /^HTTP\/1\.1 408 /);
 });
 
-test("who says nothing is cut off: before TLS, after it, and on a plain connection", LIMIT, async (t) => {
+test("disconnects silent clients: before TLS, after it, and on a plain connection", LIMIT, async (t) => {
   const { port, caPath } = await startHttp(t, { limits: SHORT });
   const plain = await startHttp(t, { limits: SHORT, transport: { kind: "loopback" } });
   const silent = [Raw.plain(port), Raw.secure(port, caPath), Raw.plain(plain.port)];
   await Promise.all(silent.map(({ ended }) => ended));
 });
 
-test("who does not read what it asked for is cut off, and nothing is kept for it", LIMIT, async (t) => {
+test("disconnects a client that does not read its response, and keeps nothing for it", LIMIT, async (t) => {
   const limits = { stillTimeout: 500 };
   const { port, caPath, key, submit, store } = await startHttp(t, { holdMs: 500, limits });
   const mine = await key();
   const { json } = await submit(undefined, { key: mine });
-  const full = Buffer.alloc(1 << 20, 1); // six bytes of JSON for each
+  const full = Buffer.alloc(1 << 20, 1); // six bytes of JSON per byte
   await runPending(store, () => conclude({ execute: report({ stdout: full, stderr: full }) }));
   const raw = Raw.secure(port, caPath);
   await new Promise((resolve) => raw.socket.once("secureConnect", resolve));
@@ -81,12 +85,12 @@ test("who does not read what it asked for is cut off, and nothing is kept for it
   assert.doesNotMatch(received.slice(-8), /\r\n0\r\n\r\n$/);
 });
 
-test("the hold of wait=true is not taken for a connection that stands still", LIMIT, async (t) => {
+test("the hold of wait=true does not count as inactivity", LIMIT, async (t) => {
   const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 800 } });
   assert.equal((await submit(undefined, { path: "/api/submit?wait=true" })).status, 408);
 });
 
-test("who is answered by hand and does not hang up is hung up on", LIMIT, async (t) => {
+test("closes the connection of a client that stays connected after an early error", LIMIT, async (t) => {
   const { port, ask } = await startHttp(t, {
     transport: { kind: "proxied", proxies: ["127.0.0.1"] },
     limits: { maxConnections: 1 },
@@ -98,12 +102,12 @@ test("who is answered by hand and does not hang up is hung up on", LIMIT, async 
     raw.write("nonsense\r\n\r\n");
     while (!raw.received.endsWith("}")) await sleep(10);
   }
-  await assert.rejects(ask(health), "both connections for the one place are taken");
+  await assert.rejects(ask(health), "both connections are in use");
   await sleep(1_500);
   assert.equal((await ask(health)).status, 200);
 });
 
-test("who is answered by hand and resets the connection ends nothing but that", LIMIT, async (t) => {
+test("a reset after an early error ends only that connection", LIMIT, async (t) => {
   const { port, ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.1"] } });
   const texts = [
     "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -123,7 +127,7 @@ test("who is answered by hand and resets the connection ends nothing but that", 
   assert.equal((await ask({ path: "/api/health", headers })).status, 200);
 });
 
-test("behind a proxy, connections are not counted by address: all clients have the proxy's", LIMIT, async (t) => {
+test("behind a proxy, does not count connections by address, because all come from the proxy", LIMIT, async (t) => {
   const proxied = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
   const { port, ask } = await startHttp(t, { transport: proxied, limits: { maxConnectionsPerAddress: 3 } });
   const here = Array.from({ length: 5 }, () => Raw.plain(port));
@@ -134,7 +138,7 @@ test("behind a proxy, connections are not counted by address: all clients have t
   assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } })).status, 200);
 });
 
-test("every answer has the same protecting headers and an id of its own", LIMIT, async (t) => {
+test("every response has the same security headers and a unique id", LIMIT, async (t) => {
   const { ask, submit, port, caPath } = await startHttp(t);
   const answers = [
     await ask({ path: "/api/health" }),
@@ -163,7 +167,7 @@ test("every answer has the same protecting headers and an id of its own", LIMIT,
   assert.equal(new Set(answers.map((headers) => headers["x-request-id"])).size, answers.length);
 });
 
-test("HSTS is said over HTTPS for a name of its own, and never for localhost or over plain HTTP", LIMIT, async (t) => {
+test("sends HSTS over HTTPS for a host name, and never for localhost or over plain HTTP", LIMIT, async (t) => {
   const { ask } = await startHttp(t);
   const plain = await startHttp(t, { transport: { kind: "loopback" } });
   const said = async (one: typeof ask, host: string) =>
@@ -175,7 +179,7 @@ test("HSTS is said over HTTPS for a name of its own, and never for localhost or 
   assert.equal(await said(plain.ask, "assay.example"), undefined);
 });
 
-test("every method that there is is answered in JSON; HEAD is GET without the body", LIMIT, async (t) => {
+test("responds to every method in JSON; HEAD is GET without the body", LIMIT, async (t) => {
   const { ask, key } = await startHttp(t);
   const mine = await key();
   for (const method of METHODS.filter((one) => one !== "CONNECT")) {
@@ -190,7 +194,7 @@ test("every method that there is is answered in JSON; HEAD is GET without the bo
       assert.equal(typeof json.error, "string");
     }
   }
-  // No CORS: a key does not belong in a page of another origin, so no preflight is ever granted.
+  // No CORS: a key must not be used in a page of another origin, so no preflight is granted.
   const preflight = await ask({ method: "OPTIONS", path: "/api/submit", headers: { origin: "https://example.com" } });
   assert.equal(preflight.status, 405);
   assert.deepEqual(
@@ -199,7 +203,7 @@ test("every method that there is is answered in JSON; HEAD is GET without the bo
   );
 });
 
-test("oddities of HTTP/1.1 are answered in JSON, and nothing is taken for a second request", LIMIT, async (t) => {
+test("responds to unusual HTTP/1.1 in JSON, and never treats data as a second request", LIMIT, async (t) => {
   const { port, caPath, key, store } = await startHttp(t);
   const mine = `X-API-Key: ${await key()}\r\nConnection: close\r\n`;
   const body = '{"language":"python","code":"x"}';
@@ -208,22 +212,22 @@ test("oddities of HTTP/1.1 are answered in JSON, and nothing is taken for a seco
     ["no Host", `GET /api/health HTTP/1.1\r\n${mine}\r\n`, 400],
     ["two Hosts", `GET /api/health HTTP/1.1\r\nHost: a\r\nHost: b\r\n${mine}\r\n`, 400],
     ["HTTP/1.0 without Host", `GET /api/health HTTP/1.0\r\n${mine}\r\n`, 200],
-    ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
+    ["HTTP/2 without negotiation", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["HTTP/3.7", `GET / HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
-    ["a method that there is not", `FETCH / HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
+    ["an unknown method", `FETCH / HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
     ["an absolute target", `GET https://x/api/health HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 200],
     ["OPTIONS *", `OPTIONS * HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 404],
     ["no target", "GET  HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["a header that goes on in the next line", `GET / HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n${mine}\r\n`, 400],
+    ["a header folded over two lines", `GET / HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n${mine}\r\n`, 400],
     ["a NUL in a header", `GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n${mine}\r\n`, 400],
     ["a blank before the colon", `GET / HTTP/1.1\r\nHost: x\r\nX : a\r\n${mine}\r\n`, 400],
     ["bare line feeds", `GET /api/health HTTP/1.1\nHost: x\n\n`, 400],
-    ["a length that is none", `${post}Content-Length: ten\r\n\r\n${body}`, 400],
+    ["a length that is not a number", `${post}Content-Length: ten\r\n\r\n${body}`, 400],
     ["a negative length", `${post}Content-Length: -1\r\n\r\n${body}`, 400],
     ["two lengths", `${post}Content-Length: 5\r\nContent-Length: 32\r\n\r\n${body}`, 400],
     ["a length and chunks", `${post}Content-Length: 32\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
-    ["chunks of a size that is none", `${post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n${body}\r\n0\r\n\r\n`, 400],
-    ["an encoding that is unknown", `${post}Transfer-Encoding: gzip\r\n\r\n${body}`, 400],
+    ["chunks with an invalid size", `${post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n${body}\r\n0\r\n\r\n`, 400],
+    ["an unknown encoding", `${post}Transfer-Encoding: gzip\r\n\r\n${body}`, 400],
     ["no length and no chunks", `${post}\r\n`, 400],
     ["chunks", `${post}Transfer-Encoding: chunked\r\n\r\n20\r\n${body}\r\n0\r\n\r\n`, 202],
     ["an upgrade", `GET /api/health HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n${mine}\r\n`, 200],
@@ -234,7 +238,7 @@ test("oddities of HTTP/1.1 are answered in JSON, and nothing is taken for a seco
     raw.write(text);
     const answer = await raw.ended;
     assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), `${name}: ${answer.slice(0, 200)}`);
-    assert.equal(answer.split("HTTP/1.1 ").length, 2, `${name}: one answer`);
+    assert.equal(answer.split("HTTP/1.1 ").length, 2, `${name}: one response`);
     assert.match(headersOf(answer)["content-type"] ?? "", /^application\/json/, name);
     const json = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4));
     assert.equal(typeof json.error, status < 400 ? "undefined" : "string", name);
@@ -242,7 +246,7 @@ test("oddities of HTTP/1.1 are answered in JSON, and nothing is taken for a seco
   assert.equal(await store.submissions.depth(), 1);
 });
 
-test("a field that is named twice is refused, wherever it may hide", LIMIT, async (t) => {
+test("rejects duplicate fields in any form", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   const twice = [
     '{"language":"python","code":"a","code":"b"}',
@@ -262,14 +266,14 @@ test("a field that is named twice is refused, wherever it may hide", LIMIT, asyn
   for (const body of once) assert.equal((await submit(body)).status, 202, body);
 });
 
-test("NUL bytes in a program are the program's; in a name they are refused like any other", LIMIT, async (t) => {
+test("accepts NUL bytes in a program, and rejects them in names", LIMIT, async (t) => {
   const { submit, ask } = await startHttp(t);
   assert.equal((await submit({ language: "python", code: "a\0b", stdin: "\0" })).status, 202);
   assert.equal((await submit({ language: "python\0", code: "a" })).status, 400);
   assert.equal((await ask({ path: "/api/result/%00" })).status, 404);
 });
 
-test("a client that keeps its connection does not keep the service from stopping", LIMIT, async (t) => {
+test("a client that keeps its connection does not prevent the service from stopping", LIMIT, async (t) => {
   const { port, caPath, server, store, key } = await startHttp(t);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   t.after(() => agent.destroy());
@@ -294,7 +298,7 @@ test("a client that keeps its connection does not keep the service from stopping
   assert.match(late, /^HTTP\/1\.1 503 /);
   assert.match(late, /connection: close/i);
   assert.match(late, /retry-after: 5/i);
-  // What was accepted before is still answered with its result.
+  // A submission accepted earlier still gets its result.
   await runPending(store);
   assert.deepEqual(await waiting, { status: 200, connection: "close" });
   const started = performance.now();
@@ -306,7 +310,7 @@ test("a client that keeps its connection does not keep the service from stopping
   );
 });
 
-test("a client that never finishes its request does not keep the service from stopping", LIMIT, async (t) => {
+test("a client that never finishes its request does not prevent the service from stopping", LIMIT, async (t) => {
   const { port, caPath, server } = await startHttp(t);
   const slow = Raw.secure(port, caPath);
   await new Promise((resolve) => slow.socket.once("secureConnect", resolve));

@@ -19,7 +19,7 @@ import { runPending, startHttp } from "./running.ts";
 const LIMIT = { timeout: 60_000 };
 const never = new AbortController().signal;
 
-test("JSON in pieces is the JSON of the whole, whatever a program wrote", () => {
+test("JSON in pieces equals the JSON of the whole, for any program output", () => {
   const outputs = ["", "plain", "é€𝄞".repeat(9_000), '\u0001\u2028"\\', `${"x".repeat(8_191)}𝄞`].map((s) =>
     Buffer.from(s),
   );
@@ -34,7 +34,7 @@ test("JSON in pieces is the JSON of the whole, whatever a program wrote", () => 
   }
 });
 
-test("a long record is sent as the record that it is", LIMIT, async (t) => {
+test("sends a long record unchanged", LIMIT, async (t) => {
   const { submit, store, ask } = await startHttp(t);
   const { id } = (await submit()).json;
   const [stdout, stderr] = [randomBytes(300_000), Buffer.alloc(300_000, 1)];
@@ -47,7 +47,7 @@ test("a long record is sent as the record that it is", LIMIT, async (t) => {
   assert.equal(text, JSON.stringify(toRecord(submission)));
 });
 
-test("a client that reads a long answer too slowly is ended, and what it held is free again", LIMIT, async (t) => {
+test("disconnects a client that reads a long response too slowly, and releases what it held", LIMIT, async (t) => {
   const drain = { windowMs: 500, leastBytes: 500_000 };
   const { submit, store, key, port, caPath, times } = await startHttp(t, { drain });
   const { id } = (await submit()).json;
@@ -64,7 +64,7 @@ test("a client that reads a long answer too slowly is ended, and what it held is
   assert.ok((await raw.ended).length < 12_000_000);
 });
 
-test("an owner of room leaves as much as it has, and who waits gets it as soon as it fits", async () => {
+test("an owner leaves as much free as it holds, and a waiting owner proceeds as soon as its bytes fit", async () => {
   const room = new Room(100, 50);
   const first = (await room.take("a", 50, never)) ?? assert.fail();
   assert.equal(await room.take("a", 1, never), undefined);
@@ -76,14 +76,14 @@ test("an owner of room leaves as much as it has, and who waits gets it as soon a
   const last = (await waiting) ?? assert.fail();
   assert.equal(room.takenBytes, 65);
   const gone = new AbortController();
-  const forgotten = room.take("c", 100, gone.signal);
+  const abandoned = room.take("c", 100, gone.signal);
   gone.abort();
-  assert.equal(await forgotten, undefined);
+  assert.equal(await abandoned, undefined);
   for (const give of [other, last]) give();
   assert.equal(room.takenBytes, 0);
 });
 
-test("an answer that is closed already has no slow reader", LIMIT, async (t) => {
+test("a closed response has no slow reader", LIMIT, async (t) => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   t.after(() => server.close());
@@ -99,7 +99,7 @@ test("an answer that is closed already has no slow reader", LIMIT, async (t) => 
   assert.equal(ended, 0);
 });
 
-test("a request that is over already does not wait for room", LIMIT, async () => {
+test("a request that has ended does not wait for space", LIMIT, async () => {
   const room = new Room(100, 5_000);
   const give = (await room.take("a", 50, never)) ?? assert.fail();
   const began = performance.now();
@@ -109,7 +109,7 @@ test("a request that is over already does not wait for room", LIMIT, async () =>
   assert.equal(room.takenBytes, 0);
 });
 
-test("owners take turns, each with one piece of work in one turn of the event loop", async () => {
+test("owners take turns, with one piece of work per turn of the event loop", async () => {
   const pace = new Pace();
   const order: string[] = [];
   let turn = 0;
@@ -126,7 +126,7 @@ test("owners take turns, each with one piece of work in one turn of the event lo
   assert.equal(new Set(order.map((one) => one.slice(1))).size, 6);
 });
 
-test("JSON is measured before it is parsed", () => {
+test("checks JSON before it is parsed", () => {
   const refused = (text: string, error: RegExp) => assert.throws(() => checkShape(Buffer.from(text)), error);
   assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 2);
   assert.equal(checkShape(Buffer.from(`${"[".repeat(MAX_DEPTH)}${"]".repeat(MAX_DEPTH)}`)), 0);

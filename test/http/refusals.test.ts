@@ -6,7 +6,7 @@ import { startHttp } from "./running.ts";
 
 const REFUSED = { statusCode: 401 };
 
-test("a client that is refused has a line a second with its address, and the next line says how many had none", () => {
+test("logs one line a second per rejected client with its address, and the next line counts the unlogged requests", () => {
   let now = 0;
   const refusals = new Refusals(() => now);
   assert.deepEqual(refusals.noted({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1" });
@@ -17,7 +17,7 @@ test("a client that is refused has a line a second with its address, and the nex
   assert.deepEqual(refusals.noted({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1", unlogged: 9 });
 });
 
-test("many addresses together do not fill the log, and what had no line is counted", () => {
+test("many addresses cannot fill the log, and unlogged requests are counted", () => {
   let now = 0;
   const refusals = new Refusals(() => now);
   const lines = () =>
@@ -30,7 +30,7 @@ test("many addresses together do not fill the log, and what had no line is count
   assert.equal((first as { unloggedElsewhere?: number }).unloggedElsewhere, 40_000 - 50);
 });
 
-test("a bad key and a sign-in that is refused can be traced to the client behind a trusted proxy", async (t) => {
+test("an invalid key and a rejected sign-in can be traced to the client behind a trusted proxy", async (t) => {
   const transport = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
   const { ask, logs } = await startHttp(t, { transport });
   const from = (address: string) => ({ "x-forwarded-for": address, "x-forwarded-proto": "https" });

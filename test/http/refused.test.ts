@@ -4,7 +4,7 @@ import { startHttp } from "./running.ts";
 
 const OK = { language: "python", code: "x" };
 
-test("every body that is not a submission is 400 and says why", async (t) => {
+test("every invalid body is 400 with the reason", async (t) => {
   const { submit, store } = await startHttp(t);
   const cases: [string, unknown, RegExp][] = [
     ["empty code", { ...OK, code: "" }, /^code must not be empty$/],
@@ -13,15 +13,15 @@ test("every body that is not a submission is 400 and says why", async (t) => {
     ["code is a number", { ...OK, code: 1 }, /^code must be a string$/],
     ["stdin is null", { ...OK, stdin: null }, /^stdin must be a string$/],
     ["unsupported language", { ...OK, language: "cobol" }, /cobol.*python, c$/],
-    ["a language that is known but not available", { ...OK, language: "rust" }, /rust.*python, c$/],
+    ["a known but unavailable language", { ...OK, language: "rust" }, /rust.*python, c$/],
     ["a language of the prototype", { ...OK, language: "constructor" }, /constructor/],
     ["unknown field", { ...OK, tiemout: 5 }, /unknown field: "tiemout"/],
     ["__proto__", '{"language":"python","code":"x","__proto__":{}}', /unknown field: "__proto__"/],
     ["profile of another type", { ...OK, profile: 1 }, /^profile must be a string$/],
     ["unknown profile", { ...OK, profile: "root" }, /root/],
-    ["half a surrogate pair", '{"language":"python","code":"\\ud800"}', /^code must be valid Unicode/],
+    ["an unpaired surrogate", '{"language":"python","code":"\\ud800"}', /^code must be valid Unicode/],
     ["malformed JSON", '{"language":', /not valid JSON/],
-    ["no UTF-8", Buffer.from('{"language":"python","code":"\xff"}', "latin1"), /not valid JSON/],
+    ["invalid UTF-8", Buffer.from('{"language":"python","code":"\xff"}', "latin1"), /not valid JSON/],
     ["an empty body", "", /not valid JSON|must be a JSON object/],
     ["an array", [OK], /must be a JSON object/],
     ["null", "null", /must be a JSON object/],
@@ -39,7 +39,7 @@ test("every body that is not a submission is 400 and says why", async (t) => {
   assert.equal(await store.submissions.depth(), 0);
 });
 
-test("webhook fields are refused with a word about where webhooks live", async (t) => {
+test("rejects webhook fields and points to the project's endpoints", async (t) => {
   const { submit } = await startHttp(t);
   for (const field of ["webhook", "webhook_url", "webhook_secret", "callback_url", "webhookUrl", "webhooks"]) {
     const { status, json } = await submit({ ...OK, [field]: "https://example.com" });
@@ -49,7 +49,7 @@ test("webhook fields are refused with a word about where webhooks live", async (
   }
 });
 
-test("sizes are bytes of UTF-8, to the byte", async (t) => {
+test("measures sizes exactly, in bytes of UTF-8", async (t) => {
   const { submit } = await startHttp(t);
   const accepted = [
     { ...OK, code: "x".repeat(65_536) },
@@ -67,7 +67,7 @@ test("sizes are bytes of UTF-8, to the byte", async (t) => {
   assert.equal(stdin.json.error, "stdin must be at most 262144 bytes of UTF-8, got 262145");
 });
 
-test("a body larger than anything valid is 400, as any code that is too large", async (t) => {
+test("a body larger than any valid one is 400, like any too large code", async (t) => {
   const { submit } = await startHttp(t);
   const { status, json } = await submit({ ...OK, code: "x".repeat(2 << 20) });
   assert.equal(status, 400);
@@ -85,7 +85,7 @@ test("another content type is 415", async (t) => {
   assert.equal(charset.status, 202);
 });
 
-test("a profile that the key may not use is 403", async (t) => {
+test("returns 403 for a profile that the key may not use", async (t) => {
   const { submit, key } = await startHttp(t);
   const { status, json } = await submit({ ...OK, profile: "agent" });
   assert.equal(status, 403);
@@ -114,7 +114,7 @@ test("an unknown route is 404 and a wrong method 405 with Allow, both in JSON", 
     assert.equal(headers.allow, allow);
     assert.equal(typeof json.error, "string");
   }
-  // A body that nobody will read is not what the client has to be told about.
+  // The body of such a request is not validated.
   const { status } = await ask({
     method: "DELETE",
     path: "/api/submit",
@@ -132,7 +132,7 @@ test("a body in another charset, or compressed, is 415", async (t) => {
   assert.equal((await submit(undefined, { headers: { "content-encoding": "gzip" } })).status, 415);
 });
 
-test("a query parameter that an endpoint does not have is 400 and named, whoever asks without a key is 401", async (t) => {
+test("names an unknown query parameter in a 400; without a key the status is 401", async (t) => {
   const { ask, submit } = await startHttp(t);
   const { json } = await submit();
   for (const path of ["/api/languages", "/api/health", "/api/health/ready", `/api/result/${json.id}`, "/api/submit"]) {

@@ -16,7 +16,7 @@ async function fingerprint(port: number): Promise<string> {
   return fingerprint256;
 }
 
-test("a renewed certificate is used without a restart, and a broken one leaves the one before", async (t) => {
+test("uses a renewed certificate without a restart, and keeps the current one if the new one is invalid", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-reload-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const [certPath, keyPath] = [join(directory, "server.pem"), join(directory, "server.key")];
@@ -34,11 +34,11 @@ test("a renewed certificate is used without a restart, and a broken one leaves t
   const after = await fingerprint(port);
   assert.notEqual(after, before);
 
-  copyFileSync(first.certPath, certPath); // not of this key
+  copyFileSync(first.certPath, certPath); // belongs to another key
   server.reloadCertificate();
   assert.equal(await fingerprint(port), after);
   writeFileSync(certPath, "nonsense");
   server.reloadCertificate();
   assert.equal(await fingerprint(port), after);
-  assert.equal(logs.filter((line) => line.includes("the one before stays")).length, 2);
+  assert.equal(logs.filter((line) => line.includes("the current one stays in use")).length, 2);
 });

@@ -7,7 +7,7 @@ import { startHttp } from "./running.ts";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const named = (id: string) => requestId({ headers: { "x-request-id": id } });
 
-/** A line is written when the answer has left: the client may have it a moment before. */
+/** The log line is written after the response, so the client can receive it a moment earlier. */
 async function lines(logs: readonly string[], count: number) {
   for (;;) {
     const parsed = logs.map((text) => JSON.parse(text)).filter(({ msg }) => msg === "request");
@@ -16,7 +16,7 @@ async function lines(logs: readonly string[], count: number) {
   }
 }
 
-test("a client's own id is kept if it is a token, and nothing else is", () => {
+test("keeps a client's id only if it is a token", () => {
   for (const id of ["abcdefgh", "01HXYZ.retry-2_b", "f".repeat(64)]) assert.equal(named(id), id);
   const wrong = [
     "",
@@ -34,7 +34,7 @@ test("a client's own id is kept if it is a token, and nothing else is", () => {
   assert.match(requestId({ headers: {} }), UUID);
 });
 
-test("the answer has the id, and so has every line about the request", async (t) => {
+test("the response and every log line about the request have the id", async (t) => {
   const { submit, ask, logs } = await startHttp(t);
   const headers = { "x-request-id": "client-1.abc" };
   const { json, headers: answered } = await submit(undefined, { headers });
@@ -49,7 +49,7 @@ test("the answer has the id, and so has every line about the request", async (t)
   assert.match(String(own.headers["x-request-id"]), UUID);
 });
 
-test("another account's submission is not named in the line of who asked for it", async (t) => {
+test("the log line does not name a submission of another account", async (t) => {
   const { submit, ask, key, logs } = await startHttp(t);
   const { json } = await submit();
   const stranger = await key({ account: "stranger" });

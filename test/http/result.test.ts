@@ -23,7 +23,7 @@ test("a record can be read while it is pending, running and completed", async (t
   assert.equal(ended.result.verdict, "IE");
 });
 
-test("an unknown id, another account's id and what is no id are all the same 404", async (t) => {
+test("an unknown id, an id of another account and an invalid id get the same 404", async (t) => {
   const { submit, ask, key, store } = await startHttp(t);
   const { json: accepted } = await submit();
   await runPending(store);

@@ -28,7 +28,7 @@ import { report } from "../verdict/reports.ts";
 import { sealer } from "../webhooks/project.ts";
 
 const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
-/** rust is known but its hello failed: not available. */
+/** rust is known but its smoke test failed, so it is unavailable. */
 const AVAILABLE = ["python", "c"];
 
 export const READY: Readiness = {
@@ -41,14 +41,14 @@ export interface Reply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
   readonly json: any;
 }
 
 export interface Ask {
   readonly method?: string;
   readonly path: string;
-  /** Undefined: the default key. Null: none. */
+  /** Undefined: the default key. Null: no key. */
   readonly key?: string | null;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
@@ -57,7 +57,7 @@ export interface Ask {
 
 export interface Running {
   readonly store: Store;
-  /** The store's; it stands still unless a test moves it. */
+  /** The clock of the store; it advances only when a test moves it. */
   readonly clock: Clock;
   readonly another: Temporary["another"];
   readonly database: Database;
@@ -65,7 +65,7 @@ export interface Running {
   readonly port: number;
   readonly caPath: string;
   readonly logs: string[];
-  /** How often its meter was told something. */
+  /** Number of events counted by the meter. */
   readonly times: Noting["times"];
   readonly engine: { ready: Readiness; workers: number; languages: readonly string[] };
   readonly key: (request?: Partial<NewKey>) => Promise<string>;
@@ -75,26 +75,26 @@ export interface Running {
 
 export interface Options {
   readonly transport?: Transport;
-  /** Where it listens, if not on a free port of 127.0.0.1; `ask` finds it there. */
+  /** Socket file to listen on instead of a free port of 127.0.0.1; `ask` connects to it. */
   readonly socketPath?: string;
   readonly holdMs?: number;
   readonly maxPending?: number;
   readonly limits?: Partial<ListenerLimits & ConnectionLimits>;
-  /** How slowly a long answer may be read. */
+  /** The minimum speed of reading a long response. */
   readonly drain?: DrainLimits;
-  /** The engine of the database; SQLite unless told otherwise. */
+  /** The database; SQLite by default. */
   readonly open?: OpenTemporary;
-  /** Receivers of webhooks that may be sent to, and whose authority is trusted. */
+  /** Allowed webhook receivers, and their certificate authority. */
   readonly receivers?: { readonly ports: readonly number[]; readonly ca: string };
-  /** A built dashboard; without it there is none. */
+  /** Directory of a built dashboard; by default there is none. */
   readonly dashboardDir?: string;
   readonly provider?: ProviderSettings;
   readonly heartbeatMs?: number;
-  /** A real engine, instead of one that says what the test tells it to. */
+  /** A real engine, instead of one that the test controls. */
   readonly engineOver?: (store: Store) => Engine;
 }
 
-/** The real server on a real listener, HTTPS unless told otherwise, over a real store. */
+/** Starts the real server on a real listener over a real store; HTTPS by default. */
 export async function startHttp(t: TestContext, options: Options = {}): Promise<Running> {
   const { certPath, keyPath } = certificate();
   const { open = temporaryStore, receivers } = options;
@@ -140,7 +140,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   );
   const { socketPath } = options;
   const port = await server.listen(socketPath ? { path: socketPath } : { host: "127.0.0.1", port: 0 });
-  // Registered after the store's, and hooks run in order: the store closes its waiters first.
+  // Registered after the store's hook, and hooks run in order: the store closes its waiters first.
   t.after(() => server.close());
   let names = 0;
   const key = async (request: Partial<NewKey> = {}) =>
@@ -209,7 +209,7 @@ function toBytes(body: unknown): Buffer {
   return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** What a worker does, without a sandbox: claims what there is and ends it. */
+/** Acts as a worker without a sandbox: claims pending submissions and finishes them. */
 export async function runPending(
   store: Store,
   outcomeOf: (claim: Claim) => Outcome = () => conclude({ execute: report({ stdout: Buffer.from("1\n") }) }),
@@ -221,7 +221,7 @@ export async function runPending(
 
 let made: { certPath: string; keyPath: string } | undefined;
 
-/** A certificate for localhost, made once per test file. */
+/** A certificate for localhost, created once per test file. */
 export function certificate(): { certPath: string; keyPath: string } {
   if (made) return made;
   const directory = mkdtempSync(join(tmpdir(), "assay-tls-"));

@@ -14,7 +14,7 @@ function place(t: TestContext): string {
   return join(directory, "socket");
 }
 
-test("the socket of a process that was killed is removed, and another can listen", async (t) => {
+test("removes the socket of a killed process, so that another can listen", async (t) => {
   const path = place(t);
   const script = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => console.log("up"))`;
   const child = spawn(process.execPath, ["--eval", script], { stdio: ["ignore", "pipe", "inherit"] });
@@ -27,7 +27,7 @@ test("the socket of a process that was killed is removed, and another can listen
   await removeStaleSocket({ path });
 });
 
-test("a socket that somebody answers on stays, and so does a file that is none", async (t) => {
+test("keeps a socket in use, and a file that is not a socket", async (t) => {
   const path = place(t);
   const server = createServer().listen(path);
   await once(server, "listening");

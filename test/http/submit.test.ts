@@ -5,12 +5,12 @@ import { conclude } from "../../src/verdict/conclude.ts";
 import { report } from "../verdict/reports.ts";
 import { runPending, startHttp } from "./running.ts";
 
-/** Who is not woken would wait for the whole hold. */
+/** A waiter that is not woken would wait for the whole hold. */
 const LIMIT = { timeout: 20_000 };
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const IDEMPOTENCY = { "idempotency-key": "0F8FAD5B-d9cb-469f-a165-70867728950e" };
 
-test("an accepted submission is 202 with id, status and depth, and nothing else", LIMIT, async (t) => {
+test("an accepted submission is 202 with exactly id, status and depth", LIMIT, async (t) => {
   const { submit } = await startHttp(t);
   const first = await submit();
   assert.equal(first.status, 202);
@@ -20,7 +20,7 @@ test("an accepted submission is 202 with id, status and depth, and nothing else"
   assert.equal((await submit()).json.queue_depth, 2);
 });
 
-test("the record carries the canonical language and the key's profile", LIMIT, async (t) => {
+test("the record has the canonical language and the key's profile", LIMIT, async (t) => {
   const { submit, ask, key } = await startHttp(t);
   const accepted = await submit({ language: "py", code: "x" });
   const { json } = await ask({ path: `/api/result/${accepted.json.id}` });
@@ -31,7 +31,7 @@ test("the record carries the canonical language and the key's profile", LIMIT, a
   assert.equal((await ask({ path: `/api/result/${other.json.id}`, key: agent })).json.profile, "agent");
 });
 
-test("wait=true holds the connection until the end and answers 200 with the record", LIMIT, async (t) => {
+test("wait=true holds the response until the end of the run, then returns 200 with the record", LIMIT, async (t) => {
   const { submit, ask, store } = await startHttp(t);
   const waiting = submit(undefined, { path: "/api/submit?wait=true" });
   while ((await runPending(store)) === 0) await sleep(5);
@@ -42,7 +42,7 @@ test("wait=true holds the connection until the end and answers 200 with the reco
   assert.deepEqual((await ask({ path: `/api/result/${json.id}` })).json, json);
 });
 
-test("a run that is not finished in time is 408 with id and status, and goes on", LIMIT, async (t) => {
+test("a run that does not finish in time is 408 with id and status, and continues", LIMIT, async (t) => {
   const { submit, ask, store } = await startHttp(t, { holdMs: 100 });
   const { status, json } = await submit(undefined, { path: "/api/submit?wait=true" });
   assert.equal(status, 408);
@@ -54,7 +54,7 @@ test("a run that is not finished in time is 408 with id and status, and goes on"
   assert.equal((await ask({ path: `/api/result/${json.id}` })).json.status, "completed");
 });
 
-test("a client that goes away changes nothing: the submission goes on", LIMIT, async (t) => {
+test("a submission continues after its client disconnects", LIMIT, async (t) => {
   const { submit, ask, store, logs } = await startHttp(t);
   const leaving = new AbortController();
   const gone = submit(undefined, { path: "/api/submit?wait=true", signal: leaving.signal });
@@ -65,10 +65,10 @@ test("a client that goes away changes nothing: the submission goes on", LIMIT, a
   assert.ok(claim);
   await store.submissions.finish(claim.lease, conclude({ execute: report() }));
   assert.equal((await ask({ path: `/api/result/${claim.submission.id}` })).json.result.verdict, "AC");
-  assert.equal(logs.join("").includes('"level":50'), false, "no error is logged for it");
+  assert.equal(logs.join("").includes('"level":50'), false, "no error is logged");
 });
 
-test("wait=false is asynchronous; anything else is refused", LIMIT, async (t) => {
+test("wait=false is asynchronous; other values are rejected", LIMIT, async (t) => {
   const { submit } = await startHttp(t);
   assert.equal((await submit(undefined, { path: "/api/submit?wait=false" })).status, 202);
   for (const query of ["wait=", "wait=1", "wait=TRUE", "wait=true&wait=true", "wiat=true"]) {
@@ -88,7 +88,7 @@ test("a full queue is 503 with Retry-After", LIMIT, async (t) => {
   assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
 });
 
-test("until a language is proven, a known one is 503 with Retry-After and an unknown one is 400", LIMIT, async (t) => {
+test("before the smoke tests, a known language is 503 with Retry-After and an unknown one is 400", LIMIT, async (t) => {
   const { submit, engine, store } = await startHttp(t);
   const proven = engine.languages;
   engine.languages = [];
@@ -108,7 +108,7 @@ test("until a language is proven, a known one is 503 with Retry-After and an unk
   assert.equal((await submit({ language: "rust", code: "x" })).status, 400);
 });
 
-test("the same Idempotency-Key with the same body is the existing record, as it stands now", LIMIT, async (t) => {
+test("a repeated Idempotency-Key with the same body returns the current record", LIMIT, async (t) => {
   const { submit, ask, store } = await startHttp(t);
   const first = await submit(undefined, { headers: IDEMPOTENCY });
   const again = await submit({ code: "print(1)", language: "py" }, { headers: IDEMPOTENCY });
@@ -126,7 +126,7 @@ test("the same Idempotency-Key with the same body is the existing record, as it 
 });
 
 test(
-  "a repeated request has its record also while its language is not offered, and a new one is refused",
+  "while a language is unavailable, a repeated request returns its record and a new one is rejected",
   LIMIT,
   async (t) => {
     const { submit, engine, store } = await startHttp(t);
@@ -147,7 +147,7 @@ test(
   },
 );
 
-test("with wait=true a repeated request is held as usual, then 202", LIMIT, async (t) => {
+test("with wait=true a repeated request is held as usual, then gets 202", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   await submit(undefined, { headers: IDEMPOTENCY });
   const waiting = submit(undefined, { headers: IDEMPOTENCY, path: "/api/submit?wait=true" });
@@ -158,7 +158,7 @@ test("with wait=true a repeated request is held as usual, then 202", LIMIT, asyn
   assert.equal(json.status, "completed");
 });
 
-test("identical requests at the same instant execute once", LIMIT, async (t) => {
+test("identical concurrent requests execute once", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   const replies = await Promise.all(Array.from({ length: 20 }, () => submit(undefined, { headers: IDEMPOTENCY })));
   assert.ok(replies.every(({ status }) => status === 202));
@@ -166,7 +166,7 @@ test("identical requests at the same instant execute once", LIMIT, async (t) => 
   assert.equal(await runPending(store), 1);
 });
 
-test("the same Idempotency-Key with another body is 422, and one that is no UUID is 400", LIMIT, async (t) => {
+test("a repeated Idempotency-Key with another body is 422, and a key that is not a UUID is 400", LIMIT, async (t) => {
   const { submit } = await startHttp(t);
   await submit(undefined, { headers: IDEMPOTENCY });
   const conflict = await submit({ language: "python", code: "print(2)" }, { headers: IDEMPOTENCY });
@@ -179,7 +179,7 @@ test("the same Idempotency-Key with another body is 422, and one that is no UUID
   }
 });
 
-test("a shutdown answers who waits, with the id", LIMIT, async (t) => {
+test("a shutdown sends waiting clients a response with the id", LIMIT, async (t) => {
   const { submit, store, server } = await startHttp(t);
   const waiting = submit(undefined, { path: "/api/submit?wait=true" });
   while ((await store.submissions.depth()) === 0) await sleep(5);

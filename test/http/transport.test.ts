@@ -7,13 +7,13 @@ import { test } from "node:test";
 import { connect } from "node:tls";
 import { startHttp } from "./running.ts";
 
-test("plain HTTP on the HTTPS port is not answered", async (t) => {
+test("does not serve plain HTTP on the HTTPS port", async (t) => {
   const { port } = await startHttp(t);
   const answer = await raw(() => plainConnect(port, "127.0.0.1"), "GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n");
   assert.doesNotMatch(answer, /200/);
 });
 
-test("behind a trusted proxy, only requests that came by HTTPS are served", async (t) => {
+test("behind a trusted proxy, serves only requests that used HTTPS", async (t) => {
   const { ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.0/8"] } });
   const https = await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } });
   assert.equal(https.status, 200);
@@ -25,12 +25,12 @@ test("behind a trusted proxy, only requests that came by HTTPS are served", asyn
   assert.equal((await ask({ path: "/api/health" })).status, 403);
 });
 
-test("whoever is not the named proxy is refused, whatever header it sends", async (t) => {
+test("rejects clients that are not the configured proxy, whatever headers they send", async (t) => {
   const { ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["10.0.0.1", "fd00::/8"] } });
   assert.equal((await ask({ path: "/api/health", headers: { "x-forwarded-proto": "https" } })).status, 403);
 });
 
-test("a proxy by a socket file is whoever may open it; HTTPS and the client's address are still its word", async (t) => {
+test("trusts every peer on a socket file as a proxy, with its headers for HTTPS and the client address", async (t) => {
   const socketPath = join(tmpdir(), `assay-proxied-${process.pid}.sock`);
   const { ask } = await startHttp(t, { socketPath, transport: { kind: "proxied", proxies: ["10.0.0.1"] } });
   const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
@@ -45,7 +45,7 @@ test("a proxy by a socket file is whoever may open it; HTTPS and the client's ad
   assert.equal((await visit("203.0.113.9, 203.0.113.1")).status, 429);
 });
 
-test("behind a proxy, visits are counted by the client's address", async (t) => {
+test("behind a proxy, counts visits by client address", async (t) => {
   const { ask } = await startHttp(t, { transport: { kind: "proxied", proxies: ["127.0.0.1"] } });
   const visit = (address: string) =>
     ask({
@@ -60,7 +60,7 @@ test("behind a proxy, visits are counted by the client's address", async (t) => 
   assert.ok((await visits((i) => `2001:db8::${i}`)).includes(429), "one /64 is one address");
 });
 
-test("what is not HTTP is answered in JSON too", async (t) => {
+test("responds to invalid HTTP in JSON", async (t) => {
   const { port, caPath } = await startHttp(t);
   const secure = () => connect({ port, host: "127.0.0.1", ca: readFileSync(caPath), servername: "localhost" });
   const cases: [string, number][] = [
@@ -79,7 +79,7 @@ test("what is not HTTP is answered in JSON too", async (t) => {
   }
 });
 
-test("a request that arrives while the service closes is told so", async (t) => {
+test("a request that arrives during shutdown gets 503 with the reason", async (t) => {
   const { port, caPath, server } = await startHttp(t);
   const answer = await raw(() => {
     const socket = connect({ port, host: "127.0.0.1", ca: readFileSync(caPath), servername: "localhost" });
@@ -91,7 +91,7 @@ test("a request that arrives while the service closes is told so", async (t) => 
   assert.match(answer, /\{"error":"the service is shutting down, try again later"\}/);
 });
 
-test("every answer has a request id and is not cached", async (t) => {
+test("every response has a request id and is not cacheable", async (t) => {
   const { ask } = await startHttp(t);
   const [first, second] = [await ask({ path: "/api/health" }), await ask({ path: "/api", key: null })];
   assert.notEqual(first.headers["x-request-id"], second.headers["x-request-id"]);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Turns } from "../../src/http/turns.ts";
 
-test("under one name one at a time, in order, also after one that failed; another name does not wait", async () => {
+test("runs work of one name in order, also after a failure; other names do not wait", async () => {
   const turns = new Turns();
   const said: string[] = [];
   const work = (word: string, ms: number, error?: Error) => async () => {

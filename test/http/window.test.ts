@@ -23,7 +23,7 @@ test("Retry-After is exact: one second earlier is too early", () => {
   assert.equal(window.isFull("a", 2), false);
 });
 
-test("in no minute more than the limit, and whoever waits as told gets through", () => {
+test("no minute exceeds the limit, and a request after Retry-After is accepted", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20_000), { maxLength: 200 }), fc.integer({ min: 1, max: 10 }), (gaps, limit) => {
       let now = 0;

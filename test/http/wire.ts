@@ -7,10 +7,10 @@ export interface Answer {
   readonly body: string;
 }
 
-/** How long an answer may take: longer than any hold or limit of the service under test. */
+/** Time limit for a response: longer than any hold or limit of the tested service. */
 const PATIENCE_MS = 10_000;
 
-/** One client that keeps its connection as long as the service does, and says exactly what it is told to. */
+/** A client that keeps its connection while the service does, and sends exact bytes. */
 export class Line {
   readonly #port: number;
   #raw: Raw | undefined;
@@ -20,7 +20,7 @@ export class Line {
     this.#port = port;
   }
 
-  /** @throws when no answer comes, or one that is no HTTP. */
+  /** @throws when there is no response, or it is not HTTP. */
   async ask(wire: Wire): Promise<Answer> {
     const raw = this.#open();
     raw.socket.write(bytesOf(wire));
@@ -28,7 +28,7 @@ export class Line {
     for (;;) {
       const answer = this.#parse(raw, wire.method === "HEAD");
       if (answer) {
-        // What the service could not read to its end, it must not take for the next request.
+        // The service must not treat unread input as the next request.
         if (answer.headers.connection === "close" || raw.socket.destroyed) this.close();
         return answer;
       }

@@ -6,7 +6,7 @@ import type { Store } from "../../../src/store/port.ts";
 import { addPerson } from "../../store/members.ts";
 import { onEachEngine } from "../../store/temporary.ts";
 
-/** @returns how many of `times` attempts went through. */
+/** @returns how many of `times` attempts were accepted. */
 async function tried(
   attempts: readonly Attempts[],
   times: number,
@@ -28,11 +28,11 @@ const ADA = "ada@example.com";
 const one = () => "192.0.2.1";
 const ada = () => ADA;
 
-/** As two services do that share a database; each forgets what it counted by itself. */
+/** Separate processes that share a database; each has its own local counts. */
 const processes = (stores: readonly Store[]) => stores.map(({ signIns }) => new Attempts(signIns));
 
 onEachEngine((temporaryStore) => {
-  test("one address may try one e-mail five times in any minute, however many processes it asks", async (t) => {
+  test("allows one address five attempts per e-mail and minute, over all processes", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const stores = [store, await another(), await another()];
     assert.equal(await tried(processes(stores), 20, one, ada), 5);
@@ -42,7 +42,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await tried(processes(stores), 20, one, ada), 5);
   });
 
-  test("one address may try thirty times, whatever the e-mails; a /64 is one address", async (t) => {
+  test("allows one address thirty attempts a minute over all e-mails; a /64 is one address", async (t) => {
     const { store, another } = await temporaryStore(t);
     const attempts = processes([store, await another()]);
     const many = await tried(
@@ -54,14 +54,14 @@ onEachEngine((temporaryStore) => {
     assert.equal(many, 30);
   });
 
-  test("many addresses together may try one e-mail twenty times, and its person still gets in from a known one", async (t) => {
+  test("allows twenty attempts a minute per e-mail from unknown addresses, and its owner can still sign in from a known one", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const person = await addPerson(store, ADA);
     await store.sessions.begin("h", person, { address: "198.51.100.7", place: "198.51.100.7" });
     const attempts = processes([store, await another()]);
     assert.equal(await tried(attempts, 60, (n) => `192.0.2.${n}`, ada), 20);
     assert.equal(await tried(attempts, 20, () => "198.51.100.7", ada), 5);
-    // A process that began meanwhile knows the place, too.
+    // A process started later also knows the address.
     clock.nowMs += 30_000;
     assert.equal(await tried(processes([store]), 20, () => "198.51.100.8", ada), 0);
     clock.nowMs += 30_000;
@@ -69,20 +69,20 @@ onEachEngine((temporaryStore) => {
     assert.equal(await tried(processes([store]), 20, () => "198.51.100.7", ada), 5);
   });
 
-  test("what was counted is forgotten after a minute, and a clock that steps back keeps nobody out", async (t) => {
+  test("counts expire after a minute, and a clock that steps back does not lock anyone out", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await tried(processes([store]), 20, one, ada);
     clock.nowMs -= 3_600_000;
     assert.equal(await tried(processes([store]), 20, one, ada), 5);
     await store.signIns.forget();
-    assert.equal(await tried(processes([store]), 1, one, ada), 0, "those of now are still counted");
+    assert.equal(await tried(processes([store]), 1, one, ada), 0, "current attempts are still counted");
     clock.nowMs += 60_000;
     await store.signIns.forget();
     assert.equal(await tried(processes([store]), 20, one, ada), 5);
   });
 });
 
-test("a flood from one address is refused without a look at the database", async () => {
+test("rejects a flood from one address without a query", async () => {
   let looks = 0;
   const attempts = new Attempts(
     {

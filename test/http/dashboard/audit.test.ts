@@ -24,7 +24,7 @@ async function throughAll(ask: Asker, limit: number, which = ""): Promise<Entry[
 }
 
 onEachEngine((open) => {
-  test("parts of the trail have every entry once, newest first; a member's only what belongs to the own accounts", async (t) => {
+  test("pages of the audit trail have every entry once, newest first; members see only their own accounts", async (t) => {
     const { running, root, ada, accountId, projectId, other } = await startClub(t, { open });
     for (const name of ["a", "b", "c"]) await ada("PATCH", `/projects/${projectId}`, { name });
     await root("PUT", "/tiers/large", { requestsPerMinute: 6, concurrency: 1 });
@@ -48,7 +48,7 @@ onEachEngine((open) => {
 });
 
 onEachEngine((open) => {
-  test("every entry of a request has the address of the client", { timeout: 60_000 }, async (t) => {
+  test("every entry from a request has the address of the client", { timeout: 60_000 }, async (t) => {
     const club = await startClub(t, { open });
     const { running, root, ada, accountId, projectId } = club;
     const { store } = running;
@@ -99,7 +99,7 @@ onEachEngine((open) => {
   });
 });
 
-test("what is no such request is said", async (t) => {
+test("rejects invalid queries", async (t) => {
   const { ada } = await startClub(t);
   for (const query of ["limit=0", "limit=501", "limit=x", "before=-1", "before=1&before=2", "account=%00", "all=1"]) {
     assert.equal((await ada("GET", `/audit?${query}`)).status, 400, query);

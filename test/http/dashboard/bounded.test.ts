@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ClientError } from "../../../src/domain/error.ts";
 import { Bounded } from "../../../src/http/dashboard/bounded.ts";
 
-test("two at once, three behind them in order, and no more; a failure gives its place to the next", async () => {
+test("runs two at once, queues three in order and rejects more; a failure frees its place", async () => {
   const bounded = new Bounded(2, 3);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
@@ -33,7 +33,7 @@ test("two at once, three behind them in order, and no more; a failure gives its 
   assert.equal(await bounded.run("one", async () => "free again"), "free again");
 });
 
-test("lanes take turns, and a full lane refuses its own work alone", async () => {
+test("lanes take turns, and a full lane rejects only its own work", async () => {
   const bounded = new Bounded(1, 3);
   const begun: string[] = [];
   const ends: (() => void)[] = [];

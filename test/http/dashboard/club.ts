@@ -6,20 +6,20 @@ import { type SignedInPerson, signedIn } from "./signed-in.ts";
 
 export const API = "/dashboard/api";
 
-/** Two accounts, a project and a member of each, and who administers both. */
+/** Two accounts, each with a project and a member, and an administrator of both. */
 export interface Club {
   readonly running: Running;
   readonly root: Asker;
   readonly ada: Asker;
   readonly eve: Asker;
-  /** Ada's account and project. */
+  /** The account and project of Ada. */
   readonly accountId: string;
   readonly projectId: string;
-  /** Eve's. */
+  /** The account and project of Eve. */
   readonly other: { readonly accountId: string; readonly projectId: string };
 }
 
-/** Asks below /dashboard/api, with a body as JSON. */
+/** Sends a request below /dashboard/api, with a JSON body. */
 export type Asker = ((method: Method, path: string, body?: unknown) => Promise<Reply>) & {
   readonly person: SignedInPerson;
 };
@@ -29,7 +29,7 @@ export async function startClub(t: TestContext, options: Options = {}): Promise<
   const running = await startHttp(t, options);
   const { store } = running;
   const { id: projectId } = await createProject(store, { name: "shop", account: "club" }, "test");
-  // Lists go by time.
+  // Lists are ordered by time.
   running.clock.nowMs += 1;
   const other = await createProject(store, { name: "blog", account: "others" }, "test");
   running.clock.nowMs += 1;
@@ -60,7 +60,7 @@ function asker(person: SignedInPerson): Asker {
 
 export const NOT_THERE = { error: "not found, or you have no access to it" };
 
-/** Entries of the audit trail that somebody's changes made, newest first, but those about people. */
+/** Audit entries made by a person's changes, newest first, without those about people. */
 export async function entriesOf({ running }: Club, { person }: Asker) {
   const entries = await running.store.audit.list({ max: 100 });
   return entries
@@ -68,7 +68,7 @@ export async function entriesOf({ running }: Club, { person }: Asker) {
     .map(({ action, subject }) => [action, subject]);
 }
 
-/** What a proof finds where a run does not succeed. */
+/** The result of a failed self-test. */
 export const BROKEN = {
   ready: false,
   cgroupBackend: null,

@@ -8,7 +8,7 @@ import { type Asker, startClub } from "./club.ts";
 
 const LIMIT = { timeout: 60_000 };
 
-/** Every list with a cursor that is an id, and the name of its rows. */
+/** Every list whose cursor is an id, and the name of its rows. */
 const LISTS = [
   ["projects", "projects"],
   ["keys", "keys"],
@@ -18,7 +18,7 @@ const LISTS = [
 ] as const;
 
 onEachEngine((open) => {
-  test("a cursor of another account gives the answer of a cursor that names no row", LIMIT, async (t) => {
+  test("a cursor of another account gets the same response as an unknown cursor", LIMIT, async (t) => {
     const { running, root, ada, eve, accountId, projectId, other } = await startClub(t, { open });
     const fill = async (ask: Asker, project: string, account: string) => {
       const made = async (...asked: Parameters<Asker>) => {
@@ -49,17 +49,17 @@ onEachEngine((open) => {
           assert.deepEqual(await ask(id), await ask(randomUUID()), `${list} ${query}`);
         }
       }
-      // An administrator who looks at one account continues where a part of that account ended, and nowhere else.
+      // For one account, even an administrator can use only cursors of that account.
       const [foreign] = (await eve("GET", `/${list}`)).json[name];
       const parts = await root("GET", `/${list}?account=${accountId}&before=${foreign.id}`);
       assert.deepEqual(parts.json, { [name]: [], next: null }, list);
     }
   });
 
-  test("lists of people and of invitations come in parts, newest first", LIMIT, async (t) => {
+  test("lists of people and invitations are paginated, newest first", LIMIT, async (t) => {
     const { running, root, ada, accountId, other } = await startClub(t, { open });
     for (let n = 0; n < 7; n++) {
-      running.clock.nowMs += n % 2; // several of one moment
+      running.clock.nowMs += n % 2; // some with the same time
       await addPerson(running.store, `p${n}@example.com`, n % 3 === 0 ? [accountId, other.accountId] : [accountId]);
       const invitation = { email: `i${n}@example.com`, accountId, administrator: false };
       assert.equal((await root("POST", "/members/invitations", invitation)).status, 200);

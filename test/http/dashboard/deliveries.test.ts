@@ -6,7 +6,7 @@ import { addEndpoint, endOne, type Project } from "../../webhooks/project.ts";
 import type { Reply } from "../running.ts";
 import { type Asker, type Club, NOT_THERE, startClub } from "./club.ts";
 
-/** A club whose project has a key and an endpoint. */
+/** The accounts of club.ts, with a key and an endpoint in the project. */
 async function sending(t: TestContext, open: OpenTemporary): Promise<Club & { project: Project; endpointId: string }> {
   const club = await startClub(t, { open });
   const { ada, projectId, accountId, running } = club;
@@ -16,7 +16,7 @@ async function sending(t: TestContext, open: OpenTemporary): Promise<Club & { pr
   return { ...club, project, endpointId: id };
 }
 
-/** Ids of all deliveries, part by part, and how long the parts were. */
+/** Ids of all deliveries, page by page, and the length of each page. */
 async function throughAll(ask: Asker, which: string, from = "") {
   const ids: string[] = [];
   const parts: number[] = [];
@@ -31,7 +31,7 @@ async function throughAll(ask: Asker, which: string, from = "") {
 }
 
 onEachEngine((open) => {
-  test("parts of the log have every delivery once, newest first, whatever comes or goes meanwhile", async (t) => {
+  test("pages of the log have every delivery once, newest first, despite concurrent changes", async (t) => {
     const { running, ada, project, endpointId } = await sending(t, open);
     const { store } = running;
     await endOne(store, project);
@@ -48,7 +48,7 @@ onEachEngine((open) => {
     assert.deepEqual((await throughAll(ada, `endpoint=${endpointId}`, next)).ids, []);
   });
 
-  test("a delivery is sent again as another one, and only where something is sent", async (t) => {
+  test("a replay creates a new delivery, and only to an active endpoint", async (t) => {
     const { running, root, ada, eve, project, endpointId } = await sending(t, open);
     const submissionId = await endOne(running.store, project);
     const [first] = (await ada("GET", `/deliveries?submission=${submissionId}`)).json.deliveries;
@@ -66,7 +66,7 @@ onEachEngine((open) => {
     assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);
     await ada("DELETE", `/endpoints/${endpointId}`);
     assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);
-    // What was sent stays on record, and is nobody else's.
+    // Deliveries stay on record, visible only to their account.
     assert.equal((await throughAll(ada, `endpoint=${endpointId}`)).ids.length, 2);
     for (const which of [`endpoint=${endpointId}`, `submission=${submissionId}`, "endpoint=nobody"]) {
       assert.deepEqual((await eve("GET", `/deliveries?${which}`)).json, { deliveries: [], next: null });
@@ -74,7 +74,7 @@ onEachEngine((open) => {
   });
 });
 
-test("a log is asked for by an endpoint or by a submission, and from where a part ended", async (t) => {
+test("the log is queried by endpoint or submission, and from the end of a page", async (t) => {
   const { ada } = await startClub(t);
   for (const [query, error] of [
     ["", /endpoint or submission/],

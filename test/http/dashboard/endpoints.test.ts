@@ -10,7 +10,7 @@ const certificates = makeCertificates();
 const LIMIT = { timeout: 60_000 };
 
 onEachEngine((open) => {
-  test("a new endpoint's secret is shown once, and stored sealed; so is the one that replaces it", LIMIT, async (t) => {
+  test("the secret of a new endpoint and its replacement are displayed once and stored sealed", LIMIT, async (t) => {
     const club = await startClub(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { status, json } = await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/hook" });
@@ -45,41 +45,37 @@ onEachEngine((open) => {
     for (const one of [json.secret, rotated.secret]) assert.equal(everything.includes(one), false);
   });
 
-  test(
-    "a test is sent at once to a real receiver, which can verify it, and is answered with what came back",
-    LIMIT,
-    async (t) => {
-      const { ada, receiver, made } = await withReceiver(t, open, (response) =>
-        response.writeHead(202).end("thank\u0007 you"),
-      );
-      const { status, json } = await ada("POST", `/endpoints/${made.endpoint.id}/test`);
-      assert.equal(status, 200);
-      const [one] = receiver.received;
-      assert.ok(one);
-      new Webhook(made.secret).verify(one.body, one.headers as Record<string, string>);
-      const { id, webhookId, createdAt, endedAt, attempts } = json;
-      assert.equal(webhookId, one.headers["webhook-id"]);
-      const [{ at, latencyMs, ...attempt }] = attempts;
-      assert.ok(Date.parse(at) > 0 && latencyMs >= 0);
-      assert.deepEqual(attempt, { number: 1, status: 202, error: null, answer: "thank\ufffd you" });
-      assert.deepEqual(json, {
-        ...{ id, webhookId, createdAt, endedAt, attempts },
-        endpointId: made.endpoint.id,
-        url: receiver.url,
-        submissionId: null,
-        kind: "test",
-        state: "delivered",
-        nextAt: null,
-        reason: null,
-      });
-      const { deliveries, next } = (await ada("GET", `/deliveries?endpoint=${made.endpoint.id}`)).json;
-      assert.deepEqual([deliveries, next], [[json], null]);
-      const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
-      assert.deepEqual(recent, { delivered: 1, failed: 0, pending: 0 });
-    },
-  );
+  test("a test delivery reaches a real receiver, verifies, and returns the response", LIMIT, async (t) => {
+    const { ada, receiver, made } = await withReceiver(t, open, (response) =>
+      response.writeHead(202).end("thank\u0007 you"),
+    );
+    const { status, json } = await ada("POST", `/endpoints/${made.endpoint.id}/test`);
+    assert.equal(status, 200);
+    const [one] = receiver.received;
+    assert.ok(one);
+    new Webhook(made.secret).verify(one.body, one.headers as Record<string, string>);
+    const { id, webhookId, createdAt, endedAt, attempts } = json;
+    assert.equal(webhookId, one.headers["webhook-id"]);
+    const [{ at, latencyMs, ...attempt }] = attempts;
+    assert.ok(Date.parse(at) > 0 && latencyMs >= 0);
+    assert.deepEqual(attempt, { number: 1, status: 202, error: null, answer: "thank\ufffd you" });
+    assert.deepEqual(json, {
+      ...{ id, webhookId, createdAt, endedAt, attempts },
+      endpointId: made.endpoint.id,
+      url: receiver.url,
+      submissionId: null,
+      kind: "test",
+      state: "delivered",
+      nextAt: null,
+      reason: null,
+    });
+    const { deliveries, next } = (await ada("GET", `/deliveries?endpoint=${made.endpoint.id}`)).json;
+    assert.deepEqual([deliveries, next], [[json], null]);
+    const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
+    assert.deepEqual(recent, { delivered: 1, failed: 0, pending: 0 });
+  });
 
-  test("what another account has is as what is not there", LIMIT, async (t) => {
+  test("items of another account get the same response as unknown items", LIMIT, async (t) => {
     const { running, root, ada, eve, projectId } = await startClub(t, { open });
     const { endpoint } = (await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" })).json;
     const path = `/endpoints/${endpoint.id}`;
@@ -104,7 +100,7 @@ onEachEngine((open) => {
   });
 });
 
-test("a URL is judged by the guard of the command, and what it says is answered", LIMIT, async (t) => {
+test("checks a URL with the same guard as the command, and returns its message", LIMIT, async (t) => {
   const { ada, projectId } = await startClub(t);
   for (const [status, error, url] of [
     [422, /^127\.0\.0\.1 \(loopback.*\), which is not allowed$/, "https://127.0.0.1/"],
@@ -120,7 +116,7 @@ test("a URL is judged by the guard of the command, and what it says is answered"
   assert.deepEqual((await ada("GET", "/endpoints")).json.endpoints, []);
 });
 
-test("a removed endpoint, an archived project and an eleventh endpoint are clear sentences", LIMIT, async (t) => {
+test("explains why it rejects a removed endpoint, an archived project and an eleventh endpoint", LIMIT, async (t) => {
   const { ada, projectId } = await startClub(t);
   const add = () => ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
   const { endpoint } = (await add()).json;
@@ -132,46 +128,42 @@ test("a removed endpoint, an archived project and an eleventh endpoint are clear
   assert.deepEqual((await add()).json, { error: "the project shop is archived; restore it first" });
 });
 
-test(
-  "a test that fails is answered with why, needs no active endpoint, and there are ten in a minute",
-  LIMIT,
-  async (t) => {
-    const { ada, made, running, projectId, accountId } = await withReceiver(t, undefined, (response) =>
-      response.writeHead(500).end(),
-    );
-    const path = `/endpoints/${made.endpoint.id}`;
-    await ada("PATCH", path, { active: false });
-    const { json } = await ada("POST", `${path}/test`);
-    assert.deepEqual([json.state, json.attempts.length, json.attempts[0].status], ["failed", 1, 500]);
-    for (let at = 1; at < 10; at++) assert.equal((await ada("POST", `${path}/test`)).status, 200);
-    const refused = await ada("POST", `${path}/test`);
-    assert.equal(refused.status, 422);
-    assert.match(refused.json.error, /^an account can send 10 tests in a minute; try again in \d+ s$/);
-    await running.store.keys.add(
-      {
-        ...{
-          id: "k",
-          accountId,
-          projectId,
-          name: "k",
-          prefix: "",
-          hash: "h",
-          requestsPerMinute: null,
-          concurrency: null,
-        },
-        profiles: ["judge"],
-        defaultProfile: "judge",
+test("a failed test returns the reason, needs no active endpoint, and is limited to ten a minute", LIMIT, async (t) => {
+  const { ada, made, running, projectId, accountId } = await withReceiver(t, undefined, (response) =>
+    response.writeHead(500).end(),
+  );
+  const path = `/endpoints/${made.endpoint.id}`;
+  await ada("PATCH", path, { active: false });
+  const { json } = await ada("POST", `${path}/test`);
+  assert.deepEqual([json.state, json.attempts.length, json.attempts[0].status], ["failed", 1, 500]);
+  for (let at = 1; at < 10; at++) assert.equal((await ada("POST", `${path}/test`)).status, 200);
+  const refused = await ada("POST", `${path}/test`);
+  assert.equal(refused.status, 422);
+  assert.match(refused.json.error, /^an account can send 10 tests in a minute; try again in \d+ s$/);
+  await running.store.keys.add(
+    {
+      ...{
+        id: "k",
+        accountId,
+        projectId,
+        name: "k",
+        prefix: "",
+        hash: "h",
+        requestsPerMinute: null,
+        concurrency: null,
       },
-      "test",
-    );
-    await ada("PATCH", path, { active: true });
-    await endOne(running.store, { id: projectId, key: { keyId: "k", accountId } });
-    const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
-    assert.deepEqual(recent, { delivered: 0, failed: 10, pending: 1 });
-  },
-);
+      profiles: ["judge"],
+      defaultProfile: "judge",
+    },
+    "test",
+  );
+  await ada("PATCH", path, { active: true });
+  await endOne(running.store, { id: projectId, key: { keyId: "k", accountId } });
+  const [{ recent }] = (await ada("GET", "/endpoints")).json.endpoints;
+  assert.deepEqual(recent, { delivered: 0, failed: 10, pending: 1 });
+});
 
-test("an account has ten requests for replays in a minute, by both routes", LIMIT, async (t) => {
+test("allows an account ten replay requests a minute, over both routes", LIMIT, async (t) => {
   const { ada, made, running } = await withReceiver(t, undefined, (response) => response.writeHead(200).end());
   const path = `/endpoints/${made.endpoint.id}`;
   const { id } = (await ada("POST", `${path}/test`)).json;

@@ -25,7 +25,7 @@ function built(t: TestContext): string {
   return directory;
 }
 
-test("the page is there for each of its own paths, under a policy that runs nothing but its files", async (t) => {
+test("serves the page at each of its own paths, with a policy that allows only its files", async (t) => {
   const { ask } = await startHttp(t, { dashboardDir: built(t) });
   for (const path of [
     "/dashboard/",
@@ -55,7 +55,7 @@ test("the page is there for each of its own paths, under a policy that runs noth
   }
 });
 
-test("files keep their type, are kept for ever if their name has a hash, and come as small as the client takes them", async (t) => {
+test("serves files with their type, immutable if their name has a hash, in the smallest accepted encoding", async (t) => {
   const { ask } = await startHttp(t, { dashboardDir: built(t) });
   const get = (path: string, headers: Record<string, string> = {}) =>
     ask({ path: `/dashboard/${path}`, key: null, headers });
@@ -77,7 +77,7 @@ test("files keep their type, are kept for ever if their name has a hash, and com
   assert.equal(known.headers["cache-control"], "no-cache");
 });
 
-test("no path leaves the directory, and what is not built is not there", async (t) => {
+test("no path leaves the directory, and only built files are served", async (t) => {
   const { ask } = await startHttp(t, { dashboardDir: built(t) });
   const paths = [
     "assets/never-was.js",
@@ -102,7 +102,7 @@ test("no path leaves the directory, and what is not built is not there", async (
   }
 });
 
-test("the first page of the service is the dashboard; where there is none, it says so", async (t) => {
+test("redirects / to the dashboard, and reports if it is not built", async (t) => {
   const { ask } = await startHttp(t);
   for (const path of ["/", "/dashboard"]) {
     const { status, headers } = await ask({ path, key: null });
@@ -113,7 +113,7 @@ test("the first page of the service is the dashboard; where there is none, it sa
   assert.deepEqual(json, { error: "this service was started without the dashboard's files" });
 });
 
-test("below /dashboard nobody needs a key to hear that something is not there", async (t) => {
+test("below /dashboard, 404 and 405 need no key", async (t) => {
   const { ask } = await startHttp(t);
   const post = await ask({ method: "POST", path: "/dashboard/api/never-was", key: null });
   assert.deepEqual([post.status, post.json], [404, { error: "no such endpoint" }]);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MEANINGS, meaningOf } from "../../../src/domain/remedies.ts";
 import { BROKEN, startClub } from "./club.ts";
 
-test("what works is told, and of what does not work what it means and what to do; host paths only to administrators", async (t) => {
+test("explains failed checks with their remedies; only administrators see host paths", async (t) => {
   const { running, root, ada } = await startClub(t);
   const { ready, cgroupBackend, checks, database } = (await ada("GET", "/health")).json;
   assert.deepEqual([ready, cgroupBackend], [true, "cgroup_v2"]);

@@ -22,7 +22,7 @@ const post = ({ ask }: Running, verb: string, body: unknown) =>
 const look = (running: Running, token: string) => post(running, "look", { token });
 const use = (running: Running, token: string, body: object) => post(running, "accept", { token, ...body });
 
-test("the first link makes an administrator who is signed in at once, and works this one time", async (t) => {
+test("the first link creates an administrator, signs the person in, and works once", async (t) => {
   const running = await startHttp(t);
   const link = await firstLink(running.store, BY);
   const expiresAt = new Date(running.clock.nowMs + LINK_MS.first).toISOString();
@@ -52,7 +52,7 @@ test("the first link makes an administrator who is signed in at once, and works 
   assert.equal(signIn.status, 200);
 });
 
-test("an invitation is for the invited e-mail, whatever is sent with it, and expires", async (t) => {
+test("an invitation is only for the invited e-mail, and expires", async (t) => {
   const running = await startHttp(t);
   await running.store.accounts.ensure("club", "beta", "test");
   const token = tokenOf(
@@ -77,7 +77,7 @@ test("an invitation is for the invited e-mail, whatever is sent with it, and exp
   assert.equal((await use(running, late, ADA)).status, 404);
 });
 
-test("a bad choice uses nothing up", async (t) => {
+test("an invalid choice does not consume the link", async (t) => {
   const running = await startHttp(t);
   const token = tokenOf(await firstLink(running.store, BY));
   for (const [wrong, status, why] of [
@@ -96,7 +96,7 @@ test("a bad choice uses nothing up", async (t) => {
   assert.equal((await use(running, token, ADA)).status, 200);
 });
 
-test("one link can try five passwords a minute, and keeps no sign-in waiting", async (t) => {
+test("allows five passwords a minute per link, without a delay for sign-ins", async (t) => {
   const running = await startHttp(t);
   await running.store.accounts.ensure("club", "beta", "test");
   const eve = await invite(running.store, { email: "eve@example.com", account: "club", administrator: false }, BY);
@@ -110,17 +110,17 @@ test("one link can try five passwords a minute, and keeps no sign-in waiting", a
   const path = "/dashboard/api/session";
   const signIn = await running.ask({ method: "POST", path, key: null, body, headers: FROM_OWN_PAGE });
   assert.equal(signIn.status, 200, signIn.text);
-  const judged = (await Promise.all(flood)).filter(({ status }) => status === 422).length;
-  assert.ok(judged >= 1 && judged <= 5, `${judged} passwords were judged`);
-  // What is refused without judging counts as no attempt.
+  const rated = (await Promise.all(flood)).filter(({ status }) => status === 422).length;
+  assert.ok(rated >= 1 && rated <= 5, `${rated} passwords were rated`);
+  // Passwords rejected without rating do not count as attempts.
   for (let n = 0; n < 10; n++) assert.equal((await use(running, token, { ...ADA, password: "short" })).status, 422);
-  for (let n = judged; n < 5; n++) assert.equal((await use(running, token, weak)).status, 422);
+  for (let n = rated; n < 5; n++) assert.equal((await use(running, token, weak)).status, 422);
   const refused = await use(running, token, weak);
   assert.equal(refused.status, 429);
   assert.match(refused.headers["retry-after"] ?? "", /^\d+$/);
 });
 
-test("what is no token is as useless as one that never was", async (t) => {
+test("an invalid token gets the same response as an unknown token", async (t) => {
   const running = await startHttp(t);
   for (const token of ["x", "A".repeat(43), "A".repeat(44), "%00", "..%2f..", "A".repeat(5_000)]) {
     const reply = await look(running, token);
@@ -129,7 +129,7 @@ test("what is no token is as useless as one that never was", async (t) => {
   }
 });
 
-test("a reset link changes the password of its person and ends the sessions from before", async (t) => {
+test("a reset link changes the password of its person and ends earlier sessions", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const token = tokenOf(await reset(running.store, "ada@example.com", BY));
@@ -143,7 +143,7 @@ test("a reset link changes the password of its person and ends the sessions from
   assert.equal((await use(running, token, ADA)).status, 404);
 });
 
-test("a token in a path is no endpoint, and no log line has a token", async (t) => {
+test("a token in a path is not an endpoint, and logs contain no tokens", async (t) => {
   const running = await startHttp(t);
   const token = tokenOf(await firstLink(running.store, BY));
   for (const method of ["GET", "POST"]) {

@@ -4,30 +4,30 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 
-/** What a provider says of somebody, and how it lies. */
+/** The claims of a provider about a person, and its faults. */
 export interface Says {
   readonly claims?: Readonly<Record<string, unknown>>;
-  /** Of the userinfo endpoint; without it, there is none to ask. */
+  /** Response of the userinfo endpoint; absent: the endpoint does not exist. */
   readonly userinfo?: Readonly<Record<string, unknown>>;
-  /** Signs with a key that is not published. */
+  /** Signs with an unpublished key. */
   readonly forged?: boolean;
   readonly header?: Readonly<Record<string, unknown>>;
-  /** Of the authorization response. */
+  /** `iss` of the authorization response. */
   readonly iss?: string;
 }
 
 export interface Issuer {
   readonly url: string;
   says: Says;
-  /** Authorization requests as they came, newest last. */
+  /** Authorization requests received, newest last. */
   readonly asked: URLSearchParams[];
-  /** Plays the provider's page: signs somebody in and says where the browser goes back to. */
+  /** Acts as the provider's page: signs a person in and returns the redirect URL. */
   readonly authorize: (url: string) => string;
 }
 
 const CLIENT = { id: "assay", secret: "the client's secret" };
 
-/** A small OpenID Connect provider, over real HTTPS, with keys of its own. Code, PKCE and the client's secret are checked as they must be. */
+/** A small OpenID Connect provider over real HTTPS, with its own keys. It checks code, PKCE and client secret. */
 export async function startIssuer(t: TestContext, certificate: { certPath: string; keyPath: string }): Promise<Issuer> {
   const keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const others = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -120,7 +120,7 @@ export async function startIssuer(t: TestContext, certificate: { certPath: strin
   return issuer;
 }
 
-/** As the service is told of it. */
+/** The provider settings of the service. */
 export function settingsOf({ url }: Issuer, ca: string) {
   return { issuer: url, clientId: CLIENT.id, clientSecret: CLIENT.secret, ca };
 }

@@ -12,7 +12,10 @@ const made = async ({ ada, projectId }: Club, body: object = {}) => {
   return json;
 };
 
-/** Waits until this many requests of the one key are counted: SQLite answers a request first when the disk takes 250 ms. */
+/**
+ * Waits until this many requests of the single key are counted: when the disk takes 250 ms, SQLite responds before it
+ * counts.
+ */
 async function counted({ ada }: Club, requests: number): Promise<void> {
   const deadline = performance.now() + 20_000;
   while ((await ada("GET", "/keys")).json.keys[0].usage.requests < requests && performance.now() < deadline)
@@ -20,7 +23,7 @@ async function counted({ ada }: Club, requests: number): Promise<void> {
 }
 
 onEachEngine((open) => {
-  test("a new key is shown once, opens the API, and is nowhere to be read afterwards", async (t) => {
+  test("a new key is displayed once, works in the API, and cannot be read afterwards", async (t) => {
     const club = await startClub(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { key, secret } = await made(club);
@@ -70,7 +73,7 @@ onEachEngine((open) => {
     );
   });
 
-  test("what a key uses now is beside it: requests of the last minute, what waits and what runs", async (t) => {
+  test("a key has its current usage: requests in the last minute, pending and running submissions", async (t) => {
     const club = await startClub(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { key, secret } = await made(club);
@@ -84,7 +87,7 @@ onEachEngine((open) => {
     assert.deepEqual(await usage(), { requests: 0, pending: 2, running: 1 });
   });
 
-  test("a member goes no further than the tier and the profiles that the account was given", async (t) => {
+  test("members cannot exceed the tier and the profiles of their account", async (t) => {
     const club = await startClub(t, { open });
     const { running, root, ada, projectId, eve, other } = club;
     const { key } = await made(club, { requestsPerMinute: 60, concurrency: 1 });
@@ -100,7 +103,7 @@ onEachEngine((open) => {
     const agent = "no key of the account club may use the profile agent; only an administrator may allow it";
     await refused(ada, "PATCH", path, { profiles: ["agent"], defaultProfile: "agent" }, agent);
     await refused(ada, "POST", "/keys", { name: "k", projectId, profiles: ["judge", "agent"] }, agent);
-    // What an administrator has given stays when something else is changed, and may be given to another key of the account.
+    // Member edits keep administrator-granted settings, and members can grant them to other keys of the account.
     const large = { requestsPerMinute: 600, concurrency: 20, profiles: ["judge", "agent"], defaultProfile: "judge" };
     assert.equal((await root("PATCH", path, large)).status, 200);
     const kept = (await ada("PATCH", path, { ...large, concurrency: 5 })).json;
@@ -109,7 +112,7 @@ onEachEngine((open) => {
     const second = await made(club, { profiles: ["agent"], defaultProfile: "agent" });
     assert.deepEqual(second.key.profiles, ["agent"]);
     assert.equal((await ada("PATCH", path, { requestsPerMinute: null })).json.limits.requestsPerMinute, 60);
-    // Another account was given nothing by that, nor by what its playground may do.
+    // Another account has no such grants, neither from that account nor from its own playground key.
     const limits = {
       requestsPerMinute: null,
       concurrency: null,
@@ -130,7 +133,7 @@ onEachEngine((open) => {
     assert.equal((await root("POST", `/keys/${id}/revoke`)).json.state, "revoked");
   });
 
-  test("a member's account has twenty live keys at most, those of an overlap counted; an administrator makes more", async (t) => {
+  test("members can have twenty live keys per account, overlapping keys included; administrators can create more", async (t) => {
     const club = await startClub(t, { open });
     const { running, root, ada, projectId } = club;
     const { key } = await made(club);
@@ -146,7 +149,7 @@ onEachEngine((open) => {
     assert.equal((await root("POST", rotate, { overlapMs: 1_000 })).status, 200);
   });
 
-  test("another account's keys are as those that are not there", async (t) => {
+  test("keys of another account get the same response as unknown keys", async (t) => {
     const club = await startClub(t, { open });
     const { root, ada, eve, projectId } = club;
     const { key } = await made(club);
@@ -167,7 +170,7 @@ onEachEngine((open) => {
     assert.ok((await ids(root)).includes(key.id));
   });
 
-  test("a key that is over is not changed, and what is wrong with a request is said", async (t) => {
+  test("rejects changes to an expired or revoked key, and names the fault of a request", async (t) => {
     const club = await startClub(t, { open });
     const { ada, projectId } = club;
     const { key } = await made(club);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import { BROKEN, startClub } from "./club.ts";
 
-test("every language is there with its commands, its limits and programs to begin with, whether it works or not", async (t) => {
+test("lists every language with its commands, limits and examples, available or not", async (t) => {
   const { running, ada } = await startClub(t);
   running.engine.ready = BROKEN;
   const all = (await ada("GET", "/languages")).json as Record<string, unknown>[];

@@ -37,7 +37,7 @@ async function playing(t: TestContext, open: OpenTemporary, options: Options = {
 }
 
 onEachEngine((open) => {
-  test("who watches sees it wait, begin, write and end, each as it comes", async (t) => {
+  test("a viewer receives each state and output as it occurs", async (t) => {
     const there = await playing(t, open);
     const { store, bob, submit, claim } = there;
     const id = await submit();
@@ -50,14 +50,14 @@ onEachEngine((open) => {
     const { lease, live } = await claim();
     assert.equal(live, true);
     assert.deepEqual((await watching.next("status", 2)).data, { status: "running" });
-    // A character that is cut in two comes whole, with the piece that ends it.
+    // A split character arrives whole, with the piece that completes it.
     const euro = Buffer.from("€");
     await store.live.append(lease, 0, [piece(Buffer.concat([Buffer.from("a"), euro.subarray(0, 1)]), 0)]);
     assert.deepEqual((await watching.next("stdout")).data, { at: 0, text: "a" });
     await store.live.append(lease, 1, [piece(euro.subarray(1), 2), piece("oh", 0, "stderr")]);
     assert.deepEqual((await watching.next("stdout", 2)).data, { at: 2, text: "€" });
     assert.deepEqual((await watching.next("stderr")).data, { at: 0, text: "oh" });
-    // Whoever comes later begins with what is there.
+    // A later viewer receives the output so far.
     const late = await watch(there, bob, id);
     assert.deepEqual((await late.next("stdout", 2)).data, { at: 2, text: "€" });
     await store.submissions.finish(lease, DONE);
@@ -68,17 +68,17 @@ onEachEngine((open) => {
         [data.row.id, data.row.status, data.explanation.title],
         [id, "completed", "Accepted: the program finished"],
       );
-      assert.equal(one.heard.at(-1)?.event, "ended");
+      assert.equal(one.received.at(-1)?.event, "ended");
     }
     const after = await watch(there, bob, id);
     await after.ended;
     assert.deepEqual(
-      after.heard.map(({ event }) => event),
+      after.received.map(({ event }) => event),
       ["ended"],
     );
   });
 
-  test("a run that begins again shows what it writes from its beginning", async (t) => {
+  test("a repeated run shows its output from the beginning", async (t) => {
     const there = await playing(t, open);
     const { store, bob, submit, claim } = there;
     const watching = await watch(there, bob, await submit());
@@ -94,7 +94,7 @@ onEachEngine((open) => {
 });
 
 onEachEngine((open) => {
-  test("a view that nothing happens in says that it lives, and ends with its session and with the person's account", async (t) => {
+  test("an idle view sends heartbeats, and ends with its session or membership", async (t) => {
     const there = await playing(t, open, { heartbeatMs: 30 });
     const { bob, submit, store } = there;
     const id = await submit();
@@ -108,12 +108,12 @@ onEachEngine((open) => {
     const eve = (await store.people.list()).find(({ email }) => email === "eve@example.com");
     await store.people.update(eve?.id ?? "", { accountIds: [] }, "test");
     await other.ended;
-    assert.ok(![...one.heard, ...other.heard].some(({ event }) => event === "ended"));
+    assert.ok(![...one.received, ...other.received].some(({ event }) => event === "ended"));
   });
 });
 
 onEachEngine((open) => {
-  test("a view that is written to without a pause ends within a second of its session, and of the membership", async (t) => {
+  test("a busy view ends within two seconds after its session or membership", async (t) => {
     const there = await playing(t, open);
     const { bob, submit, store, claim } = there;
     const id = await submit();
@@ -136,7 +136,7 @@ onEachEngine((open) => {
   });
 });
 
-test("one person watches so many and no more; who leaves makes room", async (t) => {
+test("limits the views of a person, and frees a place when a view closes", async (t) => {
   const there = await playing(t, temporaryStore);
   const { bob, submit } = there;
   const id = await submit();
@@ -152,12 +152,12 @@ test("one person watches so many and no more; who leaves makes room", async (t) 
     const more = await watch(there, bob, id);
     more.leave();
     if (more.response.statusCode === 200) break;
-    assert.ok(performance.now() < until, "nobody made room");
+    assert.ok(performance.now() < until, "no place was freed");
   }
   for (const one of watching) one.leave();
 });
 
-test("a client that leaves before its view begins keeps no place", async (t) => {
+test("a client that disconnects before its view begins keeps no place", async (t) => {
   const there = await playing(t, temporaryStore);
   const { bob, submit, store, caPath, port } = there;
   const id = await submit();
@@ -177,7 +177,7 @@ test("a client that leaves before its view begins keeps no place", async (t) => 
     for (const until = performance.now() + 5_000; asked < n; await sleep(5)) assert.ok(performance.now() < until);
     raw.socket.destroy();
   }
-  await sleep(200); // until the service has seen that they left
+  await sleep(200); // until the service has noticed the disconnects
   Object.assign(store.records, { search });
   gate.resolve();
   const watching = await watch(there, bob, id);
@@ -185,7 +185,7 @@ test("a client that leaves before its view begins keeps no place", async (t) => 
   assert.equal(watching.response.statusCode, 200);
 });
 
-test("a service that stops ends what is watched", async (t) => {
+test("a stopping service ends its views", async (t) => {
   const there = await playing(t, temporaryStore);
   const watching = await watch(there, there.bob, await there.submit());
   await watching.next("status");
@@ -195,7 +195,7 @@ test("a service that stops ends what is watched", async (t) => {
   assert.ok(performance.now() - started < 1_500);
 });
 
-test("another account's run cannot be watched, nor one that is not there, nor without a session", async (t) => {
+test("rejects views of other accounts' runs, of unknown runs and without a session", async (t) => {
   const there = await playing(t, temporaryStore);
   const id = await there.submit();
   const eve = await signedIn(there, "eve@example.com", []);

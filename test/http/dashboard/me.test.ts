@@ -8,7 +8,7 @@ import { signedIn } from "./signed-in.ts";
 const ME = { method: "PATCH", path: "/dashboard/api/me" };
 const [CURRENT, NEXT] = ["four words are good", "five words are even better"];
 
-test("a new password needs the current one, and signs everybody else out", async (t) => {
+test("a new password needs the current one, and ends all other sessions of the person", async (t) => {
   const running = await startHttp(t);
   const { store } = running;
   const ada = await signedIn(running, "ada@example.com", "administrator");
@@ -16,7 +16,7 @@ test("a new password needs the current one, and signs everybody else out", async
   const cookies = ["one", "two"];
   for (const hash of cookies) await store.sessions.begin(hash, ada.id);
   const bob = await signedIn(running, "bob@example.com", "administrator");
-  // setPassword has ended the first session: a new one for what follows.
+  // setPassword has ended the first session, so begin a new one.
   const { token, hash } = newToken();
   await store.sessions.begin(hash, ada.id);
   const change = (password: unknown) =>
@@ -37,7 +37,7 @@ test("a new password needs the current one, and signs everybody else out", async
   assert.equal((await bob.ask({ path: "/dashboard/api/members" })).status, 200);
 });
 
-test("a name is changed by its person, and is a name", async (t) => {
+test("a person can change the own name, to a valid name", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", []);
   assert.equal((await ada.ask({ ...ME, body: { name: " Ada L. " } })).json.name, "Ada L.");

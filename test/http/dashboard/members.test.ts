@@ -11,7 +11,7 @@ const NOT_THERE = { error: "not found, or you have no access to it" };
 interface Club {
   readonly running: Running;
   readonly accounts: { readonly club: string; readonly shop: string };
-  /** An administrator, a member of each account, and one of both. */
+  /** An administrator, a member of each account, and a member of both. */
   readonly root: SignedInPerson;
   readonly bob: SignedInPerson;
   readonly carol: SignedInPerson;
@@ -36,7 +36,7 @@ async function club(t: TestContext): Promise<Club> {
   };
 }
 
-test("members see those of their accounts, administrators see all, and nobody sees an account that is not theirs", async (t) => {
+test("members see members of their accounts, administrators see all, and other accounts stay hidden", async (t) => {
   const { accounts, root, bob, both } = await club(t);
   const emails = async ({ ask }: SignedInPerson, query = "") => {
     const { status, json } = await ask({ path: MEMBERS + query });
@@ -64,7 +64,7 @@ test("members see those of their accounts, administrators see all, and nobody se
   assert.equal((await bob.ask({ path: `${MEMBERS}?acount=x` })).status, 400);
 });
 
-test("who gets in and who may see what is for administrators alone", async (t) => {
+test("only administrators can invite and change members", async (t) => {
   const { running, accounts, root, bob } = await club(t);
   const requests = [
     {
@@ -80,16 +80,16 @@ test("who gets in and who may see what is for administrators alone", async (t) =
     const refused = await bob.ask(request);
     assert.equal(refused.status, 403, request.path);
     assert.deepEqual(refused.json, NOT_ALLOWED);
-    const nobody = await running.ask({ ...request, key: null, headers: { "sec-fetch-site": "same-origin" } });
-    assert.equal(nobody.status, 401, request.path);
-    assert.deepEqual(nobody.json, { error: "sign in first" });
+    const anonymous = await running.ask({ ...request, key: null, headers: { "sec-fetch-site": "same-origin" } });
+    assert.equal(anonymous.status, 401, request.path);
+    assert.deepEqual(anonymous.json, { error: "sign in first" });
     const withKey = await running.ask({ ...request, headers: { "sec-fetch-site": "same-origin" } });
     assert.equal(withKey.status, 401, `${request.path} with an API key`);
   }
   assert.equal((await running.store.people.get(bob.id))?.administrator, false);
 });
 
-test("an invitation is a link of this service, shown once, listed and withdrawn", async (t) => {
+test("an invitation is a link of this service, displayed once; it is listed and can be withdrawn", async (t) => {
   const { running, accounts, root, bob, carol } = await club(t);
   const body = { email: "Eve@Example.com", accountId: accounts.club, administrator: false };
   const { status, json } = await root.ask({ method: "POST", path: `${MEMBERS}/invitations`, body });
@@ -123,7 +123,7 @@ test("an invitation is a link of this service, shown once, listed and withdrawn"
   }
 });
 
-test("a person who is disabled is signed out at once, and a member who is moved sees the other account at once", async (t) => {
+test("disabling a person ends the session at once, and a moved member sees the new account at once", async (t) => {
   const { running, accounts, root, bob, carol } = await club(t);
   const change = (person: SignedInPerson, body: unknown) =>
     root.ask({ method: "PATCH", path: `${MEMBERS}/${person.id}`, body });
@@ -144,7 +144,7 @@ test("a person who is disabled is signed out at once, and a member who is moved 
   assert.equal((await root.ask({ method: "POST", path: `${MEMBERS}/never-was/reset` })).status, 404);
 });
 
-test("people are the actors of what they change", async (t) => {
+test("changes by people name them as actors", async (t) => {
   const { running, root, bob } = await club(t);
   await root.ask({ method: "PATCH", path: `${MEMBERS}/${bob.id}`, body: { administrator: true } });
   await root.ask({ method: "POST", path: `${MEMBERS}/${bob.id}/reset` });

@@ -5,7 +5,7 @@ import { enqueue, onEachEngine, START_MS } from "../../store/temporary.ts";
 import { BROKEN, startClub } from "./club.ts";
 
 onEachEngine((open) => {
-  test("each node says what it can and has proven; of what it runs, a member sees the own accounts'", async (t) => {
+  test("each node has its capabilities and newest self-test; members see the runs of their own accounts", async (t) => {
     const { running, root, ada, eve, projectId, accountId } = await startClub(t, { open });
     const { key } = (await ada("POST", "/keys", { name: "k", projectId })).json;
     for (let at = 0; at < 2; at++) await enqueue(running.store, { keyId: key.id, accountId });

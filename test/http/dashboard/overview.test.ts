@@ -9,7 +9,7 @@ const OVERVIEW = "/dashboard/api/overview";
 const HOUR_MS = 3_600_000;
 
 onEachEngine((open) => {
-  test("the overview has what waits, what runs and what has ended, of the accounts that one may see", async (t) => {
+  test("the overview counts pending, running and ended submissions of the visible accounts", async (t) => {
     const running = await startHttp(t, { open });
     const { store, clock, key, submit, engine } = running;
     clock.nowMs = Date.now();
@@ -61,7 +61,7 @@ onEachEngine((open) => {
   });
 });
 
-test("each window is whole, oldest first, and its last bucket has just begun", async (t) => {
+test("each window is complete, oldest first, and its last bucket is in progress", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   for (const [window, amount, bucketMs] of [

@@ -7,7 +7,7 @@ import { Passwords } from "../../../src/http/dashboard/passwords.ts";
 import { addPerson } from "../../store/members.ts";
 import { onEachEngine, temporaryStore } from "../../store/temporary.ts";
 
-test("weak passwords by many links from many addresses leave the places of sign-ins free", async (t) => {
+test("weak passwords by many links from many addresses do not block sign-ins", async (t) => {
   const { store } = await temporaryStore(t);
   const [email, password] = ["ada@example.com", "four words are good"];
   const ada = await addPerson(store, email);
@@ -22,22 +22,25 @@ test("weak passwords by many links from many addresses leave the places of sign-
         .finally(() => settled++),
     ),
   );
-  while (settled < 31) await new Promise(setImmediate); // the queue is full, and refuses all others
+  while (settled < 31) await new Promise(setImmediate); // the queue is full and rejects all others
   assert.equal(await passwords.whose({ ip: "198.51.100.7" }, email, password), ada);
-  assert.ok(settled < 40, "it had to wait for those before it");
+  assert.ok(settled < 40, "the sign-in waited for all choices");
   const refused = (await chosen).filter(({ status, ...rest }) => {
     assert.equal(status, "rejected");
     return "reason" in rest && rest.reason instanceof ClientError && rest.reason.status === 429;
   });
-  // One place and eight that wait; each one that is judged before the last request comes makes room for another.
-  assert.ok(refused.length >= 28 && refused.length <= 31, `${refused.length} were refused`);
+  // One place and eight waiting; each one rated before the last request arrives makes room for another.
+  assert.ok(refused.length >= 28 && refused.length <= 31, `${refused.length} were rejected`);
 });
 
-/** 0.4 to 1.9 s, mostly 0.5 s, beside both floods and other work (load 13) on two cores; the rest is patience. */
+/**
+ * Measured: 0.4 to 1.9 s, mostly 0.5 s, during both floods and other work (load 13) on two cores. The rest is
+ * tolerance.
+ */
 const KNOWN_WITHIN_MS = 10_000;
 
 onEachEngine((open) => {
-  test("a flood from many networks in two processes keeps strangers out, and delays no person on a known network", {
+  test("a flood from many networks in two processes blocks unknown networks, but delays no person on a known network", {
     timeout: 120_000,
   }, async (t) => {
     const { store, another } = await open(t);
@@ -55,7 +58,7 @@ onEachEngine((open) => {
     const processes = [store, await another()].map((one) => new Passwords(one));
     let [over, guesses, refused] = [false, 0, 0];
     const isRefused = (error: unknown) => error instanceof ClientError && error.status === 429;
-    // Each guess comes from a network of its own: no limit of an address or an e-mail is met.
+    // Each guess comes from its own network, so no limit of an address or e-mail applies.
     const guess = async () => {
       while (!over) {
         const n = guesses++;
@@ -86,7 +89,7 @@ onEachEngine((open) => {
       over = true;
       await flood;
     }
-    t.diagnostic(`${refused} of ${guesses} guesses were refused; persons waited ${waitsMs} ms`);
+    t.diagnostic(`${refused} of ${guesses} guesses were rejected; persons waited ${waitsMs} ms`);
     assert.ok(Math.max(...waitsMs) <= KNOWN_WITHIN_MS, `${waitsMs} ms`);
   });
 });

@@ -19,9 +19,9 @@ async function playing(t: TestContext, open?: OpenTemporary, options: Options = 
 }
 
 onEachEngine((open) => {
-  test("a program of the playground is queued as any other, by a key of its account that nobody has", async (t) => {
+  test("a program of the playground is queued like any other, with a key of its account that no client has", async (t) => {
     const { store, run, accountId, bob, engine } = await playing(t, open);
-    // The first runs of an account may come at once.
+    // The first runs of an account can arrive at the same time.
     const replies = await Promise.all([run(), run(), run()]);
     assert.deepEqual(
       replies.map(({ status }) => status),
@@ -56,7 +56,7 @@ onEachEngine((open) => {
     assert.equal(engine.workers, 3);
   });
 
-  test("a program runs again as it was, by the playground's key of its account, whoever submitted it", async (t) => {
+  test("repeats any program of the account unchanged, with the playground key", async (t) => {
     const { store, run, bob, submit, key, accountId } = await playing(t, open);
     const mine = (await submit({ language: "c", code: "é", stdin: "\u0000" }, { key: await key({ account: "club" }) }))
       .json.id;
@@ -79,7 +79,7 @@ onEachEngine((open) => {
   });
 });
 
-test("a program is held to what holds for every client, and told the same", async (t) => {
+test("applies the same checks to a program as for every client, with the same errors", async (t) => {
   const { run, engine } = await playing(t);
   for (const [changes, status, error] of [
     [{ code: "" }, 400, /code must not be empty/],
@@ -100,7 +100,7 @@ test("a program is held to what holds for every client, and told the same", asyn
   assert.deepEqual([unproven.status, unproven.headers["retry-after"]], [503, "2"]);
 });
 
-test("an administrator cannot make a playground of an account that is not there", async (t) => {
+test("an administrator cannot create a playground for an unknown account", async (t) => {
   const running = await playing(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const body = { accountId: "x", language: "c", code: "x", stdin: "", profile: "judge" };
@@ -111,7 +111,7 @@ test("an administrator cannot make a playground of an account that is not there"
   );
 });
 
-test("what of the agent profile the playground may use is an administrator's to say, as for any key", async (t) => {
+test("an administrator grants the playground the agent profile, as for any key", async (t) => {
   const { run, accountId, ...running } = await playing(t);
   assert.equal((await run()).status, 202);
   const forbidden = await run({ profile: "agent" });
@@ -123,7 +123,7 @@ test("what of the agent profile the playground may use is an administrator's to 
   assert.equal((await run({ profile: "agent" })).status, 202);
 });
 
-test("the playground has a quota, a queue that may be full, and an end when its key is revoked", async (t) => {
+test("the playground has a quota and a queue limit, and closes when its key is revoked", async (t) => {
   const { run, store, accountId } = await playing(t, undefined, { maxPending: 4 });
   assert.deepEqual([(await run()).status, (await run()).status], [202, 202]);
   const full = await run();

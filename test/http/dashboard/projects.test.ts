@@ -4,7 +4,7 @@ import { onEachEngine } from "../../store/temporary.ts";
 import { entriesOf, NOT_THERE, startClub } from "./club.ts";
 
 onEachEngine((open) => {
-  test("a member makes, renames, archives and restores projects of the own account, and each change is noted", async (t) => {
+  test("a member creates, renames, archives and restores projects of the own account, and each change is recorded", async (t) => {
     const club = await startClub(t, { open });
     const { ada, accountId, projectId } = club;
     const { status, json } = await ada("POST", "/projects", { name: "blog", accountId });
@@ -32,7 +32,7 @@ onEachEngine((open) => {
     );
   });
 
-  test("what belongs to another account is as what is not there; an administrator has all", async (t) => {
+  test("projects of another account get the same response as unknown projects; an administrator sees all", async (t) => {
     const { root, ada, accountId, projectId, other } = await startClub(t, { open });
     for (const [method, path, body] of [
       ["POST", "/projects", { name: "n", accountId: other.accountId }],
@@ -53,14 +53,14 @@ onEachEngine((open) => {
     assert.equal((await root("POST", "/projects", { name: "n", accountId })).status, 200);
   });
 
-  test("a project that is called by another's id does not stand in its way", async (t) => {
+  test("a project named with the id of another project does not affect that project", async (t) => {
     const { ada, eve, projectId, other } = await startClub(t, { open });
     assert.equal((await eve("PATCH", `/projects/${other.projectId}`, { name: projectId })).status, 200);
     assert.equal((await ada("PATCH", `/projects/${projectId}`, { name: "still mine" })).json.name, "still mine");
     assert.equal((await ada("POST", "/keys", { name: "k", projectId })).status, 200);
   });
 
-  test("what cannot be done is one sentence, and what is no request names the field", async (t) => {
+  test("explains a rejected change in one sentence, and names the field of an invalid request", async (t) => {
     const { ada, accountId, projectId } = await startClub(t, { open });
     await ada("POST", "/keys", { name: "k", projectId });
     const path = `/projects/${projectId}`;

@@ -24,7 +24,7 @@ async function both(t: TestContext): Promise<Both> {
 
 const cookiesOf = ({ headers }: Reply) => (headers["set-cookie"] ?? []).map((cookie) => cookie.split(";")[0] ?? "");
 
-/** What a browser does: there, and back. @returns the last answer. */
+/** Follows the redirects as a browser does: to the provider and back. @returns the last response. */
 async function travel({ running, issuer }: Both, says: Says, change: (back: string) => string = (back) => back) {
   issuer.says = says;
   const there = await running.ask({ path: BEGIN, key: null });
@@ -40,7 +40,7 @@ async function whoCame(running: Running, reply: Reply): Promise<string | null> {
   return (await running.ask({ path: SESSION, key: null, headers: { cookie } })).json.person.email;
 }
 
-test("a person comes in by the provider: with code, PKCE, state and nonce, and no word of them in an address of ours", async (t) => {
+test("signs a person in by the provider, with code, PKCE, state and nonce, none of them in a URL of the service", async (t) => {
   const { running, issuer } = await both(t);
   const id = await addPerson(running.store, "ada@example.com");
   assert.equal(
@@ -61,7 +61,7 @@ test("a person comes in by the provider: with code, PKCE, state and nonce, and n
   assert.equal((await running.store.people.get(id))?.hasProvider, true);
 });
 
-test("who was invited comes in by the provider, with the name from there, and uses the invitation up", async (t) => {
+test("signs an invited person in by the provider, with the provider's name, and consumes the invitation", async (t) => {
   const { running, issuer } = await both(t);
   await addPerson(running.store, "root@example.com");
   const invitation = { kind: "invite", email: "ada@example.com", accountId: null, administrator: true } as const;
@@ -77,33 +77,33 @@ const now = () => Math.floor(Date.now() / 1000);
 const LIES: [string, () => Says][] = [
   ["for another nonce", () => ({ claims: { ...ADA, nonce: "another" } })],
   ["without a nonce", () => ({ claims: { ...ADA, nonce: undefined } })],
-  ["for another client", () => ({ claims: { ...ADA, aud: "somebody-else" } })],
-  ["for us and others, by one of those", () => ({ claims: { ...ADA, aud: ["assay", "x"], azp: "x" } })],
+  ["for another client", () => ({ claims: { ...ADA, aud: "another-client" } })],
+  ["for several clients, authorized for another", () => ({ claims: { ...ADA, aud: ["assay", "x"], azp: "x" } })],
   ["of another issuer", () => ({ claims: { ...ADA, iss: "https://evil.example" } })],
   ["that has expired", () => ({ claims: { ...ADA, iat: now() - 10 * MINUTE, exp: now() - 5 * MINUTE } })],
   ["signed by another key", () => ({ claims: ADA, forged: true })],
-  ["that needs no signature", () => ({ claims: ADA, header: { alg: "none" } })],
-  ["with an e-mail that nobody has verified", () => ({ claims: { ...ADA, email_verified: false } })],
-  ["with an e-mail that is called verified by a word", () => ({ claims: { ...ADA, email_verified: "true" } })],
-  ["with no word about whether it is verified", () => ({ claims: { ...ADA, email_verified: undefined } })],
-  ["of somebody who is not here and was not invited", () => ({ claims: { ...ADA, email: "eve@example.com" } })],
+  ["without a signature", () => ({ claims: ADA, header: { alg: "none" } })],
+  ["with an unverified e-mail", () => ({ claims: { ...ADA, email_verified: false } })],
+  ["with an e-mail verified by a string instead of a boolean", () => ({ claims: { ...ADA, email_verified: "true" } })],
+  ["without a statement on verification", () => ({ claims: { ...ADA, email_verified: undefined } })],
+  ["of an unknown person without an invitation", () => ({ claims: { ...ADA, email: "eve@example.com" } })],
   ["with the e-mail of another subject's userinfo", () => ({ userinfo: { ...ADA, sub: "subject-2" } })],
-  ["in an answer that names another issuer", () => ({ claims: ADA, iss: "https://evil.example" })],
+  ["in a response that names another issuer", () => ({ claims: ADA, iss: "https://evil.example" })],
 ];
 
-for (const [what, says] of LIES) {
-  test(`nobody comes in by an ID token ${what}`, async (t) => {
+for (const [kind, says] of LIES) {
+  test(`rejects an ID token ${kind}`, async (t) => {
     const { running, issuer } = await both(t);
     await addPerson(running.store, "ada@example.com");
     const reply = await travel({ running, issuer }, says());
     assert.deepEqual([reply.status, reply.headers.location], [303, REFUSED]);
     assert.equal(await whoCame(running, reply), null);
-    const honest = await travel({ running, issuer }, { claims: ADA });
-    assert.equal(await whoCame(running, honest), "ada@example.com");
+    const valid = await travel({ running, issuer }, { claims: ADA });
+    assert.equal(await whoCame(running, valid), "ada@example.com");
   });
 }
 
-test("an answer is for the browser that asked, once, and a person who is disabled stays out", async (t) => {
+test("a response is valid once, for the browser that asked, and a disabled person cannot sign in", async (t) => {
   const { running, issuer } = await both(t);
   const id = await addPerson(running.store, "ada@example.com");
   await addPerson(running.store, "root@example.com");
@@ -129,7 +129,7 @@ test("an answer is for the browser that asked, once, and a person who is disable
   assert.equal(disabled.headers.location, REFUSED);
 });
 
-test("a provider that is away is said to be, and is asked again by the next who comes", async (t) => {
+test("logs an unavailable provider, and tries again at the next sign-in", async (t) => {
   const made = certificate();
   const gone = { issuer: "https://localhost:1", clientId: "assay", clientSecret: "x", ca: null };
   const { ask, logs } = await startHttp(t, { provider: gone });
@@ -143,7 +143,7 @@ test("a provider that is away is said to be, and is asked again by the next who 
   assert.equal((await untrusted.ask({ path: BEGIN, key: null })).headers.location, REFUSED);
 });
 
-test("without a provider there is nothing to begin", async (t) => {
+test("without a provider, its routes are 404", async (t) => {
   const { ask } = await startHttp(t);
   for (const path of [BEGIN, `${BEGIN}/callback?code=x&state=y`]) {
     assert.equal((await ask({ path, key: null })).status, 404, path);

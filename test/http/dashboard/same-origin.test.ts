@@ -6,7 +6,7 @@ import { signedIn } from "./signed-in.ts";
 const ME = "/dashboard/api/me";
 const BODY = { name: "Changed" };
 
-/** What browsers send when a page of somebody else tries, and what no browser sends. */
+/** Headers of browsers for requests from other origins, and headers that no browser sends. */
 const FOREIGN: [string, Record<string, string | undefined>][] = [
   ["a page of another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
   ["a page of another host of the same site", { "sec-fetch-site": "same-site", origin: "https://other.localhost" }],
@@ -19,10 +19,10 @@ const FOREIGN: [string, Record<string, string | undefined>][] = [
   ["a form", { "content-type": "application/x-www-form-urlencoded" }],
   ["a form with files", { "content-type": "multipart/form-data; boundary=x" }],
   ["a form that looks like JSON", { "content-type": "text/plain" }],
-  ["JSON by a name that is none", { "content-type": "application/json-seq" }],
+  ["another type that begins like JSON", { "content-type": "application/json-seq" }],
 ];
 
-test("what a page of somebody else sends changes nothing, whatever it says", async (t) => {
+test("rejects changes from pages of other origins, whatever the headers", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   for (const [what, headers] of FOREIGN) {
@@ -45,7 +45,7 @@ test("what a page of somebody else sends changes nothing, whatever it says", asy
   assert.equal((await running.store.people.get(ada.id))?.name, "ada");
 });
 
-test("no form of another site signs anybody in or out", async (t) => {
+test("no form of another site can sign a person in or out", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const headers = { "sec-fetch-site": "cross-site", "content-type": "text/plain" };
@@ -65,7 +65,7 @@ test("no form of another site signs anybody in or out", async (t) => {
   assert.equal((await ada.ask({ path: "/dashboard/api/session" })).json.person.email, "ada@example.com");
 });
 
-test("pages of our own change things: by Sec-Fetch-Site, or in an older browser by their Origin", async (t) => {
+test("accepts changes from own pages, by Sec-Fetch-Site, or by Origin in older browsers", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const origin = `https://127.0.0.1:${running.port}`;
@@ -89,7 +89,7 @@ test("pages of our own change things: by Sec-Fetch-Site, or in an older browser 
   }
 });
 
-test("no answer lets a page of another origin read it", async (t) => {
+test("no response can be read by a page of another origin", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };

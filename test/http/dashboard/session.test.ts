@@ -6,7 +6,7 @@ import { FROM_OWN_PAGE, signedIn } from "./signed-in.ts";
 
 const SESSION = "/dashboard/api/session";
 
-test("without a cookie nobody is signed in, and an empty service says so", async (t) => {
+test("without a cookie there is no person, and an empty service is reported", async (t) => {
   const running = await startHttp(t);
   const { status, json } = await running.ask({ path: SESSION, key: null });
   assert.equal(status, 200);
@@ -15,7 +15,7 @@ test("without a cookie nobody is signed in, and an empty service says so", async
   assert.equal((await running.ask({ path: SESSION, key: null })).json.empty, false);
 });
 
-test("a session says who it is, and signing out ends it", async (t) => {
+test("a session returns its person, and signing out ends it", async (t) => {
   const running = await startHttp(t);
   const { id: accountId } = await running.store.accounts.ensure("club", "beta", "test");
   const { ask, id } = await signedIn(running, "bob@example.com", [accountId]);
@@ -34,7 +34,7 @@ test("a session says who it is, and signing out ends it", async (t) => {
   assert.equal((await ask({ path: SESSION })).json.person, null);
 });
 
-test("who is not there and who has another password are told the same", async (t) => {
+test("an unknown person gets the same response as a wrong password", async (t) => {
   const { ask } = await startHttp(t);
   const body = { email: "nobody@example.com", password: "correct horse battery" };
   const reply = await ask({ path: SESSION, method: "POST", key: null, body, headers: FROM_OWN_PAGE });
@@ -42,7 +42,7 @@ test("who is not there and who has another password are told the same", async (t
   assert.deepEqual(reply.json, { error: "the e-mail or the password is wrong" });
 });
 
-test("an account is seen by its members and by administrators", () => {
+test("an account is visible to its members and to administrators", () => {
   const person = { id: "p", email: "p@example.com", name: "p" };
   const member: SignedIn = { ...person, administrator: false, accountIds: ["a"] };
   assert.deepEqual(
@@ -52,7 +52,7 @@ test("an account is seen by its members and by administrators", () => {
   assert.equal(maySee({ ...person, administrator: true, accountIds: null }, "b"), true);
 });
 
-test("strangers that use up the requests of an address do not keep its people out", async (t) => {
+test("anonymous requests that use up the limit of an address do not lock out its people", async (t) => {
   const running = await startHttp(t);
   const { ask, store } = running;
   const { id: accountId } = await store.accounts.ensure("club", "beta", "test");

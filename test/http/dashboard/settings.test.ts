@@ -4,7 +4,7 @@ import { onEachEngine } from "../../store/temporary.ts";
 import { entriesOf, startClub } from "./club.ts";
 
 onEachEngine((open) => {
-  test("an administrator sees what holds for all, makes tiers and accounts, and changes them", async (t) => {
+  test("an administrator sees the settings of the service, and creates and changes tiers and accounts", async (t) => {
     const club = await startClub(t, { open, maxPending: 77 });
     const { running, root, accountId } = club;
     const large = { name: "large", requestsPerMinute: 600, concurrency: 50 };
@@ -34,7 +34,7 @@ onEachEngine((open) => {
     ]);
   });
 
-  test("an account is suspended, its queue is dropped, and its members are told; then it is resumed", async (t) => {
+  test("an account is suspended with a notice to its members, its queue is dropped, and it is resumed", async (t) => {
     const club = await startClub(t, { open });
     const { running, root, ada, eve, accountId } = club;
     const key = await running.key({ account: "club" });
@@ -63,7 +63,7 @@ onEachEngine((open) => {
     ]);
   });
 
-  test("what cannot be done changes nothing, not half of it either", async (t) => {
+  test("a rejected change has no effect, not even in part", async (t) => {
     const club = await startClub(t, { open });
     const { root, accountId } = club;
     const path = `/accounts/${accountId}`;
@@ -86,7 +86,7 @@ onEachEngine((open) => {
   });
 });
 
-test("nobody else does any of that, and who is not signed in does nothing at all", async (t) => {
+test("members get 403 for administrative routes, and anonymous clients 401 for all", async (t) => {
   const { running, ada, accountId } = await startClub(t);
   for (const [method, path, body] of [
     ["GET", "/settings", undefined],
@@ -104,7 +104,7 @@ test("nobody else does any of that, and who is not signed in does nothing at all
   for (const path of [...MEMBERS, "settings"]) {
     const { status } = await running.ask({ path: `/dashboard/api/${path}`, key: null });
     assert.equal(status, 401, path);
-    // A key of the API opens nothing here.
+    // API keys are not valid here.
     assert.equal((await running.ask({ path: `/dashboard/api/${path}` })).status, 401, path);
   }
 });

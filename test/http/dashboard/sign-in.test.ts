@@ -22,7 +22,7 @@ function signIn({ ask }: Running, body: unknown = { email: EMAIL, password: PASS
   return ask({ method: "POST", path: SESSION, key: null, body, headers: { ...FROM_OWN_PAGE, ...headers } });
 }
 
-/** Of the one cookie that an answer sets. */
+/** The single cookie that a response sets. */
 function cookieOf({ headers }: Reply): string {
   const [cookie = "", ...more] = headers["set-cookie"] ?? [];
   assert.deepEqual(more, []);
@@ -33,7 +33,7 @@ async function whoHas({ ask }: Running, cookie: string): Promise<string | null> 
   return (await ask({ path: SESSION, key: null, headers: { cookie } })).json.person?.email ?? null;
 }
 
-test("the right pair begins a session: a cookie of 256 random bits that scripts and other hosts never see", async (t) => {
+test("the correct password begins a session: a cookie of 256 random bits, hidden from scripts and other hosts", async (t) => {
   const running = await withAda(t);
   const reply = await signIn(running, { email: "  ADA@Example.com ", password: PASSWORD });
   assert.equal(reply.status, 200);
@@ -46,7 +46,7 @@ test("the right pair begins a session: a cookie of 256 random bits that scripts 
   assert.equal(reply.headers["cache-control"], "no-store");
 });
 
-test("on loopback without TLS the cookie has a plain name, and the other name is not read", async (t) => {
+test("on loopback without TLS the cookie has no prefix, and a prefixed one is ignored", async (t) => {
   const running = await withAda(t, { transport: { kind: "loopback" } });
   const reply = await signIn(running);
   const [cookie = ""] = reply.headers["set-cookie"] ?? [];
@@ -55,7 +55,7 @@ test("on loopback without TLS the cookie has a plain name, and the other name is
   assert.equal(await whoHas(running, `__Host-${cookieOf(reply)}`), null);
 });
 
-test("a wrong password, a wrong e-mail, a disabled person and one without a password are told the same", async (t) => {
+test("a wrong password, a wrong e-mail, a disabled person and a person without a password get the same response", async (t) => {
   const running = await withAda(t);
   const bob = await addPerson(running.store, "bob@example.com");
   await running.store.people.setPassword(bob, HASH, null, "x");
@@ -77,7 +77,7 @@ test("a wrong password, a wrong e-mail, a disabled person and one without a pass
   }
 });
 
-test("what is no pair is refused before anything is compared", async (t) => {
+test("rejects invalid credentials before comparing anything", async (t) => {
   const running = await withAda(t);
   for (const body of [
     {},
@@ -96,7 +96,7 @@ test("what is no pair is refused before anything is compared", async (t) => {
   assert.deepEqual(large.json, { error: "request body must be at most 16384 bytes" });
 });
 
-test("a cookie from before the sign-in is worth nothing after it: sessions are never taken over", async (t) => {
+test("a cookie from before the sign-in is invalid after it, against session fixation", async (t) => {
   const running = await withAda(t);
   const planted = `__Host-assay=${"A".repeat(43)}`;
   const first = cookieOf(await signIn(running, undefined, { cookie: planted }));
@@ -107,7 +107,7 @@ test("a cookie from before the sign-in is worth nothing after it: sessions are n
   assert.equal(await whoHas(running, second), EMAIL);
 });
 
-test("two cookies of the name are none: somebody else put one there", async (t) => {
+test("ignores duplicate session cookies, because another party set one", async (t) => {
   const running = await withAda(t);
   const cookie = cookieOf(await signIn(running));
   assert.equal(await whoHas(running, `${cookie}; __Host-assay=${"A".repeat(43)}`), null);
@@ -131,7 +131,7 @@ test("a session ends after twelve hours without a request, and after seven days"
   assert.equal(await whoHas(running, used), null);
 });
 
-test("guessing is bounded: after five attempts 429 with retry-after, for the right password, too", async (t) => {
+test("limits guessing: after five attempts 429 with retry-after, also for the correct password", async (t) => {
   const running = await withAda(t);
   for (let n = 0; n < 5; n++) {
     assert.equal((await signIn(running, { email: EMAIL, password: `guess number ${n}` })).status, 401);
@@ -144,7 +144,7 @@ test("guessing is bounded: after five attempts 429 with retry-after, for the rig
   assert.equal(other.status, 401);
 });
 
-test("a hash of cheaper parameters is made anew at a sign-in", async (t) => {
+test("renews a hash with cheaper parameters at a sign-in", async (t) => {
   const running = await withAda(t);
   const { argon2Sync } = await import("node:crypto");
   const nonce = Buffer.alloc(16, 7);
@@ -164,7 +164,7 @@ test("a hash of cheaper parameters is made anew at a sign-in", async (t) => {
   assert.equal((await signIn(running)).status, 200);
 });
 
-test("no log has a password, a cookie or an e-mail", async (t) => {
+test("logs contain no passwords, cookies or e-mails", async (t) => {
   const running = await withAda(t);
   const cookie = cookieOf(await signIn(running));
   await signIn(running, { email: EMAIL, password: "a wrong guess of it" });

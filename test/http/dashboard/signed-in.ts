@@ -6,16 +6,16 @@ export interface SignedInPerson {
   readonly id: string;
   readonly email: string;
   readonly cookie: string;
-  /** As the person's browser asks from a page of the service. */
+  /** Sends a request as the person's browser does from a page of the service. */
   readonly ask: (ask: Ask) => Promise<Reply>;
 }
 
-/** What a browser sends with a request that a page of the service makes. */
+/** Headers that a browser sends with a request from a page of the service. */
 export const FROM_OWN_PAGE = { "sec-fetch-site": "same-origin" };
 
 /**
- * A person with a session; an administrator, or a member of these accounts, by id. No password: hashing one takes a ninth of a
- * second, and what it is good for is shown in sign-in.test.ts.
+ * A person with a session: an administrator, or a member of these accounts, by id. No password is set, because hashing
+ * one takes a ninth of a second; sign-in.test.ts covers passwords.
  */
 export async function signedIn(
   { store, ask }: Pick<Running, "store" | "ask">,

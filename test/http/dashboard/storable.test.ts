@@ -5,7 +5,7 @@ import { onEachEngine } from "../../store/temporary.ts";
 import { type Asker, startClub } from "./club.ts";
 import { FROM_OWN_PAGE } from "./signed-in.ts";
 
-/** Each route with the text that it takes; `?` stands for a hostile text, in a path and a query percent-encoded. */
+/** Each route with its text parameters; `?` stands for a hostile text, percent-encoded in a path or query. */
 const ROUTES: readonly (readonly [string, string, unknown?])[] = [
   ["POST", "/session", { email: "?", password: "p" }],
   ["POST", "/session", { email: "a@example.com", password: "?" }],
@@ -54,7 +54,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
 ];
 
 onEachEngine((open) => {
-  test("text that a database cannot store is refused on every route, and is never a fault of ours", async (t) => {
+  test("rejects text that a database cannot store on every route, never with an internal error", async (t) => {
     const club = await startClub(t, { open });
     const { running, root, ada } = club;
     const texts = fc.sample(hostile(), { numRuns: 6, seed: 20_260_101 });
@@ -66,7 +66,7 @@ onEachEngine((open) => {
           body === undefined ? undefined : JSON.parse(JSON.stringify(body).replaceAll('"?"', JSON.stringify(text)));
         for (const ask of [root, ada]) {
           const { status, text: said } = await ask(method as Parameters<Asker>[0], target, sent);
-          // A member is told first that only an administrator may do it.
+          // Members get 403 first on routes for administrators.
           assert.ok(status === 400 || (ask === ada && status === 403), `${method} ${target}: ${status} ${said}`);
         }
       }
@@ -79,7 +79,7 @@ onEachEngine((open) => {
     );
   });
 
-  test("a nesting that no stack holds is refused or answered, and a program may hold any Unicode text", async (t) => {
+  test("rejects nesting deeper than the stack, and accepts any Unicode text in a program", async (t) => {
     const { ada, accountId } = await startClub(t, { open });
     const nested = `{"token":${"[".repeat(5_000)}"\\u0000"${"]".repeat(5_000)}}`;
     assert.equal((await ada("POST", "/invitations/look", nested)).status, 400);
@@ -89,7 +89,7 @@ onEachEngine((open) => {
   });
 });
 
-/** Any Unicode text around what cannot be stored. */
+/** Any Unicode text around an unstorable part. */
 function hostile() {
   const around = fc.string({ unit: "grapheme", maxLength: 5 });
   return fc.tuple(around, fc.constantFrom("\0", "\ud83d", "\udc00x"), around).map((parts) => parts.join(""));

@@ -14,7 +14,7 @@ const SUBMISSIONS = "/dashboard/api/submissions";
 const NOT_THERE = { error: "not found, or you have no access to it" };
 
 onEachEngine((open) => {
-  test("an administrator's look at a program is in the trail of its account; a member's is not", async (t) => {
+  test("the audit trail of an account records access to a program by administrators, not by members", async (t) => {
     const { running, root, ada, accountId } = await startClub(t, { open });
     const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };
     const { id } = (await ada("POST", "/submissions", body)).json;
@@ -45,7 +45,7 @@ onEachEngine((open) => {
     }
   });
 
-  test("a person finds the submissions of their accounts and no other; an administrator all", async (t) => {
+  test("a person finds only submissions of own accounts; an administrator finds all", async (t) => {
     const running = await startHttp(t, { open });
     const { store, key, submit } = running;
     await createProject(store, { name: "shop", account: "club" }, "test");
@@ -91,7 +91,7 @@ onEachEngine((open) => {
     }
   });
 
-  test("one submission has all that there is to see of it, and its record as a download", async (t) => {
+  test("a submission has all its details, and its record as a download", async (t) => {
     const running = await startHttp(t, { open });
     const { store, submit } = running;
     const id = (await submit({ language: "python", code: "x = 'é'", stdin: "in\n" })).json.id;
@@ -137,7 +137,7 @@ onEachEngine((open) => {
     assert.deepEqual(record.json, (await running.ask({ path: `/api/result/${id}` })).json);
   });
 
-  test("what is another account's is exactly as what is not there", async (t) => {
+  test("a submission of another account gets the same response as an unknown one", async (t) => {
     const running = await startHttp(t, { open });
     const id = (await running.submit()).json.id;
     const bob = await signedIn(running, "bob@example.com", []);
@@ -152,11 +152,11 @@ onEachEngine((open) => {
       assert.deepEqual([status, json], [404, NOT_THERE], path);
     }
     for (const path of ["", `/${id}`, `/${id}/record`])
-      assert.equal((await running.ask({ path: SUBMISSIONS + path })).status, 401, "a key is no session");
+      assert.equal((await running.ask({ path: SUBMISSIONS + path })).status, 401, "an API key is not a session");
   });
 });
 
-test("a delivery is shown with its attempts, without what would control a terminal", async (t) => {
+test("a delivery has its attempts, without control characters", async (t) => {
   const running = await startHttp(t);
   const { store, key, submit } = running;
   const { id: projectId } = await createProject(store, { name: "shop" }, "test");
