@@ -60,7 +60,7 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
     }
   }
   failures.window.take(from, FAILURES_PER_MINUTE);
-  // The contract requires 401 for an invalid key, however often it is tried.
+  // The contract requires 401 for an invalid key, after any number of attempts.
   throw clientError("unauthorized", []);
 }
 

@@ -98,7 +98,7 @@ export function limitChunks(request: IncomingMessage, meter: Meter): void {
   if (request.headers["transfer-encoding"] === undefined) return;
   const push = request.push.bind(request);
   let [chunks, bytes] = [0, 0];
-  // The parser calls it for each chunk. A listener for data would start the body before its reader is there.
+  // The parser calls `push` for each chunk. A data listener would start the body before its reader exists.
   request.push = (chunk: Buffer | null) => {
     if (request.socket.destroyed) return false;
     chunks += 1;

@@ -23,7 +23,7 @@ const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientErro
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
 };
 
-/** The contract requires 400 for code that is too large, whatever its size, and has no 413. */
+/** The contract requires 400 for code of any size above the limit, and has no 413. */
 export function tooLarge(route: string | undefined, bytes: number): ClientError {
   return clientError(route === "/api/submit" ? "submissionTooLarge" : "bodyTooLarge", [bytes]);
 }
@@ -36,7 +36,7 @@ export function sendErrors(server: FastifyInstance, meter: Meter): void {
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, meter: Meter): FastifyReply {
   const known = toClientError(error, request);
   meter.count("refusals", { reason: known?.code ?? "internal" });
-  if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "no database");
+  if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "database unavailable");
   if (!known) request.log.error({ err: error }, "request failed");
   const { status, body, headers } = known ?? clientError("internal", []);
   // Framework errors occur before the hook that sets these headers.

@@ -25,10 +25,10 @@ export function openApi(): OpenApi {
     info: {
       title: "Assay",
       version: VERSION,
-      summary: "Runs source code that you do not trust, and tells how it ended.",
+      summary: "Runs untrusted source code and returns a verdict with evidence.",
       description:
         "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
-        "Another path is 404, another method of a path 405 with `Allow`; HEAD is GET without the body.",
+        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body.",
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],
@@ -39,12 +39,12 @@ export function openApi(): OpenApi {
       headers: {
         RequestId: {
           description:
-            "Names this answer in the log: the request's own X-Request-Id if it is such a token, else a new UUID",
+            "Identifies the request in the log: the request's own X-Request-Id if it matches the pattern, else a new UUID",
           schema: { type: "string", pattern: REQUEST_ID.source },
         },
-        RetryAfter: { description: "Seconds after which to try again", schema: { type: "integer", minimum: 1 } },
-        Location: { description: "Where the result can be read", schema: { type: "string" } },
-        Allow: { description: "The methods that the path has", schema: { type: "string" } },
+        RetryAfter: { description: "Seconds to wait before a retry", schema: { type: "integer", minimum: 1 } },
+        Location: { description: "URL of the result", schema: { type: "string" } },
+        Allow: { description: "Methods of the path", schema: { type: "string" } },
       },
       responses: Object.fromEntries(ELSEWHERE.map((code) => [code, errorResponse([code])])),
     },

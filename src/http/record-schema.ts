@@ -24,13 +24,13 @@ const rlimit = z.strictObject({ soft: count, hard: count });
 const result = z.strictObject({
   verdict: z.enum(VERDICTS).nullable(),
   cause: z.enum(CAUSES).nullable().describe("Why the run ended"),
-  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("Who ended it"),
+  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The actor that ended the run"),
   exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
   signal: z.int().min(1).max(64).nullable(),
-  error_message: z.string().nullable().describe("For people; null on success"),
+  error_message: z.string().nullable().describe("For display; null on success"),
 });
 
-const NOT_UTF8 = "Bytes that are not UTF-8 become U+FFFD; without one, the text is exactly what the program wrote";
+const NOT_UTF8 = "Invalid UTF-8 becomes U+FFFD; without U+FFFD, the text is exactly the program's output";
 
 const output = z.strictObject({
   stdout: z.string().nullable().describe(NOT_UTF8),
@@ -38,7 +38,7 @@ const output = z.strictObject({
   integrity: z
     .enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"])
     .nullable()
-    .describe("Whether all output was captured; it says nothing about its encoding"),
+    .describe("Whether all output was captured, regardless of encoding"),
 });
 
 const metrics = z
@@ -49,7 +49,7 @@ const metrics = z
     cpu_wall_ratio: z.number().min(0).nullable(),
     divergence: z.enum(["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"]).nullable(),
   })
-  .describe("Of the execute step alone, children included");
+  .describe("Of the execute step only, children included");
 
 const isolation = z.strictObject({
   mode: z.enum(["strict", "incomplete"]),
@@ -112,4 +112,4 @@ export const record = z
     metrics,
     evidence: z.strictObject({ isolation, limits, teardown }).nullable().describe("Null until a run has been reported"),
   })
-  .describe("A submission as it stands: what is not known yet is null") satisfies z.ZodType<SubmissionRecord>;
+  .describe("The current state of a submission; unknown values are null") satisfies z.ZodType<SubmissionRecord>;

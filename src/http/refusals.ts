@@ -4,7 +4,7 @@ import { network } from "./network.ts";
 /** Statuses that an attacker receives: invalid key, no session, cross-origin request, rate limit. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
-/** One line a second per rejected client, and this many a second in total. */
+/** Limits on log lines: one per second and rejected client, and this number per second in total. */
 const LINE_MS = 1_000;
 const LINES_PER_SECOND = 50;
 /** Networks kept in memory; beyond this, the one with the oldest line is dropped. */

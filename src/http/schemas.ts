@@ -5,11 +5,11 @@ import { submitBody } from "./request.ts";
 /** All request and response bodies, by their names in /openapi.json. */
 
 const count = z.int().min(0);
-const id = z.uuid().describe("Of the submission");
+const id = z.uuid().describe("Id of the submission");
 const status = z.enum(["pending", "running", "completed", "error"]);
 
 const check = z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() });
-const enforcement = z.enum(["strict", "none"]).describe("`strict`: full isolation has just been proven");
+const enforcement = z.enum(["strict", "none"]).describe("`strict`: a recent self-test proved full isolation");
 
 const error = z.strictObject({ error: z.string(), message: z.string().optional() });
 

@@ -16,7 +16,7 @@ import { type Certificates, makeCertificates, type Receiver, startReceiver } fro
 
 /** Effects of one account on another account's deliveries, with real receivers, store and services. */
 const LIMIT = { timeout: 120_000 };
-/** The documented bound: an account's first attempt begins within this time, whatever one other account does. */
+/** The documented bound: an account's first attempt begins within this time, regardless of one other account. */
 const FIRST_ATTEMPT_MS = 1_000;
 
 let certificates: Certificates;

@@ -90,7 +90,7 @@ export interface Options {
   readonly dashboardDir?: string;
   readonly provider?: ProviderSettings;
   readonly heartbeatMs?: number;
-  /** A real engine, instead of one that the test controls. */
+  /** A real engine, instead of the engine that the test controls. */
   readonly engineOver?: (store: Store) => Engine;
 }
 

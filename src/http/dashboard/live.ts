@@ -33,8 +33,7 @@ const LOOK_MS = 128_000;
 const SLICE = 8_192;
 
 /**
- * Interval at which the session and the membership are checked, whatever is written; a view ends this soon after
- * either.
+ * Interval at which the session and the membership are checked, also during output; a view ends this soon after either.
  */
 const CHECK_MS = 1_000;
 
@@ -150,7 +149,7 @@ async function* events(
     // The page reconnects and receives the output so far.
     if (error instanceof ClientError) return; // no room
     if (!(error instanceof StoreUnavailable)) throw error;
-    request.log.warn({ err: error }, "no database");
+    request.log.warn({ err: error }, "database unavailable");
   } finally {
     give?.();
     unsubscribe();

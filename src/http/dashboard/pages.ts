@@ -4,14 +4,14 @@ import { anId } from "./own.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**
- * Pagination by row number, which only increases: a page begins where the previous one ended, whatever was added or
- * removed in the meantime.
+ * Pagination by row number, which only increases: a page begins where the previous one ended, regardless of rows added
+ * or removed in the meantime.
  */
 
 /** The end of a page, as returned in `next`. */
 export const place = z
   .string()
-  .regex(/^\d{1,15}$/, "is nothing that an answer had as next")
+  .regex(/^\d{1,15}$/, "is not a value of next")
   .transform(Number);
 
 /** @param found the rows read, one more than shown if there is a next page. */

@@ -92,7 +92,7 @@ export class Guard {
     if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
   }
 
-  /** Always begins a new session, whatever the cookie: this prevents session fixation. */
+  /** Always begins a new session and ignores the cookie, against session fixation. */
   async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
     const { token, hash } = newToken();
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);

@@ -47,9 +47,9 @@ async function send(form) {
       headers: { ...request.headers, "X-API-Key": key.value.trim() },
       ...(request.body === undefined ? {} : { body: request.body }),
     });
-    showAnswer(form, response, await response.text(), Math.round(performance.now() - started));
+    showResponse(form, response, await response.text(), Math.round(performance.now() - started));
   } catch {
-    problem.textContent = "The service did not answer.";
+    problem.textContent = "The service did not respond.";
   } finally {
     button.disabled = false;
     button.textContent = "Send";
@@ -84,7 +84,7 @@ function asCurl({ method, path, headers, body }) {
   return lines.join(" \\\n  ");
 }
 
-function showAnswer(form, response, text, tookMs) {
+function showResponse(form, response, text, tookMs) {
   const status = form.querySelector(".reply .status");
   status.textContent = `${response.status}`;
   status.className = `status s${String(response.status)[0]}`;

@@ -110,7 +110,7 @@ function article(
 <div>
 ${parameters.length > 0 ? html`<h3>Parameters</h3><ul class="fields">${parameters.map(parameterItem)}</ul>` : ""}
 ${body ? html`<h3>Body</h3>${fieldList(body)}` : ""}
-<h3>Answers</h3>
+<h3>Responses</h3>
 ${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}
 </div>
 ${tryForm({ path, method, operation, body })}

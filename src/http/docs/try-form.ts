@@ -31,8 +31,8 @@ ${fields}
 <p class="problem" role="alert"></p>
 <div class="reply" hidden>
 <h4>Request</h4><pre class="sent" tabindex="0" aria-label="The same request with curl"></pre>
-<h4>Answer <span class="status"></span> <span class="took"></span></h4>
-<pre class="received" tabindex="0" role="status" aria-label="Answer"></pre>
+<h4>Response <span class="status"></span> <span class="took"></span></h4>
+<pre class="received" tabindex="0" role="status" aria-label="Response"></pre>
 </div>
 </form>`;
 }

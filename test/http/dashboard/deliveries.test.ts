@@ -79,8 +79,8 @@ test("the log is queried by endpoint or submission, and from the end of a page",
   for (const [query, error] of [
     ["", /endpoint or submission/],
     ["?endpoint=a&submission=b", /endpoint or submission/],
-    ["?endpoint=a&before=x", /^before: is nothing that an answer had as next$/],
-    ["?endpoint=a%01", /^endpoint: is no id$/],
+    ["?endpoint=a&before=x", /^before: is not a value of next$/],
+    ["?endpoint=a%01", /^endpoint: is not an id$/],
     ["?endpoint=a&limit=7", /./],
   ] as const) {
     const { status, json } = await ada("GET", `/deliveries${query}`);

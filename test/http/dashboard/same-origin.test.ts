@@ -22,7 +22,7 @@ const FOREIGN: [string, Record<string, string | undefined>][] = [
   ["another type that begins like JSON", { "content-type": "application/json-seq" }],
 ];
 
-test("rejects changes from pages of other origins, whatever the headers", async (t) => {
+test("rejects changes from pages of other origins, with any headers", async (t) => {
   const running = await startHttp(t);
   const ada = await signedIn(running, "ada@example.com", "administrator");
   for (const [what, headers] of FOREIGN) {
