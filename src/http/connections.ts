@@ -51,7 +51,7 @@ export class Connections implements Clients {
   }
 }
 
-/** Must exceed 1: an idle anonymous connection must not block a request that would free a place. */
+/** More connections than places: an idle anonymous connection must not block a request that would free a place. */
 const CONNECTIONS_FOR_EACH_PLACE = 2;
 
 /** Behind a proxy each request in progress takes a place, because all connections belong to the proxy. */

@@ -59,7 +59,7 @@ test("sending the example with a key shows the record of a real run", async () =
   await form.getByRole("button", { name: "New" }).click();
   await form.getByLabel("code").fill('print("Hello, world")');
   await form.getByRole("button", { name: "Send" }).click();
-  const answer = form.getByRole("status", { name: "Answer" });
+  const answer = form.getByRole("status", { name: "Response" });
   await answer.filter({ hasText: "schema_version" }).waitFor();
   const record = JSON.parse((await answer.textContent()) ?? "");
   assert.equal(record.result.verdict, "AC");
@@ -71,7 +71,7 @@ test("sending the example with a key shows the record of a real run", async () =
   const read = page.locator("#result form");
   await read.getByLabel("id").fill(record.id);
   await read.getByLabel("id").press("Enter");
-  const again = read.getByRole("status", { name: "Answer" });
+  const again = read.getByRole("status", { name: "Response" });
   await again.filter({ hasText: "schema_version" }).waitFor();
   assert.deepEqual(JSON.parse((await again.textContent()) ?? ""), record);
   await page.close();
@@ -86,7 +86,7 @@ test("shows errors of the service verbatim, and reports missing input before it 
   assert.equal(requested.length, before);
   await page.getByLabel("API key", { exact: true }).fill(`assay_live_${"0".repeat(32)}`);
   await form.getByRole("button", { name: "Send" }).click();
-  const answer = form.getByRole("status", { name: "Answer" });
+  const answer = form.getByRole("status", { name: "Response" });
   await answer.filter({ hasText: "unauthorized" }).waitFor();
   assert.equal(await form.locator(".reply .status").textContent(), "401");
   // Chromium logs a line for each error response.

@@ -357,7 +357,7 @@ export interface Deliveries {
 export interface Delivery {
   readonly id: string;
   readonly endpointId: string;
-  /** The address at the time of the delivery. */
+  /** The URL to which it is or was sent. */
   readonly url: string;
   readonly submissionId: string | null;
   readonly webhookId: string;
@@ -539,7 +539,10 @@ export interface AuditEntry {
   readonly address: string | null;
 }
 
-/** GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id (AccountChanges) → Account. */
+/**
+ * GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id
+ * (AccountChanges) → Account.
+ */
 export interface Settings {
   /** Null: records are kept indefinitely. Set by the configuration of the service; read-only here. */
   readonly retentionMs: number | null;
