@@ -58,14 +58,14 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
-    const give = await room.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
-    if (!give) throw noRoom(request);
+    const release = await room.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
+    if (!release) throw noRoom(request);
     request.forgetBody = () => {
-      give();
+      release();
       request.body = null;
     };
-    if (reply.raw.closed) give();
-    else reply.raw.once("close", give);
+    if (reply.raw.closed) release();
+    else reply.raw.once("close", release);
     if (awaitsContinue(request)) sayContinue(request, reply);
     return payload;
   });

@@ -12,7 +12,7 @@ import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
 
 /** A restarted database is available again within seconds. */
-const AWAY = { "retry-after": "2" };
+const DATABASE_RETRY = { "retry-after": "2" };
 
 /** Errors of the framework before a route runs, mapped to the service's errors. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
@@ -49,7 +49,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {
   if (error instanceof ClientError) return error;
   if (error instanceof AdminError) return clientError("notPossible", [error.message]);
-  if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: AWAY });
+  if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: DATABASE_RETRY });
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const listed = FRAMEWORK[code ?? ""];
   if (listed) return listed(request);
@@ -100,7 +100,7 @@ export function answerExpectation(response: ServerResponse, meter: Meter): void 
  * Grace period before a connection is destroyed after its last response. Destroyed at once, some clients could not read
  * it.
  */
-const LAST_WORDS_MS = 1_000;
+const CLOSE_DELAY_MS = 1_000;
 
 type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest" | "expectationFailed">;
 
@@ -113,7 +113,7 @@ function writeError(socket: Duplex, code: ByHand): void {
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
   const close = () => {
     socket.end();
-    setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
+    setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref();
   };
   // Only keep reading from a client that sends at full speed: a slow one would continue for as long as it is allowed
   // to.

@@ -41,10 +41,10 @@ export class LongAnswers {
    */
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
     return async (bytes) => {
-      const give = await this.room.take(owner, bytes, disconnected(reply));
-      if (!give) throw noRoom(request);
-      if (reply.raw.closed) give();
-      else reply.raw.once("close", give);
+      const release = await this.room.take(owner, bytes, disconnected(reply));
+      if (!release) throw noRoom(request);
+      if (reply.raw.closed) release();
+      else reply.raw.once("close", release);
       await this.pace.turn(owner);
     };
   }

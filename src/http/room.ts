@@ -1,5 +1,5 @@
 /** How long a request waits for space before it is rejected. */
-const PATIENCE_MS = 5_000;
+const WAIT_TIMEOUT_MS = 5_000;
 
 /** @param admitted whether space was reserved in time. */
 type Settle = (admitted: boolean) => void;
@@ -10,14 +10,14 @@ type Settle = (admitted: boolean) => void;
  */
 export class Room {
   readonly #totalBytes: number;
-  readonly #patienceMs: number;
+  readonly #waitTimeoutMs: number;
   readonly #taken = new Map<string, number>();
   readonly #waiting = new Set<{ readonly owner: string; readonly bytes: number; readonly settle: Settle }>();
   #takenBytes = 0;
 
-  constructor(totalBytes: number, patienceMs: number = PATIENCE_MS) {
+  constructor(totalBytes: number, waitTimeoutMs: number = WAIT_TIMEOUT_MS) {
     this.#totalBytes = totalBytes;
-    this.#patienceMs = patienceMs;
+    this.#waitTimeoutMs = waitTimeoutMs;
   }
 
   get takenBytes(): number {
@@ -58,17 +58,17 @@ export class Room {
     return await new Promise((resolve) => {
       const settle = (admitted: boolean) => {
         clearTimeout(timer);
-        gone.removeEventListener("abort", giveUp);
+        gone.removeEventListener("abort", cancel);
         this.#waiting.delete(waiting);
         // Reserved before the next waiting request is checked.
         if (admitted) this.#add(owner, bytes);
         resolve(admitted);
       };
-      const giveUp = () => settle(false);
-      const timer = setTimeout(giveUp, this.#patienceMs);
+      const cancel = () => settle(false);
+      const timer = setTimeout(cancel, this.#waitTimeoutMs);
       const waiting = { owner, bytes, settle };
       this.#waiting.add(waiting);
-      gone.addEventListener("abort", giveUp);
+      gone.addEventListener("abort", cancel);
     });
   }
 }

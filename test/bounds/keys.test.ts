@@ -105,8 +105,8 @@ onEachEngine((open) => {
         assert.ok(after.p99 <= AT_MOST * before.p99 + SLACK_MS, text);
       }
     }
-    const hers = (await many.eve("GET", "/keys?limit=500")).json;
-    assert.deepEqual([hers.keys.length, typeof hers.next], [500, "string"]);
+    const listed = (await many.eve("GET", "/keys?limit=500")).json;
+    assert.deepEqual([listed.keys.length, typeof listed.next], [500, "string"]);
   });
 });
 

@@ -36,12 +36,12 @@ export function watchTurns(): () => Turns {
       last = process.threadCpuUsage();
     }
   };
-  const look = () => {
+  const sample = () => {
     if (over) return;
     count();
-    setImmediate(look);
+    setImmediate(sample);
   };
-  look();
+  sample();
   return () => {
     over = true;
     count();

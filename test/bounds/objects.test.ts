@@ -128,19 +128,19 @@ const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[M
  */
 async function held(kind: string, profile: string): Promise<{ furthest: Held; highest: Held } | "bounded"> {
   const { launcher } = engine();
-  const look = () => ({
+  const sample = () => ({
     charged: chargedBytes(launcher),
     taken: takenBytes(),
     running: programsOf(launcher).length > 0,
   });
-  const before: ReturnType<typeof look>[] = [];
+  const before: ReturnType<typeof sample>[] = [];
   for (let i = 0; i < 5; i++) {
-    before.push(look());
+    before.push(sample());
     await sleep(20);
   }
-  const middle = (looks: typeof before, of: "charged" | "taken") => median(looks.map((each) => each[of]));
-  const looks: typeof before = [];
-  const timer = setInterval(() => looks.push(look()), 40);
+  const middle = (samples: typeof before, of: "charged" | "taken") => median(samples.map((each) => each[of]));
+  const samples: typeof before = [];
+  const timer = setInterval(() => samples.push(sample()), 40);
   const record = checked(await engine().run("c", source("c", "bounds/objects"), { profile, stdin: kind }));
   clearInterval(timer);
   const { result, output, metrics } = record;
@@ -148,9 +148,9 @@ async function held(kind: string, profile: string): Promise<{ furthest: Held; hi
   assert.equal(result.verdict, "AC", JSON.stringify({ result, output, metrics }));
   const made = Number(output.stdout);
   // Excludes the end: freed memory is uncharged at once, but the kernel keeps empty pages briefly.
-  const ended = looks.findLastIndex(({ running }) => running) - 8;
-  const windows = looks.slice(4, Math.max(ended, 4)).map((_, at) => {
-    const window = looks.slice(at, at + 5);
+  const ended = samples.findLastIndex(({ running }) => running) - 8;
+  const windows = samples.slice(4, Math.max(ended, 4)).map((_, at) => {
+    const window = samples.slice(at, at + 5);
     const rise = (of: "charged" | "taken") => middle(window, of) - middle(before, of);
     return { made, charged: rise("charged"), taken: rise("taken") };
   });
@@ -160,7 +160,7 @@ async function held(kind: string, profile: string): Promise<{ furthest: Held; hi
   return { furthest, highest };
 }
 
-function tell(t: TestContext, what: string, { made, charged, taken }: Held): void {
+function printRow(t: TestContext, what: string, { made, charged, taken }: Held): void {
   t.diagnostic(`| ${what} | ${made} | ${(charged / MIB).toFixed(1)} | ${(taken / MIB).toFixed(1)} |`);
 }
 
@@ -171,7 +171,7 @@ describe("the measurement includes memory that no counter has", () => {
         const seen = await held(kind, "agent");
         assert.ok(seen !== "bounded");
         const { highest } = seen;
-        tell(t, KINDS[kind] ?? kind, highest);
+        printRow(t, KINDS[kind] ?? kind, highest);
         assert.ok(highest.charged > 2 * APART_MOST, "the charge is too small to compare");
         if (Math.abs(highest.taken - highest.charged) < APART_MOST) return;
         assert.ok(tries < TRIES, JSON.stringify(highest));
@@ -189,7 +189,7 @@ for (const profile of ["judge", "agent"])
           if (both === "bounded") return t.diagnostic(`| ${what} | ended by the kernel memory bound |`);
           const { furthest: seen } = both;
           assert.ok(seen.made > 0, "no object was made");
-          tell(t, what, seen);
+          printRow(t, what, seen);
           const most = Math.max(APART_MOST, (PARTLY_CHARGED[kind] ?? 0) * seen.charged);
           if (seen.taken - seen.charged < most) return;
           assert.ok(tries < TRIES, JSON.stringify(seen));

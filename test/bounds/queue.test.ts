@@ -85,12 +85,12 @@ onEachEngine((open) => {
   test("alongside an account that fills the queue with 20 keys, an honest one takes at most twice its time plus one run", {
     timeout: 120_000,
   }, async (t) => {
-    const there = await startHttp(t, { open, maxPending: MAX_PENDING, transport: { kind: "loopback" } });
-    const { key, submit, store } = there;
+    const running = await startHttp(t, { open, maxPending: MAX_PENDING, transport: { kind: "loopback" } });
+    const { key, submit, store } = running;
     startSlots(t, store);
     const honest = await key({ account: "honest" });
-    const alone = await oneByOne(there, honest);
-    const burstAlone = await burst(there, honest);
+    const alone = await oneByOne(running, honest);
+    const burstAlone = await burst(running, honest);
 
     const keys = await Promise.all(
       Array.from({ length: KEYS }, () => key({ account: "busy", requestsPerMinute: undefined })),
@@ -106,8 +106,8 @@ onEachEngine((open) => {
       }
     });
     while (attack.refused < KEYS) await sleep(10);
-    const alongside = await oneByOne(there, honest);
-    const burstAlongside = await burst(there, honest);
+    const alongside = await oneByOne(running, honest);
+    const burstAlongside = await burst(running, honest);
     const depth = await store.submissions.depth();
     attack.over = true;
     await Promise.all(attackers);

@@ -49,12 +49,12 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
 ];
 
 /** Modes whose end takes time in proportion to their memory. */
-const MASSES = ["mappings", "file-mappings", "full-tables"];
+const PROPORTIONAL = ["mappings", "file-mappings", "full-tables"];
 
 const FLOODS = ["flood", "flood-bytes"];
 
 /** Delay factor from other load. */
-const crowd = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
+const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
 
 /** Time from the kill to the last process's end, and from the report to the proven end. */
 const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardown;
@@ -77,8 +77,8 @@ for (const profile of PROFILE_NAMES) {
         assert.notEqual(outcome.judgement.verdict, "IE", outcome.judgement.errorMessage ?? "");
         assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
         const heldMib = facts.memoryPeakBytes / 1_048_576;
-        const bound = END_MS + (MASSES.includes(way) ? END_MS_PER_MIB * heldMib : 0);
-        assert.ok(endMs(judged) < bound * crowd(), `${endMs(judged)} ms from the deadline to the end`);
+        const bound = END_MS + (PROPORTIONAL.includes(way) ? END_MS_PER_MIB * heldMib : 0);
+        assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the deadline to the end`);
         const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
         if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.judgement.verdict), outcome.judgement.verdict);
       });
@@ -108,7 +108,7 @@ for (const profile of PROFILE_NAMES) {
       );
       assert.equal(judgement.cause, cause);
       if (cause === "oom_kill") assert.match(judgement.errorMessage ?? "", /in the kernel/);
-      assert.ok(endMs(judged) < END_MS * crowd(), `${endMs(judged)} ms from the kill to the end`);
+      assert.ok(endMs(judged) < END_MS * loadFactor(), `${endMs(judged)} ms from the kill to the end`);
     });
   }
 }
@@ -144,8 +144,8 @@ test("a deadline is met although the next step's box cannot be built", async (t)
   const { ended } = await run(raw, step(["/bin/sleep", "60"], { MORE: 1, WALL_MS: 200 }));
   assert.equal(ended.text("KILL_REASON"), "wall");
   const wallMs = Number(ended.big("WALL_NS")) / 1e6;
-  assert.ok(wallMs < 200 + END_MS * crowd(), `killed after ${wallMs} ms`);
-  assert.ok(performance.now() - began < 5_000 * crowd());
+  assert.ok(wallMs < 200 + END_MS * loadFactor(), `killed after ${wallMs} ms`);
+  assert.ok(performance.now() - began < 5_000 * loadFactor());
 });
 
 /** User and system time of a process, in ticks of 10 ms. */

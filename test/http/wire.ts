@@ -8,7 +8,7 @@ export interface Answer {
 }
 
 /** Time limit for a response: longer than any hold or limit of the tested service. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A client that keeps its connection while the service does, and sends exact bytes. */
 export class Line {
@@ -24,7 +24,7 @@ export class Line {
   async ask(wire: Wire): Promise<Answer> {
     const raw = this.#open();
     raw.socket.write(bytesOf(wire));
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
       const answer = this.#parse(raw, wire.method === "HEAD");
       if (answer) {

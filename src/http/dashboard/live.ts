@@ -89,27 +89,27 @@ async function* events(
   const unsubscribe = d.store.live.onChange(id, wake);
   signal.addEventListener("abort", wake);
   const text = new Decoders();
-  let give: (() => void) | undefined;
+  let release: (() => void) | undefined;
   let seen: LiveMark | null = null;
-  let said: string | undefined;
-  let checked = performance.now();
-  let spoke = checked;
+  let sentStatus: string | undefined;
+  let checkedAt = performance.now();
+  let lastSentAt = checkedAt;
   try {
     while (!signal.aborted) {
-      if (performance.now() - checked >= CHECK_MS) {
+      if (performance.now() - checkedAt >= CHECK_MS) {
         if (!(await isStillAllowed(d, request, accountId))) return;
-        checked = performance.now();
+        checkedAt = performance.now();
       }
       woken = Promise.withResolvers(); // armed before the look, so that no change is missed
       const began = performance.now();
-      give = await answers.room.take(owner, LOOK_BYTES, signal);
-      if (!give) return;
+      release = await answers.room.take(owner, LOOK_BYTES, signal);
+      if (!release) return;
       const look = await d.store.live.look(id, seen);
       if (!look) return;
       const { status, pieces } = look;
-      if (pieces.length === 0) give();
-      if ((status === "pending" || status === "running") && status !== said) yield event("status", { status });
-      said = status;
+      if (pieces.length === 0) release();
+      if ((status === "pending" || status === "running") && status !== sentStatus) yield event("status", { status });
+      sentStatus = status;
       for (const piece of pieces) {
         seen = { fence: piece.fence, n: piece.n };
         for (let at = 0; at < piece.bytes.length; at += SLICE) {
@@ -119,7 +119,7 @@ async function* events(
           await answers.pace.turn(owner);
         }
       }
-      give();
+      release();
       if (isTerminal(status)) {
         const admit = answers.admitFor(owner, request, reply);
         await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
@@ -136,13 +136,13 @@ async function* events(
         return;
       }
       if (pieces.length > 0) {
-        spoke = performance.now();
+        lastSentAt = performance.now();
         continue;
       }
       await quiet(woken.promise, Math.min(CHECK_MS, heartbeatMs));
-      if (performance.now() - spoke >= heartbeatMs) {
+      if (performance.now() - lastSentAt >= heartbeatMs) {
         yield ": alive\n\n";
-        spoke = performance.now();
+        lastSentAt = performance.now();
       }
     }
   } catch (error) {
@@ -151,7 +151,7 @@ async function* events(
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "database unavailable");
   } finally {
-    give?.();
+    release?.();
     unsubscribe();
     signal.removeEventListener("abort", wake);
   }

@@ -5,7 +5,7 @@ import type { Kept, Provider, Vouched } from "./provider.ts";
 import type { Door } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
-const BACK = `${BEGIN}/callback`;
+const CALLBACK = `${BEGIN}/callback`;
 /** The page displays why sign-in failed. */
 const REFUSED = "/dashboard/sign-in?refused=provider";
 
@@ -18,15 +18,15 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
 
   server.get(BEGIN, { config }, async (request, reply) => {
     const asked = known();
-    const begun = await orNothing(() => asked.begin(originOf(request) + BACK));
+    const begun = await orUndefined(() => asked.begin(originOf(request) + CALLBACK));
     if (!begun) return reply.redirect(REFUSED, 303);
     guard.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.kept)).toString("base64url"));
     return reply.redirect(begun.url.href, 303);
   });
 
-  server.get(BACK, { config }, async (request, reply) => {
-    const vouched = await vouchedFor(request, known());
-    const personId = vouched && (await store.people.enterWithProvider(vouched, request.ip));
+  server.get(CALLBACK, { config }, async (request, reply) => {
+    const identity = await identityOf(request, known());
+    const personId = identity && (await store.people.enterWithProvider(identity, request.ip));
     guard.cookies.clear(reply, "provider");
     if (personId === undefined) return reply.redirect(REFUSED, 303);
     await guard.begin(request, reply, personId);
@@ -38,13 +38,13 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
     return provider;
   }
 
-  async function vouchedFor(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
+  async function identityOf(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
     const kept = readKept(guard.cookies.read(request, "provider"));
-    return kept && (await orNothing(() => asked.finish(new URL(request.url, originOf(request)), kept)));
+    return kept && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), kept)));
   }
 
   /** Undefined when the provider did not respond, or its response proves nothing. Only the log has the reason. */
-  async function orNothing<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  async function orUndefined<T>(ask: () => Promise<T>): Promise<T | undefined> {
     try {
       return await ask();
     } catch (error) {

@@ -57,14 +57,14 @@ export class Provider {
   }
 
   /**
-   * @param came the URL with which the browser returned.
+   * @param callbackUrl the URL with which the browser returned.
    * @returns undefined for a person without a verified e-mail.
    * @throws when the response is not for this browser, or is not valid.
    */
-  async finish(came: URL, { state, nonce, verifier }: Kept): Promise<Vouched | undefined> {
+  async finish(callbackUrl: URL, { state, nonce, verifier }: Kept): Promise<Vouched | undefined> {
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
     const configuration = await this.#known();
-    const tokens = await oidc.authorizationCodeGrant(configuration, came, checks);
+    const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks);
     const claims = tokens.claims();
     if (!claims) return undefined;
     // Some providers put the e-mail in the token, others only in the user info.

@@ -38,10 +38,10 @@ async function playing(t: TestContext, open: OpenTemporary, options: Options = {
 
 onEachEngine((open) => {
   test("a viewer receives each state and output as it occurs", async (t) => {
-    const there = await playing(t, open);
-    const { store, bob, submit, claim } = there;
+    const setup = await playing(t, open);
+    const { store, bob, submit, claim } = setup;
     const id = await submit();
-    const watching = await watch(there, bob, id);
+    const watching = await watch(setup, bob, id);
     assert.deepEqual(
       [watching.response.statusCode, watching.response.headers["content-type"]],
       [200, "text/event-stream; charset=utf-8"],
@@ -58,7 +58,7 @@ onEachEngine((open) => {
     assert.deepEqual((await watching.next("stdout", 2)).data, { at: 2, text: "€" });
     assert.deepEqual((await watching.next("stderr")).data, { at: 0, text: "oh" });
     // A later viewer receives the output so far.
-    const late = await watch(there, bob, id);
+    const late = await watch(setup, bob, id);
     assert.deepEqual((await late.next("stdout", 2)).data, { at: 2, text: "€" });
     await store.submissions.finish(lease, DONE);
     for (const one of [watching, late]) {
@@ -70,7 +70,7 @@ onEachEngine((open) => {
       );
       assert.equal(one.received.at(-1)?.event, "ended");
     }
-    const after = await watch(there, bob, id);
+    const after = await watch(setup, bob, id);
     await after.ended;
     assert.deepEqual(
       after.received.map(({ event }) => event),
@@ -79,9 +79,9 @@ onEachEngine((open) => {
   });
 
   test("a repeated run shows its output from the beginning", async (t) => {
-    const there = await playing(t, open);
-    const { store, bob, submit, claim } = there;
-    const watching = await watch(there, bob, await submit());
+    const setup = await playing(t, open);
+    const { store, bob, submit, claim } = setup;
+    const watching = await watch(setup, bob, await submit());
     const first = await claim();
     await store.live.append(first.lease, 0, [piece(Buffer.from([0xe2]), 0)]);
     await watching.next("stdout");
@@ -95,12 +95,12 @@ onEachEngine((open) => {
 
 onEachEngine((open) => {
   test("an idle view sends heartbeats, and ends with its session or membership", async (t) => {
-    const there = await playing(t, open, { heartbeatMs: 30 });
-    const { bob, submit, store } = there;
+    const setup = await playing(t, open, { heartbeatMs: 30 });
+    const { bob, submit, store } = setup;
     const id = await submit();
     const [one, other] = [
-      await watch(there, bob, id),
-      await watch(there, await signedIn(there, "eve@example.com", [there.accountId]), id),
+      await watch(setup, bob, id),
+      await watch(setup, await signedIn(setup, "eve@example.com", [setup.accountId]), id),
     ];
     await Promise.all([one.next("alive", 2), other.next("alive", 2)]);
     await bob.ask({ method: "DELETE", path: "/dashboard/api/session" });
@@ -114,12 +114,12 @@ onEachEngine((open) => {
 
 onEachEngine((open) => {
   test("a busy view ends within two seconds after its session or membership", async (t) => {
-    const there = await playing(t, open);
-    const { bob, submit, store, claim } = there;
+    const setup = await playing(t, open);
+    const { bob, submit, store, claim } = setup;
     const id = await submit();
     const { lease } = await claim();
-    const eve = await signedIn(there, "eve@example.com", [there.accountId]);
-    const views = [await watch(there, bob, id), await watch(there, eve, id)];
+    const eve = await signedIn(setup, "eve@example.com", [setup.accountId]);
+    const views = [await watch(setup, bob, id), await watch(setup, eve, id)];
     let at = 0;
     const write = setInterval(() => void store.live.append(lease, at, [piece("x", at++)]), 20);
     t.after(() => clearInterval(write));
@@ -137,10 +137,10 @@ onEachEngine((open) => {
 });
 
 test("limits the views of a person, and frees a place when a view closes", async (t) => {
-  const there = await playing(t, temporaryStore);
-  const { bob, submit } = there;
+  const setup = await playing(t, temporaryStore);
+  const { bob, submit } = setup;
   const id = await submit();
-  const watching = await Promise.all(Array.from({ length: 8 }, () => watch(there, bob, id)));
+  const watching = await Promise.all(Array.from({ length: 8 }, () => watch(setup, bob, id)));
   const path = `${SUBMISSIONS}/${id}/live`;
   const refused = await bob.ask({ path });
   assert.deepEqual(
@@ -149,7 +149,7 @@ test("limits the views of a person, and frees a place when a view closes", async
   );
   watching[0]?.leave();
   for (const until = performance.now() + 5_000; ; await sleep(10)) {
-    const more = await watch(there, bob, id);
+    const more = await watch(setup, bob, id);
     more.leave();
     if (more.response.statusCode === 200) break;
     assert.ok(performance.now() < until, "no place was freed");
@@ -158,8 +158,8 @@ test("limits the views of a person, and frees a place when a view closes", async
 });
 
 test("a client that disconnects before its view begins keeps no place", async (t) => {
-  const there = await playing(t, temporaryStore);
-  const { bob, submit, store, caPath, port } = there;
+  const setup = await playing(t, temporaryStore);
+  const { bob, submit, store, caPath, port } = setup;
   const id = await submit();
   const { search } = store.records;
   const gate = Promise.withResolvers<void>();
@@ -180,31 +180,31 @@ test("a client that disconnects before its view begins keeps no place", async (t
   await sleep(200); // until the service has noticed the disconnects
   Object.assign(store.records, { search });
   gate.resolve();
-  const watching = await watch(there, bob, id);
+  const watching = await watch(setup, bob, id);
   watching.leave();
   assert.equal(watching.response.statusCode, 200);
 });
 
 test("a stopping service ends its views", async (t) => {
-  const there = await playing(t, temporaryStore);
-  const watching = await watch(there, there.bob, await there.submit());
+  const setup = await playing(t, temporaryStore);
+  const watching = await watch(setup, setup.bob, await setup.submit());
   await watching.next("status");
   const started = performance.now();
-  await there.server.close();
+  await setup.server.close();
   await watching.ended;
   assert.ok(performance.now() - started < 1_500);
 });
 
 test("rejects views of other accounts' runs, of unknown runs and without a session", async (t) => {
-  const there = await playing(t, temporaryStore);
-  const id = await there.submit();
-  const eve = await signedIn(there, "eve@example.com", []);
+  const setup = await playing(t, temporaryStore);
+  const id = await setup.submit();
+  const eve = await signedIn(setup, "eve@example.com", []);
   for (const [ask, path, status] of [
     [eve.ask, id, 404],
-    [there.bob.ask, "00000000-0000-4000-8000-000000000000", 404],
+    [setup.bob.ask, "00000000-0000-4000-8000-000000000000", 404],
   ] as const) {
     const reply = await ask({ path: `${SUBMISSIONS}/${path}/live` });
     assert.deepEqual([reply.status, reply.json.error], [status, "not found, or you have no access to it"]);
   }
-  assert.equal((await there.ask({ path: `${SUBMISSIONS}/${id}/live`, key: null })).status, 401);
+  assert.equal((await setup.ask({ path: `${SUBMISSIONS}/${id}/live`, key: null })).status, 401);
 });

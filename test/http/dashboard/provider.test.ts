@@ -25,7 +25,7 @@ async function both(t: TestContext): Promise<Both> {
 const cookiesOf = ({ headers }: Reply) => (headers["set-cookie"] ?? []).map((cookie) => cookie.split(";")[0] ?? "");
 
 /** Follows the redirects as a browser does: to the provider and back. @returns the last response. */
-async function travel({ running, issuer }: Both, says: Says, change: (back: string) => string = (back) => back) {
+async function signIn({ running, issuer }: Both, says: Says, change: (back: string) => string = (back) => back) {
   issuer.says = says;
   const there = await running.ask({ path: BEGIN, key: null });
   assert.equal(there.status, 303, there.text);
@@ -34,7 +34,7 @@ async function travel({ running, issuer }: Both, says: Says, change: (back: stri
   return await running.ask({ path: back.pathname + back.search, key: null, headers: { cookie } });
 }
 
-async function whoCame(running: Running, reply: Reply): Promise<string | null> {
+async function signedInEmail(running: Running, reply: Reply): Promise<string | null> {
   const cookie = cookiesOf(reply).find((one) => /^__Host-assay=./.test(one));
   if (!cookie) return null;
   return (await running.ask({ path: SESSION, key: null, headers: { cookie } })).json.person.email;
@@ -50,10 +50,10 @@ test("signs a person in by the provider, with code, PKCE, state and nonce, none 
   const there = await running.ask({ path: BEGIN, key: null });
   const [kept = ""] = there.headers["set-cookie"] ?? [];
   assert.match(kept, /^__Host-assay-provider=[A-Za-z0-9_-]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/);
-  const reply = await travel({ running, issuer }, { claims: ADA });
+  const reply = await signIn({ running, issuer }, { claims: ADA });
   assert.deepEqual([reply.status, reply.headers.location], [303, "/dashboard/"]);
   assert.ok((reply.headers["set-cookie"] ?? []).some((cookie) => cookie.startsWith("__Host-assay-provider=; ")));
-  assert.equal(await whoCame(running, reply), "ada@example.com");
+  assert.equal(await signedInEmail(running, reply), "ada@example.com");
   const [asked] = issuer.asked;
   assert.equal(asked?.get("redirect_uri"), `https://127.0.0.1:${running.port}${BEGIN}/callback`);
   assert.equal(asked?.get("scope"), "openid email profile");
@@ -66,15 +66,15 @@ test("signs an invited person in by the provider, with the provider's name, and 
   await addPerson(running.store, "root@example.com");
   const invitation = { kind: "invite", email: "ada@example.com", accountId: null, administrator: true } as const;
   await running.store.invitations.add({ id: "i", hash: "h", lastsMs: 60_000 }, invitation, "test");
-  const reply = await travel({ running, issuer }, { userinfo: { ...ADA, sub: "subject-1" } });
-  assert.equal(await whoCame(running, reply), "ada@example.com");
+  const reply = await signIn({ running, issuer }, { userinfo: { ...ADA, sub: "subject-1" } });
+  assert.equal(await signedInEmail(running, reply), "ada@example.com");
   assert.deepEqual((await running.store.people.list()).map(({ name }) => name).toSorted(), ["Ada Lovelace", "root"]);
   assert.deepEqual(await running.store.invitations.list(), []);
 });
 
 const MINUTE = 60;
 const now = () => Math.floor(Date.now() / 1000);
-const LIES: [string, () => Says][] = [
+const INVALID_TOKENS: [string, () => Says][] = [
   ["for another nonce", () => ({ claims: { ...ADA, nonce: "another" } })],
   ["without a nonce", () => ({ claims: { ...ADA, nonce: undefined } })],
   ["for another client", () => ({ claims: { ...ADA, aud: "another-client" } })],
@@ -91,15 +91,15 @@ const LIES: [string, () => Says][] = [
   ["in a response that names another issuer", () => ({ claims: ADA, iss: "https://evil.example" })],
 ];
 
-for (const [kind, says] of LIES) {
+for (const [kind, says] of INVALID_TOKENS) {
   test(`rejects an ID token ${kind}`, async (t) => {
     const { running, issuer } = await both(t);
     await addPerson(running.store, "ada@example.com");
-    const reply = await travel({ running, issuer }, says());
+    const reply = await signIn({ running, issuer }, says());
     assert.deepEqual([reply.status, reply.headers.location], [303, REFUSED]);
-    assert.equal(await whoCame(running, reply), null);
-    const valid = await travel({ running, issuer }, { claims: ADA });
-    assert.equal(await whoCame(running, valid), "ada@example.com");
+    assert.equal(await signedInEmail(running, reply), null);
+    const valid = await signIn({ running, issuer }, { claims: ADA });
+    assert.equal(await signedInEmail(running, valid), "ada@example.com");
   });
 }
 
@@ -116,16 +116,16 @@ test("a response is valid once, for the browser that asked, and a disabled perso
   for (const cookie of [undefined, "__Host-assay-provider=x", cookiesOf(other)[0]]) {
     const reply = await come(cookie);
     assert.equal(reply.headers.location, REFUSED, cookie);
-    assert.equal(await whoCame(running, reply), null, cookie);
+    assert.equal(await signedInEmail(running, reply), null, cookie);
   }
   const [cookie] = cookiesOf(there);
-  assert.equal(await whoCame(running, await come(cookie)), "ada@example.com");
+  assert.equal(await signedInEmail(running, await come(cookie)), "ada@example.com");
   assert.equal((await come(cookie)).headers.location, REFUSED);
 
-  const wrongState = await travel({ running, issuer }, { claims: ADA }, (at) => at.replace(/state=[^&]*/, "state=x"));
+  const wrongState = await signIn({ running, issuer }, { claims: ADA }, (at) => at.replace(/state=[^&]*/, "state=x"));
   assert.equal(wrongState.headers.location, REFUSED);
   await running.store.people.update(id, { disabled: true }, "test");
-  const disabled = await travel({ running, issuer }, { claims: ADA });
+  const disabled = await signIn({ running, issuer }, { claims: ADA });
   assert.equal(disabled.headers.location, REFUSED);
 });
 

@@ -29,7 +29,7 @@ function cookieOf({ headers }: Reply): string {
   return cookie.split(";")[0] ?? "";
 }
 
-async function whoHas({ ask }: Running, cookie: string): Promise<string | null> {
+async function emailOf({ ask }: Running, cookie: string): Promise<string | null> {
   return (await ask({ path: SESSION, key: null, headers: { cookie } })).json.person?.email ?? null;
 }
 
@@ -42,7 +42,7 @@ test("the correct password begins a session: a cookie of 256 random bits, hidden
   assert.equal(reply.json.empty, false);
   const [cookie = ""] = reply.headers["set-cookie"] ?? [];
   assert.match(cookie, /^__Host-assay=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=604800$/);
-  assert.equal(await whoHas(running, cookieOf(reply)), EMAIL);
+  assert.equal(await emailOf(running, cookieOf(reply)), EMAIL);
   assert.equal(reply.headers["cache-control"], "no-store");
 });
 
@@ -51,8 +51,8 @@ test("on loopback without TLS the cookie has no prefix, and a prefixed one is ig
   const reply = await signIn(running);
   const [cookie = ""] = reply.headers["set-cookie"] ?? [];
   assert.match(cookie, /^assay=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/);
-  assert.equal(await whoHas(running, cookieOf(reply)), EMAIL);
-  assert.equal(await whoHas(running, `__Host-${cookieOf(reply)}`), null);
+  assert.equal(await emailOf(running, cookieOf(reply)), EMAIL);
+  assert.equal(await emailOf(running, `__Host-${cookieOf(reply)}`), null);
 });
 
 test("a wrong password, a wrong e-mail, a disabled person and a person without a password get the same response", async (t) => {
@@ -101,17 +101,17 @@ test("a cookie from before the sign-in is invalid after it, against session fixa
   const planted = `__Host-assay=${"A".repeat(43)}`;
   const first = cookieOf(await signIn(running, undefined, { cookie: planted }));
   assert.notEqual(first, planted);
-  assert.equal(await whoHas(running, planted), null);
+  assert.equal(await emailOf(running, planted), null);
   const second = cookieOf(await signIn(running, undefined, { cookie: first }));
-  assert.equal(await whoHas(running, first), null);
-  assert.equal(await whoHas(running, second), EMAIL);
+  assert.equal(await emailOf(running, first), null);
+  assert.equal(await emailOf(running, second), EMAIL);
 });
 
 test("ignores duplicate session cookies, because another party set one", async (t) => {
   const running = await withAda(t);
   const cookie = cookieOf(await signIn(running));
-  assert.equal(await whoHas(running, `${cookie}; __Host-assay=${"A".repeat(43)}`), null);
-  assert.equal(await whoHas(running, `theme=dark; ${cookie}`), EMAIL);
+  assert.equal(await emailOf(running, `${cookie}; __Host-assay=${"A".repeat(43)}`), null);
+  assert.equal(await emailOf(running, `theme=dark; ${cookie}`), EMAIL);
 });
 
 test("a session ends after twelve hours without a request, and after seven days", async (t) => {
@@ -120,15 +120,15 @@ test("a session ends after twelve hours without a request, and after seven days"
   const used = cookieOf(await signIn(running));
   const end = running.clock.nowMs + SESSION_LONGEST_MS;
   running.clock.nowMs += SESSION_IDLE_MS;
-  assert.equal(await whoHas(running, idle), null);
+  assert.equal(await emailOf(running, idle), null);
   const again = cookieOf(await signIn(running));
   while (running.clock.nowMs < end) {
     running.clock.nowMs += SESSION_IDLE_MS - 1;
-    assert.equal(await whoHas(running, again), EMAIL);
+    assert.equal(await emailOf(running, again), EMAIL);
   }
   running.clock.nowMs += SESSION_IDLE_MS;
-  assert.equal(await whoHas(running, again), null);
-  assert.equal(await whoHas(running, used), null);
+  assert.equal(await emailOf(running, again), null);
+  assert.equal(await emailOf(running, used), null);
 });
 
 test("limits guessing: after five attempts 429 with retry-after, also for the correct password", async (t) => {
@@ -168,7 +168,7 @@ test("logs contain no passwords, cookies or e-mails", async (t) => {
   const running = await withAda(t);
   const cookie = cookieOf(await signIn(running));
   await signIn(running, { email: EMAIL, password: "a wrong guess of it" });
-  await whoHas(running, cookie);
+  await emailOf(running, cookie);
   const logs = running.logs.join("");
   assert.match(logs, new RegExp(`"person":"${running.ada}"`));
   for (const secret of [PASSWORD, "a wrong guess", cookie.split("=")[1] ?? "", EMAIL]) {

@@ -23,7 +23,7 @@ export interface Watching {
   readonly leave: () => void;
 }
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** Watches a submission, as the page does. */
 export async function watch(
@@ -58,7 +58,7 @@ export async function watch(
   });
   const ended = new Promise<void>((resolve) => response.once("close", resolve));
   const next = async (event: string, times = 1) => {
-    const deadline = AbortSignal.timeout(PATIENCE_MS);
+    const deadline = AbortSignal.timeout(TIMEOUT_MS);
     for (;;) {
       const found = received.filter((one) => one.event === event)[times - 1];
       if (found) return found;
