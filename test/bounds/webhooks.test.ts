@@ -16,7 +16,10 @@ import { type Certificates, makeCertificates, type Receiver, startReceiver } fro
 
 /** Effects of one account on another account's deliveries, with real receivers, store and services. */
 const LIMIT = { timeout: 120_000 };
-/** The documented bound: an account's first attempt begins within this time, regardless of one other account. */
+/**
+ * The documented bound: an account's first attempt begins within this time, regardless of the actions of any other
+ * single account.
+ */
 const FIRST_ATTEMPT_MS = 1_000;
 
 let certificates: Certificates;

@@ -44,7 +44,7 @@ test("the document has exactly the endpoints of the server", async (t) => {
   assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());
 });
 
-test("every error is an example wherever it can occur", () => {
+test("every error is an example of each endpoint that can return it", () => {
   const documented = new Set([...ANYWHERE, ...ELSEWHERE, ...DASHBOARD, ...OPERATIONS.flatMap(({ errors }) => errors)]);
   assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
   const { paths, components } = openApi();
