@@ -96,7 +96,7 @@ interface WaitingRow {
 
 /**
  * Endpoints with pending deliveries, including those under way. The ids are read from an index, one after another, so
- * that endpoints without work cost nothing, however many a project has had.
+ * that endpoints without work cost nothing, regardless of their number.
  */
 async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promise<WaitingEndpoint[]> {
   const { rows } = await sql<WaitingRow>`

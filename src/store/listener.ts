@@ -71,7 +71,7 @@ class Listener implements Listening {
     const lost = new AbortController();
     client.on("error", () => lost.abort());
     client.on("end", () => lost.abort());
-    client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
+    client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
     let listened = false;
     try {
       await client.connect();
@@ -87,7 +87,7 @@ class Listener implements Listening {
     return listened;
   }
 
-  #hear(payload: string): void {
+  #receive(payload: string): void {
     const [from = "", kind = "", id] = payload.split(" ");
     if (isOfOne(kind) && id) this.#onWord(from, { kind, id });
     else if (isTopic(kind)) this.#onWord(from, { kind });

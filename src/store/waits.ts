@@ -40,8 +40,8 @@ export class Waits {
     signal.addEventListener("abort", wake, { once: true });
     try {
       for (;;) {
-        const seen = await lookThrough(read, signal);
-        if (seen !== AWAY && (signal.aborted || !seen || isTerminal(seen.submission.status))) return seen;
+        const seen = await readIfAvailable(read, signal);
+        if (seen !== UNAVAILABLE && (signal.aborted || !seen || isTerminal(seen.submission.status))) return seen;
         await woken.promise;
         woken = Promise.withResolvers<void>();
       }
@@ -52,14 +52,14 @@ export class Waits {
   }
 }
 
-const AWAY = Symbol("the database is away");
+const UNAVAILABLE = Symbol("the database is unavailable");
 
 /** Waiting continues while the database is unavailable: all waiters are woken when it is available again. */
-async function lookThrough(read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen | typeof AWAY> {
+async function readIfAvailable(read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen | typeof UNAVAILABLE> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof StoreUnavailable && !signal.aborted) return AWAY;
+    if (error instanceof StoreUnavailable && !signal.aborted) return UNAVAILABLE;
     throw error;
   }
 }

@@ -25,6 +25,7 @@ export const ROOMS: readonly string[] = [
   "test/programs",
   "test/repo",
   "test/retention",
+  "test/store",
   "test/tracing",
   "test/verdict",
   "test/worker",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { addKey, onEachEngine, START_MS } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("an account is made once, whoever asks, and noted once", async (t) => {
+  test("concurrent requests create an account once, with one audit entry", async (t) => {
     const { store } = await temporaryStore(t);
     const all = await Promise.all(Array.from({ length: 5 }, (_, i) => store.accounts.ensure("same", "beta", `a${i}`)));
     assert.equal(new Set(all.map(({ id }) => id)).size, 1);
@@ -15,7 +15,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("an account of an unknown tier is neither made nor noted", async (t) => {
+  test("an unknown tier creates neither an account nor an audit entry", async (t) => {
     const { store } = await temporaryStore(t);
     await assert.rejects(store.accounts.ensure("other", "no such tier", "a"));
     assert.deepEqual(await store.accounts.list(), []);
@@ -34,7 +34,7 @@ onEachEngine((temporaryStore) => {
     ]);
   });
 
-  test("another tier, or another limit of the tier, is that of its keys at once; overrides stay", async (t) => {
+  test("a new tier or tier limit applies to the account's keys at once; overrides stay", async (t) => {
     const { store } = await temporaryStore(t);
     const plain = await addKey(store, "plain", { account: "one" });
     const special = await addKey(store, "special", { account: "one", concurrency: 3 });
@@ -67,7 +67,7 @@ onEachEngine((temporaryStore) => {
     ]);
   });
 
-  test("a change of tier is noted from what to what, and not when it is none", async (t) => {
+  test("the audit entry of a tier change has both values; an unchanged tier adds no entry", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id } = await store.accounts.ensure("one", "beta", "a");
     await store.tiers.set({ name: "large", requestsPerMinute: 600, concurrency: 50 }, "a");
@@ -93,7 +93,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.audit.list({ max: 10 })).length, 3);
   });
 
-  test("another name is noted from what to what, and two accounts never have one", async (t) => {
+  test("the audit entry of a rename has both names, and account names are unique", async (t) => {
     const { store } = await temporaryStore(t);
     const { id } = await store.accounts.ensure("one", "beta", "a");
     await store.accounts.ensure("two", "beta", "a");

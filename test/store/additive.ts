@@ -1,4 +1,4 @@
-/** Columns and constraints of each table, and the indexes, as a schema text has them (schema-text.ts). */
+/** Parses a schema text (schema-text.ts) into the columns and constraints of each table, and the indexes. */
 function parts(text: string): { tables: Map<string, string[]>; indexes: string[] } {
   const tables = new Map<string, string[]>();
   for (const [, name = "", body = ""] of text.matchAll(/^create table "?(\w+)"? \(\n([\s\S]*?)\n\);$/gim))
@@ -14,8 +14,8 @@ const nameOf = (line: string) => /^"?(\w+)"?/.exec(line)?.[1] ?? "";
 const isConstraint = (line: string) => /^constraint /i.test(line);
 
 /**
- * What of a migration could break the release before it, which goes on beside the new one: something that it uses is gone
- * or another, or a row that it writes is refused.
+ * The changes of a migration that could break the previous release, which runs alongside the new one: removed or
+ * changed parts of the schema, and constraints that reject rows written by the previous release.
  */
 export function notAdditive(before: string, after: string): string[] {
   const [old, young] = [parts(before), parts(after)];

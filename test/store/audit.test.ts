@@ -4,10 +4,10 @@ import { addPerson } from "./members.ts";
 import { addKey, onEachEngine } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("entries are listed newest first, as many as asked for, of one account or all", async (t) => {
+  test("entries are listed newest first, up to the maximum, of one account or of all", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const a = await addKey(store, "a");
-    clock.nowMs -= 1_000; // the clock may step back, the order does not
+    clock.nowMs -= 1_000; // the order does not depend on the clock
     await addKey(store, "b");
     const subjects = (entries: readonly { action: string; accountName: string | null }[]) =>
       entries.map(({ action, accountName }) => `${action} ${accountName}`);
@@ -17,7 +17,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.audit.list({ max: 100, accountIds: [a.accountId] }), all.slice(2));
   });
 
-  test("a change that cannot be noted is not made, whichever it is", async (t) => {
+  test("no change is made if its audit entry cannot be written", async (t) => {
     const { store } = await temporaryStore(t);
     const { accountId } = await addKey(store, "a");
     await store.tiers.set({ name: "large", requestsPerMinute: 600, concurrency: 50 }, "x");
@@ -51,33 +51,33 @@ onEachEngine((temporaryStore) => {
       ]);
     const before = await everything();
     // The table refuses an entry without an actor.
-    const nobody = { name: null as unknown as string, address: "192.0.2.1" };
+    const withoutActor = { name: null as unknown as string, address: "192.0.2.1" };
     const settings = { requestsPerMinute: 1, concurrency: 1, profiles: ["judge"], defaultProfile: "judge" } as const;
     const key = { id: "b", hash: "b", prefix: "b" };
     const changes: readonly (() => Promise<unknown>)[] = [
-      () => store.accounts.ensure("new", "beta", nobody),
-      () => store.accounts.rename(accountId, "new", nobody),
-      () => store.accounts.setTier(accountId, "large", nobody),
-      () => store.accounts.setSuspended(accountId, true, nobody),
-      () => store.queue.beginDrop({ accountId }, nobody),
-      () => store.tiers.set({ name: "beta", requestsPerMinute: 1, concurrency: 1 }, nobody),
-      () => store.projects.create(accountId, "q", nobody),
-      () => store.projects.rename(projectId, "q", nobody),
-      () => store.projects.archive(projectId, nobody),
-      () => store.projects.restore(archived, nobody),
-      () => store.keys.add({ ...key, accountId, projectId, name: "b", ...settings }, nobody),
-      () => store.keys.update("a", settings, nobody),
-      () => store.keys.rotate("a", key, 1000, nobody),
-      () => store.keys.revoke("a", nobody),
-      () => store.endpoints.add({ ...endpoint, id: "f" }, 10, nobody),
-      () => store.endpoints.setActive("e", false, nobody),
-      () => store.endpoints.setSigning("e", "raw", nobody),
-      () => store.endpoints.setSecret("e", () => Buffer.from("t"), { overlapMs: 1, mostFormer: 1 }, nobody),
-      () => store.endpoints.remove("e", nobody),
-      () => store.people.update(bob, { disabled: true }, nobody),
-      () => store.people.setPassword(ada, "new", null, nobody),
-      () => store.invitations.add({ ...link, id: "m", hash: "m" }, { kind: "reset", personId: ada }, nobody),
-      () => store.invitations.withdraw("link", nobody),
+      () => store.accounts.ensure("new", "beta", withoutActor),
+      () => store.accounts.rename(accountId, "new", withoutActor),
+      () => store.accounts.setTier(accountId, "large", withoutActor),
+      () => store.accounts.setSuspended(accountId, true, withoutActor),
+      () => store.queue.beginDrop({ accountId }, withoutActor),
+      () => store.tiers.set({ name: "beta", requestsPerMinute: 1, concurrency: 1 }, withoutActor),
+      () => store.projects.create(accountId, "q", withoutActor),
+      () => store.projects.rename(projectId, "q", withoutActor),
+      () => store.projects.archive(projectId, withoutActor),
+      () => store.projects.restore(archived, withoutActor),
+      () => store.keys.add({ ...key, accountId, projectId, name: "b", ...settings }, withoutActor),
+      () => store.keys.update("a", settings, withoutActor),
+      () => store.keys.rotate("a", key, 1000, withoutActor),
+      () => store.keys.revoke("a", withoutActor),
+      () => store.endpoints.add({ ...endpoint, id: "f" }, 10, withoutActor),
+      () => store.endpoints.setActive("e", false, withoutActor),
+      () => store.endpoints.setSigning("e", "raw", withoutActor),
+      () => store.endpoints.setSecret("e", () => Buffer.from("t"), { overlapMs: 1, mostFormer: 1 }, withoutActor),
+      () => store.endpoints.remove("e", withoutActor),
+      () => store.people.update(bob, { disabled: true }, withoutActor),
+      () => store.people.setPassword(ada, "new", null, withoutActor),
+      () => store.invitations.add({ ...link, id: "m", hash: "m" }, { kind: "reset", personId: ada }, withoutActor),
+      () => store.invitations.withdraw("link", withoutActor),
     ];
     for (const change of changes) {
       await assert.rejects(change, String(change));
@@ -85,7 +85,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("parts of the trail have each entry once, of several accounts, of all or of none", async (t) => {
+  test("pages of the trail have each entry once, for several accounts, all or none", async (t) => {
     const { store } = await temporaryStore(t);
     const accounts = [await addKey(store, "a"), await addKey(store, "b"), await addKey(store, "c")];
     const accountIds = accounts.slice(0, 2).map(({ accountId }) => accountId);

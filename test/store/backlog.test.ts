@@ -17,7 +17,7 @@ import {
 } from "./temporary.ts";
 
 onEachEngine((temporary) => {
-  test("the backlog is what waits and what runs, by key and by language", async (t) => {
+  test("the backlog counts pending submissions by key and running ones by language", async (t) => {
     const { store, clock } = await temporary(t);
     const none = {
       pending: 0,
@@ -54,7 +54,7 @@ onEachEngine((temporary) => {
     });
   });
 
-  test("what a suspended account has waiting waits for no worker, and makes the queue no older", async (t) => {
+  test("pending work of a suspended account counts as held and does not age the queue", async (t) => {
     const { store, clock } = await temporary(t);
     const { accountId } = await addKey(store, "one");
     await enqueue(store, { keyId: "one", accountId });
@@ -66,7 +66,7 @@ onEachEngine((temporary) => {
     assert.deepEqual([pending, held, oldestPendingMs], [2, 1, 500]);
   });
 
-  test("shares are those of accounts, all keys of one together, the most pending first", async (t) => {
+  test("shares are by account, with all its keys together, most pending first", async (t) => {
     const { store } = await temporary(t);
     const keys = [await addKey(store, "a", { account: "two" }), await addKey(store, "b", { account: "two" })];
     const one = await addKey(store, "one");
@@ -83,7 +83,7 @@ onEachEngine((temporary) => {
     assert.equal((await store.backlog()).largestShare, 1);
   });
 
-  test("deliveries count from when the first of them was due; one that is due later is not late", async (t) => {
+  test("the age of due deliveries starts when the first was due; later ones are not overdue", async (t) => {
     const { store, clock } = await temporary(t);
     const project = await addProject(store);
     await addEndpoint(store, project);
@@ -102,7 +102,7 @@ onEachEngine((temporary) => {
     assert.deepEqual([later.deliveries, later.oldestDueMs], [1, 0]);
   });
 
-  test("the backlog of accounts is theirs alone", async (t) => {
+  test("the backlog of accounts has only their work", async (t) => {
     const { store } = await temporary(t);
     const project = await addProject(store, "one");
     await addEndpoint(store, project);
@@ -123,7 +123,7 @@ onEachEngine((temporary) => {
     assert.deepEqual(await of([]), { pending: 0, running: {}, deliveries: 0 });
   });
 
-  test("what ended lately is counted by verdict", async (t) => {
+  test("recently ended submissions are counted by verdict", async (t) => {
     const { store, clock } = await temporary(t);
     const key = await addKey(store, "key");
     const endOne = async () => {
@@ -141,7 +141,7 @@ onEachEngine((temporary) => {
   });
 });
 
-/** Ended records that the statements must not walk, as a service has them after some weeks. */
+/** Ended records that the statements must not scan; a service has about this many after some weeks. */
 const RECORDS = 20_000;
 
 async function fill(engine: Engine, open: string): Promise<void> {
@@ -190,7 +190,7 @@ const ENGINES: readonly [string, OpenTemporary, string, string][] = [
 
 for (const [name, temporary, numbers, explain] of ENGINES) {
   describe(`on ${name}`, () => {
-    test("a scrape finds the queue by an index, however many records there are", async (t) => {
+    test("a scrape finds the queue by an index, regardless of the number of records", async (t) => {
       const { database } = await temporary(t);
       const engine = await openEngine(database);
       try {

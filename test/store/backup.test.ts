@@ -12,7 +12,7 @@ import { TABLES } from "../../src/store/tables.ts";
 import { ACTOR, addEndpoint, addProject, endOne, roomFor, submit } from "../webhooks/project.ts";
 import { addKey, emptyDatabase, onEachEngine } from "./temporary.ts";
 
-/** About now alone, or good for getting in, and so in no backup. */
+/** Tables of transient state or credentials, which backups omit. */
 const NOT_KEPT = [
   "known_places",
   "sign_in_attempts",
@@ -36,7 +36,7 @@ async function* stream(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
 }
 
-/** Something in every table, bytes that are no text, a key that replaces another one, and work in every state. */
+/** Fills every table, with non-text bytes, a rotated key, and work in every state. */
 async function fill(store: Store): Promise<{ readonly account: string; readonly running: string }> {
   const project = await addProject(store, "shop");
   const endpoint = await addEndpoint(store, project);
@@ -69,12 +69,12 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   return { account: project.key.accountId, running };
 }
 
-/** All but the first line, which has the time. */
+/** All lines except the first, which has the time. */
 const body = (lines: readonly string[]) => lines.slice(1);
 
 onEachEngine((temporaryStore) => {
   for (const kind of ["sqlite", "postgres"] as const) {
-    test(`a backup comes back whole into ${kind}, and life goes on from there`, async (t) => {
+    test(`a backup restores completely into ${kind}, and the restored store works`, async (t) => {
       const { store, clock } = await temporaryStore(t);
       const { account, running } = await fill(store);
       const lines = await linesOf(store);
@@ -91,7 +91,7 @@ onEachEngine((temporaryStore) => {
       const restored = await openStore({ database, now: () => clock.nowMs });
       try {
         assert.deepEqual(body(await linesOf(restored)), body(lines));
-        // Its worker is not here.
+        // The worker that held the lease does not exist here.
         assert.deepEqual((await restored.submissions.sweepAll()).requeued, [running]);
         assert.equal((await restored.submissions.claim("w", 1_000, 2)).length, 2);
         const later = await addProject(restored, "later");
@@ -103,13 +103,13 @@ onEachEngine((temporaryStore) => {
     });
   }
 
-  test("every table of the schema is in a backup, or is about now alone, or lets somebody in", async (t) => {
+  test("a backup has every table except those of transient state or credentials", async (t) => {
     const { database } = await temporaryStore(t);
     const names = await tableNames(database);
     assert.deepEqual(names.sort(), [...TABLES.map(({ name }) => name), ...NOT_KEPT].sort());
   });
 
-  test("a backup has one moment, whatever is written meanwhile, and keeps nobody from writing", async (t) => {
+  test("a backup is a consistent snapshot and does not block writers", async (t) => {
     const { store, another } = await temporaryStore(t);
     await addProject(store, "before");
     const other = await another();
@@ -123,7 +123,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await other.accounts.list()).length, 2);
   });
 
-  test("what is damaged, cut off or newer is refused, and leaves nothing behind", async (t) => {
+  test("a damaged, truncated or newer backup is rejected and leaves the database empty", async (t) => {
     const { store } = await temporaryStore(t);
     await fill(store);
     const lines = await linesOf(store);
@@ -154,10 +154,10 @@ onEachEngine((temporaryStore) => {
     await restoreStore({ database }, stream(lines));
   });
 
-  test("a database with anything in it is not touched", async (t) => {
+  test("a restore does not touch a database that has data", async (t) => {
     const { store, database } = await temporaryStore(t);
     const lines = await linesOf(store);
-    await restoreStore({ database }, stream(lines)); // it has its tiers, and nothing else
+    await restoreStore({ database }, stream(lines)); // it has only its tiers
     await addProject(store, "mine");
     const before = await linesOf(store);
     await assert.rejects(restoreStore({ database }, stream(lines)), /there is something in the database already/);
@@ -165,7 +165,7 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-test("a backup of an older release comes in with its own schema, and is brought up to date", async (t) => {
+test("a backup of an older release is restored with its schema and then migrated", async (t) => {
   const old = await emptyDatabase(t, "sqlite");
   assert.ok(old.kind === "sqlite");
   const engine = await openSqlite(old.path);

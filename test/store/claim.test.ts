@@ -9,7 +9,7 @@ import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "./te
 
 const OUTCOME = internalError("x");
 
-/** How many rows of submissions the plan's nodes have read, all loops together. */
+/** A node of a query plan: rowsRead sums the rows of submissions that its nodes read in all loops. */
 interface PlanNode {
   readonly "Relation Name"?: string;
   readonly "Actual Rows": number;
@@ -24,7 +24,7 @@ function rowsRead(node: PlanNode): number {
   return below + (node["Relation Name"] === "submissions" ? own : 0);
 }
 
-test("a claim reads a few rows for each key that waits, however many submissions wait behind the first", async (t) => {
+test("a claim reads a few rows for each key with pending work, regardless of the number of submissions", async (t) => {
   const { store, database } = await temporaryPostgres(t);
   for (const name of ["a", "b", "c"]) {
     const key = await addKey(store, name);
@@ -41,7 +41,7 @@ test("a claim reads a few rows for each key that waits, however many submissions
   assert.equal((await store.submissions.claim("w", 1_000, 3)).length, 3);
 });
 
-/** Claims and ends one after the other. @returns the keys in the order in which they were served. */
+/** Claims and ends submissions one by one. @returns the keys in the order of service. */
 async function serve(store: Store, count: number): Promise<string[]> {
   const served: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -69,7 +69,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.submissions.claim("w", 1000), []);
   });
 
-  test("a submission starts no earlier than it was created, also when the claim began earlier", async (t) => {
+  test("a submission starts no earlier than it was created, even if the claim began earlier", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await enqueue(store, await addKey(store, "a"));
     clock.nowMs -= 20;
@@ -77,7 +77,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(claim?.submission.startedAtMs, START_MS);
   });
 
-  test("no submission is claimed twice, however many ask at once", async (t) => {
+  test("concurrent claims never return a submission twice", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 1000 });
     for (let i = 0; i < 40; i++) await enqueue(store, key);
@@ -87,7 +87,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(new Set(ids).size, 40);
   });
 
-  test("within a key the oldest goes first, whatever the clock says", async (t) => {
+  test("within a key the first accepted is claimed first, regardless of the clock", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const ids: string[] = [];
@@ -102,7 +102,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("a key never has more running than its concurrency, and does not block the others", async (t) => {
+  test("a key never exceeds its concurrency and does not block other keys", async (t) => {
     const { store } = await temporaryStore(t);
     const greedy = await addKey(store, "greedy", { concurrency: 3 });
     const modest = await addKey(store, "modest");
@@ -118,14 +118,14 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.submissions.claim("w", 1000, 100)).length, 1);
   });
 
-  test("without an override the tier's concurrency of 10 holds", async (t) => {
+  test("without an override the tier's concurrency of 10 applies", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     for (let i = 0; i < 15; i++) await enqueue(store, key);
     assert.equal((await store.submissions.claim("w", 1000, 100)).length, 10);
   });
 
-  test("a key with one submission waits for one run of the busy key, not for all", async (t) => {
+  test("a new key waits for one run of a busy key, not for its whole queue", async (t) => {
     const { store } = await temporaryStore(t);
     const busy = await addKey(store, "busy");
     const late = await addKey(store, "late");
@@ -135,7 +135,7 @@ onEachEngine((temporaryStore) => {
     assert.ok((await serve(store, 2)).includes("late"));
   });
 
-  test("keys that all have work take turns", async (t) => {
+  test("keys with pending work take turns", async (t) => {
     const { store } = await temporaryStore(t);
     for (const name of ["a", "b", "c"]) {
       const key = await addKey(store, name);
@@ -147,7 +147,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("with several at once, the key that has the fewest running goes first", async (t) => {
+  test("a claim of several serves the key with the fewest running first", async (t) => {
     const { store } = await temporaryStore(t);
     const a = await addKey(store, "a");
     for (let i = 0; i < 6; i++) await enqueue(store, a);
@@ -161,7 +161,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("20 keys of one account get no more than the one key of another", async (t) => {
+  test("20 keys of one account get no more than the only key of another account", async (t) => {
     const { store } = await temporaryStore(t);
     for (let at = 0; at < 20; at++) {
       const key = await addKey(store, `many${at}`, { account: "many" });
@@ -171,10 +171,10 @@ onEachEngine((temporaryStore) => {
     for (let i = 0; i < 20; i++) await enqueue(store, one);
     const served = await serve(store, 40);
     assert.equal(served.filter((id) => id === "one").length, 20);
-    assert.equal(new Set(served).size, 21, "each key of the busy account had its turn");
+    assert.equal(new Set(served).size, 21, "each key of the busy account was served");
   });
 
-  test("with an odd number of slots, more keys do not win the odd one each time", async (t) => {
+  test("with an odd number of slots, more keys do not always win the odd slot", async (t) => {
     const { store } = await temporaryStore(t);
     const two = [await addKey(store, "a", { account: "two" }), await addKey(store, "b", { account: "two" })];
     const one = await addKey(store, "one");
@@ -192,7 +192,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(served.filter((id) => id === "one").length, 15);
   });
 
-  test("when every slot runs the work of one account, the next that is free is the newcomer's", async (t) => {
+  test("when one account fills every slot, the next free slot goes to a new account", async (t) => {
     const { store } = await temporaryStore(t);
     for (let at = 0; at < 4; at++) {
       const key = await addKey(store, `busy${at}`, { account: "busy" });
@@ -207,7 +207,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(next?.submission.keyId, "newcomer");
   });
 
-  test("accounts that were served at the same time go on in the order in which they were served", async (t) => {
+  test("accounts served in one claim keep their order in the next", async (t) => {
     const { store } = await temporaryStore(t);
     for (const name of ["a", "b", "c", "d"]) {
       const key = await addKey(store, name);

@@ -36,7 +36,7 @@ onEachEngine((temporaryStore) => {
     return { store, clock, project, another, endpoint: async () => (await addEndpoint(store, project)).id };
   }
 
-  test("a result comes with one delivery for each active endpoint of its project", async (t) => {
+  test("a result adds one delivery for each active endpoint of its project", async (t) => {
     const { store, endpoint, project } = await room(t);
     const endpoints = [await endpoint(), await endpoint(), await endpoint(), await endpoint()];
     await store.endpoints.setActive(endpoints[1] ?? "", false, ACTOR);
@@ -51,11 +51,11 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  for (const [who, restarted] of [
-    ["the process that goes on", false],
-    ["one that starts after it", true],
+  for (const [where, restarted] of [
+    ["the running process", false],
+    ["a process started later", true],
   ] as const) {
-    test(`a clock that is set back by an hour delays no attempt by that hour: seen by ${who}`, async (t) => {
+    test(`setting the clock back by an hour does not delay attempts by an hour: in ${where}`, async (t) => {
       const { store, clock, project, endpoint, another } = await room(t);
       await endpoint();
       await endOne(store, project);
@@ -72,7 +72,7 @@ onEachEngine((temporaryStore) => {
     });
   }
 
-  test("a key without a project delivers nothing, whatever endpoints there are", async (t) => {
+  test("a key without a project delivers nothing", async (t) => {
     const { store, endpoint, project } = await room(t);
     await endpoint();
     await submit(store, { id: null, key: project.key });
@@ -82,7 +82,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await all(store), []);
   });
 
-  test("an error is delivered like a completion: finished, given back, and swept", async (t) => {
+  test("an error is delivered like a completion: finished, released and swept", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     const finished = await endOne(store, project, internalError("the sandbox was lost"));
@@ -104,7 +104,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("what is not the end delivers nothing: given back, swept to run again, finished too late", async (t) => {
+  test("only an end is delivered: not a release, a requeue or a late finish", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     await submit(store, project);
@@ -118,12 +118,12 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await all(store), []);
   });
 
-  test("only an end that has something to deliver wakes whoever delivers", async (t) => {
+  test("only an end with an endpoint wakes the deliverer", async (t) => {
     const { store, endpoint, project } = await room(t);
     let woken = 0;
     const unsubscribe = store.onDeliveries(() => woken++);
     const turn = () => new Promise((resolve) => setTimeout(resolve, 200));
-    await new Promise((resolve) => setTimeout(resolve, 300)); // a connection that begins to listen says everything once
+    await new Promise((resolve) => setTimeout(resolve, 300)); // a new listening connection emits every notification once
     woken = 0;
     await endOne(store, project);
     await turn();
@@ -139,7 +139,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(woken, 0);
   });
 
-  test("a claim carries what the attempt needs, and nobody else gets it while the lease holds", async (t) => {
+  test("a claim has all data of the attempt and is exclusive during its lease", async (t) => {
     const { store, project, clock } = await room(t);
     const { id: endpoint } = await addEndpoint(store, project, {
       url: "https://receiver.example/x?y=1",
@@ -154,7 +154,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await claimAll(store), []);
   });
 
-  test("an attempt whose holder vanished is repeated with the same number, and the late holder changes nothing", async (t) => {
+  test("an attempt whose lease expired is repeated with the same number; the former holder changes nothing", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     await endOne(store, project);
@@ -169,7 +169,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([delivery?.state, delivery?.attempts.length], ["delivered", 1]);
   });
 
-  test("every attempt is kept, and the next one is due when it was said to be", async (t) => {
+  test("every attempt is kept, and the next is due at its recorded time", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     await endOne(store, project);
@@ -191,7 +191,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.deliveries.nextDueMs(0), null);
   });
 
-  test("one given back is due at once, with the same number", async (t) => {
+  test("a released attempt is due at once, with the same number", async (t) => {
     const { store, endpoint, project } = await room(t);
     await endpoint();
     await endOne(store, project);
@@ -200,7 +200,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await claimOne(store)).attempt, 1);
   });
 
-  test("one that is interrupted each time ends after twenty, with the reason", async (t) => {
+  test("a delivery fails after 20 interrupted attempts, with the reason", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     await endOne(store, project);
@@ -213,7 +213,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([delivery?.state, delivery?.reason], ["failed", "it was interrupted 20 times"]);
   });
 
-  test("a lease that runs out is a moment to look, so nothing waits for a holder that is gone", async (t) => {
+  test("the end of a lease counts as a due time, so lost attempts are claimed again", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     await endpoint();
     assert.equal(await store.deliveries.nextDueMs(0), null);
@@ -222,7 +222,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.deliveries.nextDueMs(clock.nowMs), START_MS + LEASE_MS);
   });
 
-  test("an endpoint that is not active, or removed, gets nothing any more, and the log says why", async (t) => {
+  test("deliveries to inactive or removed endpoints fail with a reason in the log", async (t) => {
     const { store, endpoint, project } = await room(t);
     const [paused, removed] = [await endpoint(), await endpoint()];
     await endOne(store, project);
@@ -239,7 +239,7 @@ onEachEngine((temporaryStore) => {
     });
   });
 
-  test("an endpoint that is active again before the next attempt gets it", async (t) => {
+  test("an endpoint that is reactivated before the next attempt receives it", async (t) => {
     const { store, endpoint, project, clock } = await room(t);
     const id = await endpoint();
     await endOne(store, project);
@@ -254,7 +254,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await claimOne(store)).attempt, 2);
   });
 
-  test("an endpoint with many waiting does not keep others from their turn", async (t) => {
+  test("an endpoint with many due deliveries does not block others", async (t) => {
     const { store, endpoint, project } = await room(t);
     const other = await addProject(store, "another");
     const [busy, quiet] = [await endpoint(), (await addEndpoint(store, other)).id];
@@ -284,7 +284,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("a replay is a new delivery of the same message, and wakes", async (t) => {
+  test("a replay is a new delivery of the same message and wakes the deliverer", async (t) => {
     const { store, endpoint, project } = await room(t);
     await endpoint();
     const id = await endOne(store, project);
@@ -300,7 +300,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(delivery?.state, "failed");
   });
 
-  test("what does not exist, or whose endpoint is gone or paused, is not replayed", async (t) => {
+  test("unknown deliveries and those of removed or paused endpoints are not replayed", async (t) => {
     const { store, endpoint, project } = await room(t);
     const id = await endpoint();
     await endOne(store, project);
@@ -312,7 +312,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.deliveries.replay(claim.id, "test"), undefined);
   });
 
-  test("a test belongs to whoever adds it, also to an endpoint that is not active", async (t) => {
+  test("adding a test message also claims it, even for an inactive endpoint", async (t) => {
     const { store, endpoint } = await room(t);
     const id = await endpoint();
     await store.endpoints.setActive(id, false, ACTOR);
@@ -344,7 +344,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.deliveries.list({ max: 3 })).length, 3);
   });
 
-  test("the log is read in parts, and of the accounts that are asked for; a removed endpoint's too", async (t) => {
+  test("the log is paged and filtered by account, and keeps entries of removed endpoints", async (t) => {
     const { store, endpoint, project } = await room(t);
     const other = await addProject(store, "other");
     const [mine, theirs] = [await endpoint(), (await addEndpoint(store, other)).id];
@@ -366,7 +366,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await ids({ accountIds: null })).length, 4);
   });
 
-  test("of each endpoint it is told how its twenty newest deliveries stand", async (t) => {
+  test("the 20 newest deliveries of each endpoint are counted by state", async (t) => {
     const { store, endpoint, project } = await room(t);
     const [one, idle] = [await endpoint(), await endpoint()];
     await store.endpoints.setActive(idle, false, ACTOR);
@@ -383,7 +383,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.deliveries.recent([one])).size, 0);
   });
 
-  test("an account has no more replays pending or in a minute than its bounds, in all processes together", async (t) => {
+  test("an account's replays are limited, pending and per minute, across all processes", async (t) => {
     const { store, another, clock, endpoint, project } = await room(t);
     const [one, two] = [await endpoint(), await endpoint()];
     for (let at = 0; at < 8; at++) await endOne(store, project);
@@ -411,7 +411,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await ask(store, one), 5);
   });
 
-  test("requests to send are counted for all processes, by account and kind, and forgotten after a minute", async (t) => {
+  test("send requests are counted across all processes, by account and kind, for a minute", async (t) => {
     const { store, another, clock, project } = await room(t);
     const { accountId } = project.key;
     const stores = store.manyProcesses ? [store, await another()] : [store];
@@ -429,7 +429,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await take("tests", 0), 0);
   });
 
-  test("failed results are sent again once, oldest first, by endpoint and time, and the audit trail has it", async (t) => {
+  test("failed results are replayed once, oldest first, by endpoint and time, with audit entries", async (t) => {
     const { store, clock, endpoint, project } = await room(t);
     const [one, other, off] = [await endpoint(), await endpoint(), await endpoint()];
     const end = async (state: "failed" | "delivered") => {
@@ -458,12 +458,12 @@ onEachEngine((temporaryStore) => {
     const [entry] = await store.audit.list({ max: 1 });
     assert.deepEqual([entry?.actor, entry?.action, entry?.subject], ["ada", "endpoint.replay-failed", one]);
     assert.deepEqual([entry?.accountId, entry?.detail.amount], [project.key.accountId, 1]);
-    assert.deepEqual(await Promise.all([again(undefined), again(undefined)]), [4, 0], "nothing is sent twice");
+    assert.deepEqual(await Promise.all([again(undefined), again(undefined)]), [4, 0], "no result is replayed twice");
     assert.deepEqual([(await replays(one)).length, await replays(other), await replays(off)], [3, failed, []]);
     for (const claim of await claimAll(store)) {
       await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
     }
-    assert.equal(await again(other), 3, "what failed again is sent again");
+    assert.equal(await again(other), 3, "a result that failed again is replayed again");
     for (const claim of await claimAll(store)) {
       await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
     }
@@ -475,7 +475,7 @@ onEachEngine((temporaryStore) => {
       [1, 1],
       "each transaction looks at one failed delivery",
     );
-    assert.equal(await again(other), 1, "the one that is left");
+    assert.equal(await again(other), 1, "the last failed delivery");
     const idle = () =>
       store.deliveries.replayFailed({ endpointId: other, sinceMs: 0, max: 100, onlyIdle: true }, "ada");
     await end("delivered");

@@ -5,7 +5,7 @@ import type { Share } from "../../src/store/share.ts";
 
 const MB = 1e6;
 const TICKS_PER_SECOND = 10;
-/** Slow receivers hold an attempt for so long. */
+/** Duration of each attempt to a slow receiver. */
 const ATTEMPT_TICKS = 100;
 const ENDPOINTS = 6;
 const PLACES = 64;
@@ -20,7 +20,7 @@ interface Attempt {
 
 /**
  * Accounts with slow receivers always have bodies of `otherBytes` due. After 100 s another account has one of `bytes`.
- * @returns after how many seconds it began; infinite when it did not within 100 s.
+ * @returns its wait in seconds; infinite if it does not begin within 100 s.
  */
 async function waitSecs(accounts: number, otherBytes: number, bytes: number): Promise<number> {
   const turns = new Map<string, number>();
@@ -53,7 +53,7 @@ async function waitSecs(accounts: number, otherBytes: number, bytes: number): Pr
       { places: PLACES - active.length, perEndpoint: 4, bodies: { budgetBytes: BUDGET_BYTES, heldBytes } },
       async ({ id }) => {
         if (id === "big") return [{ seq: 0, fence: 0, bodyBytes: bytes }];
-        // One becomes due in each tick, so that attempts do not end together.
+        // One delivery becomes due in each tick, so that attempts do not end together.
         if (begun++ > 0) return [];
         names.push(id);
         return [{ seq: names.length, fence: 0, bodyBytes: otherBytes }];
@@ -82,7 +82,7 @@ for (const [accounts, otherMb, mb] of [
   });
 }
 
-test("while memory is reserved for a large body, small ones begin and others do not", async () => {
+test("while memory is reserved for a large body, only small bodies begin", async () => {
   const account = (id: string, turn: number, underWay: number): Share => ({ id, turn, underWay });
   const endpoint = (of: Share): DueEndpoint => ({ id: of.id, account: of, oldestMs: 0, underWay: of.underWay });
   const bytes: Record<string, number> = { large: 40, middle: 2, small: 0.5, holder: 2 };

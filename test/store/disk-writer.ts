@@ -5,8 +5,9 @@ import { openStore } from "../../src/store/open.ts";
 import { addKey, enqueue } from "./temporary.ts";
 
 /**
- * node disk-writer.ts PATH COUNT: accepts and ends submissions, eight at a time, and says "accepted ID" and "ended ID" when the
- * store has confirmed it. At the end "delays" with the p99.9 and the longest delay of the event loop in milliseconds.
+ * node disk-writer.ts PATH COUNT: accepts and ends submissions, eight at a time, and prints "accepted ID" and
+ * "ended ID" when the store has confirmed it. At the end it prints "delays" with the p99.9 and the longest delay of the
+ * event loop in milliseconds.
  */
 const [path = "", count = "0"] = process.argv.slice(2);
 const CLIENTS = 8;
@@ -16,7 +17,7 @@ const key = await addKey(store, "key", { concurrency: 1_000 });
 const delays = monitorEventLoopDelay({ resolution: 1 });
 let left = Number(count);
 const client = async (_: unknown, at: number) => {
-  // The first ones load code, which takes longer than any delay that is sought.
+  // The first submissions load code, which takes longer than the delays to measure.
   for (; left > 0; ) {
     if (--left === Number(count) - CLIENTS) delays.enable();
     const accepted = await enqueue(store, key, { code: `#${"x".repeat(30_000)}`, stdin: String(at) });

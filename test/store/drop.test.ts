@@ -18,7 +18,7 @@ const actions = async (store: Store) =>
     .filter((entry) => /suspend|resume|drop/.test(entry));
 
 onEachEngine((temporaryStore) => {
-  test("nothing of a suspended account is claimed; what runs ends, and the rest runs once it is resumed", async (t) => {
+  test("a suspended account's pending work is held until it is resumed; running work ends", async (t) => {
     const { store } = await temporaryStore(t);
     const one = await addKey(store, "one");
     await fill(store, one, 3);
@@ -42,7 +42,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await actions(store), ["account.resume x {}", "account.suspend x {}"]);
   });
 
-  test("what is dropped ends as IE, wakes who waits for it and is delivered; the rest of the queue stays", async (t) => {
+  test("a dropped submission ends as IE, wakes its waiters and is delivered; the rest of the queue stays", async (t) => {
     const { store } = await temporaryStore(t);
     const project = await addProject(store, "mine");
     await addEndpoint(store, project);
@@ -71,7 +71,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.history.count(100), 2, "they are counted in the history");
   });
 
-  test("a thousand go in steps, and what is accepted meanwhile stays", async (t) => {
+  test("a drop works in steps and keeps submissions accepted since its start", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     for (let i = 0; i < 25; i++) await fill(store, key, 10);
@@ -83,7 +83,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.depth(), 1);
   });
 
-  test("a revoked key's queue goes on unless it is dropped, with the revocation or later", async (t) => {
+  test("a revoked key's queue runs unless it is dropped, with the revocation or later", async (t) => {
     const { store } = await temporaryStore(t);
     const [one, two] = [await addKey(store, "one", { account: "a" }), await addKey(store, "two", { account: "a" })];
     await fill(store, one, 3);
@@ -97,7 +97,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(dropPendingOfKey(store, "three", "x"), /there is no such key/);
   });
 
-  test("what is claimed and what is dropped at the same time is one or the other", async (t) => {
+  test("concurrent claims and drops never take the same submission", async (t) => {
     const { store, another } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 1000 });
     const ids = await fill(store, key, 200);

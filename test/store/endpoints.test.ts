@@ -16,7 +16,7 @@ function add(store: Store, projectId: string, id = "e", most = 10) {
 }
 
 onEachEngine((temporaryStore) => {
-  test("a new endpoint is active, and its sealed secret comes back byte by byte", async (t) => {
+  test("a new endpoint is active, and its sealed secret is returned unchanged", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);
     assert.equal(await add(store, projectId), "added");
@@ -36,17 +36,17 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.endpoints.get("f"), undefined);
   });
 
-  test("a project has no more endpoints than are allowed, however many ask at once", async (t) => {
+  test("concurrent requests never exceed a project's maximum of endpoints", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);
     const results = await Promise.all(["a", "b", "c", "d", "e"].map((id) => add(store, projectId, id, 3)));
     assert.deepEqual(results.toSorted(), ["added", "added", "added", "full", "full"]);
     const [first] = await store.endpoints.list({ projectId });
     await store.endpoints.remove(first?.id ?? "", "x");
-    assert.equal(await add(store, projectId, "f", 3), "added", "a removed one does not count");
+    assert.equal(await add(store, projectId, "f", 3), "added", "a removed endpoint does not count");
   });
 
-  test("an archived and an unknown project get none", async (t) => {
+  test("archived and unknown projects accept no endpoints", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);
     await store.projects.archive(projectId, "x");
@@ -54,7 +54,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.endpoints.list(), []);
   });
 
-  test("each change is made and noted once, and nothing secret is noted", async (t) => {
+  test("each change has one audit entry, without secrets", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);
     await add(store, projectId);
@@ -78,7 +78,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("a removed endpoint cannot be seen or changed any more", async (t) => {
+  test("a removed endpoint can neither be read nor changed", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);
     await add(store, projectId);

@@ -32,7 +32,7 @@ async function opened(t: TestContext, engine: Engine): Promise<Engine> {
 
 for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres })) {
   describe(`on ${name}`, () => {
-    test("a piece of work that fails leaves nothing behind, and its neighbours stay", async (t) => {
+    test("a failed transaction leaves no changes and does not affect concurrent ones", async (t) => {
       const engine = await open(t);
       const transactions = new Transactions(engine, new Wakeups());
       const add = (tier: string, fail: boolean) =>
@@ -52,7 +52,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
       );
     });
 
-    test("numbers are exact up to 2^53, bytes come back as they are", async (t) => {
+    test("numbers are exact up to 2^53, and text is returned unchanged", async (t) => {
       const { db } = await open(t);
       const at = 2 ** 53 - 1;
       await db.insertInto("accounts").values({ id: "a", name: "\u{1F600} ü", tier: "beta", created_at: at }).execute();
@@ -61,7 +61,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
       ]);
     });
 
-    test("words are said once the work is durable, and not for work that fails", async (t) => {
+    test("notifications are sent after the commit, and not for failed transactions", async (t) => {
       const engine = await open(t);
       const wakeups = new Wakeups();
       const transactions = new Transactions(engine, wakeups);
@@ -79,7 +79,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
   });
 }
 
-test("SQLite: a commit survives a power cut: WAL, flushed at every commit", async (t) => {
+test("SQLite: commits are durable: WAL, flushed at every commit", async (t) => {
   const { db } = await sqlite(t);
   await db.transaction().execute(async (trx) => {
     const setting = async (name: string) =>
@@ -90,7 +90,7 @@ test("SQLite: a commit survives a power cut: WAL, flushed at every commit", asyn
   });
 });
 
-test("SQLite: work that waits together shares a commit", async (t) => {
+test("SQLite: concurrent transactions share a commit", async (t) => {
   const engine = await sqlite(t);
   const transactions = new Transactions(engine, new Wakeups());
   let commits = 0;
@@ -103,7 +103,7 @@ test("SQLite: work that waits together shares a commit", async (t) => {
   assert.equal(commits, 1);
 });
 
-test("SQLite: what need not be on the disk is not flushed, and what comes with it or after it is", async (t) => {
+test("SQLite: unflushed work is not flushed by itself, but with durable work", async (t) => {
   const opened = await sqlite(t);
   const transactions = new Transactions(opened, new Wakeups());
   const add = (name: string) => async (trx: Transaction<Schema>) => {
@@ -124,14 +124,14 @@ test("SQLite: what need not be on the disk is not flushed, and what comes with i
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
   await transactions.runUnflushed(add("forgettable again"));
-  // Outside of a transaction; a setting is read by the thread that writes only if the statement writes as well.
+  // Outside of a transaction. The writing thread reads a setting only if the statement also writes.
   const { rows } = await sql<{ name: string }>`
     insert into tiers (name, requests_per_minute, concurrency)
     select synchronous, 1, 1 from pragma_synchronous returning name`.execute(opened.db);
   assert.deepEqual(rows, [{ name: "2" }]);
 });
 
-test("PostgreSQL: what need not be on the disk does not wait for it, and what comes after it does", async (t) => {
+test("PostgreSQL: unflushed work commits asynchronously, and the next transaction synchronously", async (t) => {
   const transactions = new Transactions(await postgres(t), new Wakeups());
   const setting = async (trx: Transaction<Schema>) => {
     const { rows } = await sql<{ value: string }>`select current_setting('synchronous_commit') as value`.execute(trx);
@@ -141,12 +141,12 @@ test("PostgreSQL: what need not be on the disk does not wait for it, and what co
   assert.equal(await transactions.run(setting), "on");
 });
 
-test("PostgreSQL: an integer that no number can hold is an error, not another number", async (t) => {
+test("PostgreSQL: an integer beyond 2^53 is an error, not a rounded number", async (t) => {
   const { db } = await postgres(t);
   await assert.rejects(sql`select 9007199254740993::bigint`.execute(db), /too large for an exact number/);
 });
 
-test("PostgreSQL: who waits for one another is tried again until both are through", async (t) => {
+test("PostgreSQL: deadlocked transactions are retried until both commit", async (t) => {
   const engine = await postgres(t);
   const transactions = new Transactions(engine, new Wakeups());
   const rows = ["one", "two"];
@@ -164,7 +164,7 @@ test("PostgreSQL: who waits for one another is tried again until both are throug
           .where("name", "=", name)
           .execute();
         if (++held === 2) both.resolve();
-        if (at === 0) await both.promise; // each holds what the other wants next
+        if (at === 0) await both.promise; // each holds the row that the other needs next
       }
     });
   await Promise.all([cross(rows), cross(rows.toReversed())]);
@@ -174,7 +174,7 @@ test("PostgreSQL: who waits for one another is tried again until both are throug
   assert.deepEqual(counts, [{ requests_per_minute: 2 }, { requests_per_minute: 2 }]);
 });
 
-test("PostgreSQL: who always loses gives up with the error, after six tries", async (t) => {
+test("PostgreSQL: a transaction that always fails to serialize fails after six tries", async (t) => {
   const transactions = new Transactions(await postgres(t), new Wakeups());
   let tries = 0;
   const lose = transactions.run(async (trx) => {

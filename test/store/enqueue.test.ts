@@ -16,7 +16,7 @@ async function caller(store: Store, name: string): Promise<{ keyId: string; acco
 }
 
 onEachEngine((temporaryStore) => {
-  test("an accepted submission can be read back, with the depth that counts it", async (t) => {
+  test("an accepted submission can be read, and the returned depth includes it", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const first = await enqueue(store, key);
@@ -27,7 +27,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.depth(), 2);
   });
 
-  test("another account does not see it", async (t) => {
+  test("another account cannot read a submission", async (t) => {
     const { store } = await temporaryStore(t);
     const mine = await addKey(store, "a");
     const other = await addKey(store, "b");
@@ -36,7 +36,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.get(accepted.submission.id, other.accountId), undefined);
   });
 
-  test("a full queue refuses, and a known idempotency key is answered all the same", async (t) => {
+  test("a full queue rejects new submissions but answers known idempotency keys", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const first = await enqueue(store, key, { maxPending: 1, idempotencyKey: UUID });
@@ -45,7 +45,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, key, { maxPending: 1, idempotencyKey: UUID })).kind, "duplicate");
   });
 
-  test("where only what is known is asked for, nothing new is accepted", async (t) => {
+  test("a lookup of known submissions accepts nothing new", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const known = { onlyKnown: true, idempotencyKey: UUID };
@@ -57,7 +57,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, key, { ...known, code: "print(2)" })).kind, "conflict");
   });
 
-  test("nothing is accepted for a key that was revoked or expired, nor for a suspended account", async (t) => {
+  test("rejects submissions of revoked and expired keys and of suspended accounts", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const [revoked, rotated] = [await addKey(store, "revoked"), await addKey(store, "rotated")];
     const suspended = await addKey(store, "suspended");
@@ -76,7 +76,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, suspended, { idempotencyKey: UUID })).kind, "duplicate");
   });
 
-  test("a drop after a revocation or a suspension leaves nothing behind, whatever came at the same time", async (t) => {
+  test("a drop after a revocation or suspension also covers concurrent submissions", async (t) => {
     const { store, another } = await temporaryStore(t);
     const other = store.manyProcesses ? await another() : store;
     for (const how of ["revoke", "suspend"] as const) {
@@ -98,7 +98,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("the bound holds when many arrive at once", async (t) => {
+  test("concurrent submissions never exceed an account's share of the queue", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const results = await Promise.all(Array.from({ length: 100 }, () => enqueue(store, key, { maxPending: 60 })));
@@ -106,7 +106,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.depth(), 30);
   });
 
-  test("however much accounts send, the next account finds a place; their keys count together", async (t) => {
+  test("busy accounts leave places in the queue for the next; their keys count together", async (t) => {
     const { store } = await temporaryStore(t);
     const accepted: number[] = [];
     for (let at = 0; at < 4; at++) {
@@ -119,7 +119,7 @@ onEachEngine((temporaryStore) => {
       accepted.push(results.filter(({ kind }) => kind === "enqueued").length);
     }
     assert.deepEqual(accepted, [60, 30, 15, 8]);
-    // The share of those that came first falls with what the others have: when places are free again, all get the same.
+    // As others join, the share of the first accounts falls: as places become free, all shares even out.
     for (let round = 0; round < 60; round++) {
       const claims = await store.submissions.claim("w", 60_000, 8);
       for (const { lease } of claims) await store.submissions.finish(lease, internalError("x"));
@@ -138,7 +138,7 @@ onEachEngine((temporaryStore) => {
     assert.ok((await store.submissions.depth()) < 120);
   });
 
-  test("several processes that accept at once give an account no more than its share", async (t) => {
+  test("an account never exceeds its share when several processes accept concurrently", async (t) => {
     const { store, another } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const stores = store.manyProcesses ? [store, await another(), await another()] : [store];
@@ -150,7 +150,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, await addKey(store, "b"), { maxPending: 20 })).kind, "enqueued");
   });
 
-  test("the same idempotency key with the same request is one submission, also at the same instant", async (t) => {
+  test("the same idempotency key with the same request is one submission, even concurrently", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const results = await Promise.all(Array.from({ length: 50 }, () => enqueue(store, key, { idempotencyKey: UUID })));
@@ -160,7 +160,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.depth(), 1);
   });
 
-  test("equal requests of the same instant are one submission, also in the last place of the queue", async (t) => {
+  test("concurrent equal requests are one submission, even in the last place of the queue", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "key");
     const ask = () => enqueue(store, key, { idempotencyKey: "same", maxPending: 1 });
@@ -179,7 +179,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await enqueue(store, key, { idempotencyKey: UUID, stdin: "2" }), { kind: "conflict" });
   });
 
-  test("idempotency keys belong to the account, whichever of its keys is used", async (t) => {
+  test("idempotency keys are scoped to the account, not to its API keys", async (t) => {
     const { store } = await temporaryStore(t);
     const one = await addKey(store, "one", { account: "shared" });
     const two = await addKey(store, "two", { account: "shared" });
@@ -189,7 +189,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await enqueue(store, other, { idempotencyKey: UUID, code: "x" })).kind, "enqueued");
   });
 
-  test("programs come back byte for byte, U+0000 included", async (t) => {
+  test("programs are returned unchanged, U+0000 included", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     await enqueue(store, key, { code: "a\0ü", stdin: "\0".repeat(10) });

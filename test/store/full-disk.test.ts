@@ -11,7 +11,7 @@ import { addKey, enqueue } from "./temporary.ts";
 
 const MIB = 1 << 20;
 
-/** A file system of a few megabytes. @returns its directory, and what fills it and makes room again. */
+/** Mounts a file system of 3 MiB. @returns its directory and functions to fill, empty, remount and remove it. */
 function smallDisk() {
   const directory = mkdtempSync(join(tmpdir(), "assay-disk-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${3 * MIB}`, "assay-test", directory]);
@@ -28,7 +28,7 @@ function smallDisk() {
   };
 }
 
-test("a full disk is the store's absence and not the request's fault; with room again, all goes on", async (t) => {
+test("a full disk makes the store unavailable; it recovers when there is room", async (t) => {
   const { directory, fill, makeRoom, remove } = smallDisk();
   const store = await openStore({ database: { kind: "sqlite", path: join(directory, "assay.sqlite") } });
   t.after(() => store.close().finally(remove));
@@ -41,7 +41,7 @@ test("a full disk is the store's absence and not the request's fault; with room 
   const large = { code: `#${"x".repeat(60_000)}` };
   fill();
   const refused = (error: unknown) => error instanceof StoreUnavailable && /disk is full/.test(error.message);
-  // All in one group, which shares a commit: each of them hears why.
+  // All calls share one commit, and each receives the error.
   const calls = [
     () => enqueue(store, key, large),
     () => store.submissions.finish(claim.lease, internalError("x".repeat(60_000))),
@@ -50,7 +50,7 @@ test("a full disk is the store's absence and not the request's fault; with room 
   for (let round = 0; round < 3; round++)
     for (const settled of await Promise.allSettled(calls.map((call) => call())))
       assert.ok(settled.status === "rejected" && refused(settled.reason), JSON.stringify(settled));
-  assert.deepEqual(await read(), before, "nothing half written, and what was there can be read");
+  assert.deepEqual(await read(), before, "no partial writes, and existing data can be read");
   makeRoom();
   assert.equal((await enqueue(store, key, large)).kind, "enqueued");
   assert.equal((await enqueue(store, key, { idempotencyKey: "one" })).kind, "duplicate");
@@ -58,7 +58,7 @@ test("a full disk is the store's absence and not the request's fault; with room 
   assert.equal((await read())?.status, "error");
 });
 
-test("a disk that cannot be written to is named when it is met at the start, and harms nothing", async (t) => {
+test("opening a database on a read-only disk fails with its path and changes nothing", async (t) => {
   const { directory, remount, remove } = smallDisk();
   t.after(remove);
   const path = join(directory, "assay.sqlite");
@@ -76,7 +76,7 @@ test("a disk that cannot be written to is named when it is met at the start, and
     remount("rw");
   };
   await refused();
-  // What a process that was killed leaves could be opened, but for reading alone.
+  // The files of a killed process could be opened, but only for reading.
   const script = `new (require("better-sqlite3"))(${JSON.stringify(path)}).exec("update tiers set concurrency = 1");
     process.kill(process.pid, "SIGKILL")`;
   assert.equal(spawnSync(process.execPath, ["-e", script], { cwd: import.meta.dirname }).signal, "SIGKILL");

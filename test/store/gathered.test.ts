@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { StoreUnavailable } from "../../src/store/errors.ts";
 import { Gathered } from "../../src/store/gathered.ts";
 
-/** Doubles numbers; every group is noted, and goes on only when it is let. */
+/** Doubles numbers; records each group, which waits until `open` is called. */
 function doubling(fail: (group: readonly number[]) => Error | null = () => null) {
   const groups: (readonly number[])[] = [];
   let go = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ function doubling(fail: (group: readonly number[]) => Error | null = () => null)
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("what comes while a group is under way is the next one, in order", async () => {
+test("items added while a group runs form the next group, in order", async () => {
   const { gathered, groups, open } = doubling();
   const first = [gathered.add(1), gathered.add(2)];
   await turn();
@@ -37,10 +37,10 @@ test("what comes while a group is under way is the next one, in order", async ()
     [1, 2],
     [3, 4, 5],
   ]);
-  assert.equal(await gathered.add(6), 12, "it goes on after it was idle");
+  assert.equal(await gathered.add(6), 12, "it works after it was idle");
 });
 
-test("a group has a bound, and nobody is left behind it", async () => {
+test("groups are bounded, and no item is lost", async () => {
   const { gathered, groups, open } = doubling();
   const all = Array.from({ length: 200 }, (_, number) => gathered.add(number));
   await turn();
@@ -55,7 +55,7 @@ test("a group has a bound, and nobody is left behind it", async () => {
   );
 });
 
-test("one that fails takes no other along", async () => {
+test("a failed item does not fail the rest of its group", async () => {
   const { gathered, groups, open } = doubling((group) => (group.includes(2) ? new Error("not two") : null));
   const all = Promise.allSettled([1, 2, 3].map((number) => gathered.add(number)));
   await turn();
@@ -72,7 +72,7 @@ test("one that fails takes no other along", async () => {
   assert.deepEqual(groups, [[1, 2, 3], [1], [2], [3]]);
 });
 
-test("after a lost connection nothing is done again, because nobody knows what was committed", async () => {
+test("nothing is retried after a lost connection, because the commit's result is unknown", async () => {
   const { gathered, groups, open } = doubling(() => new StoreUnavailable("gone"));
   const all = Promise.allSettled([1, 2].map((number) => gathered.add(number)));
   await turn();

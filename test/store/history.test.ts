@@ -10,18 +10,18 @@ import type { Store } from "../../src/store/port.ts";
 import { addProject, DONE } from "../webhooks/project.ts";
 import { addKey, type Clock, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
-/** The version of the schema without it. */
+/** The last schema version without a history. */
 const BEFORE = 4;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** Of the minute in which the clock of tests stands. */
+/** Start of the minute of the test clock. */
 const MINUTE = START_MS - (START_MS % MINUTE_MS);
 const ALL = { fromMs: 0, bucketMs: MINUTE_MS, accountIds: null };
 
 type Key = Awaited<ReturnType<typeof addKey>>;
 
-/** Accepted, begun `waitMs` later, ended `runMs` after that. */
+/** Accepts a submission, claims it after `waitMs` and ends it after another `runMs`. */
 async function end(
   store: Store,
   clock: Clock,
@@ -48,7 +48,7 @@ async function countAll(store: Store): Promise<number> {
 }
 
 onEachEngine((temporaryStore) => {
-  test("what ends is counted once, in the minute of its end, by account and verdict, with how long it waited and ran", async (t) => {
+  test("each end is counted once, in its minute, by account and verdict, with its wait and run times", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const [one, other] = [await addKey(store, "one"), await addKey(store, "other")];
     await end(store, clock, one, { waitMs: 40, runMs: 900 });
@@ -89,7 +89,7 @@ onEachEngine((temporaryStore) => {
     ]);
   });
 
-  test("an end that nobody was there to tell of is counted, too; what is repeated has not ended", async (t) => {
+  test("an end by sweep is counted; a requeue is not", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "key", { profiles: ["judge", "agent"] });
     await enqueue(store, key, { profile: "agent" });
@@ -101,7 +101,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual((await store.history.read(ALL)).ended, [{ at: MINUTE, verdict: "IE", amount: 1 }]);
   });
 
-  test("what two processes count at once is counted once", async (t) => {
+  test("concurrent counts by two processes count each end once", async (t) => {
     const { store, clock, another } = await temporaryStore(t);
     const key = await addKey(store, "key");
     for (let n = 0; n < 9; n++) await end(store, clock, key);
@@ -127,7 +127,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual((await store.history.read(ALL)).ended, [{ at: MINUTE, verdict: "AC", amount: 2 }]);
   });
 
-  test("old minutes become hours without a loss, those that come late as well, and what is too old is forgotten", async (t) => {
+  test("old minutes are merged into hours without loss, late ones included, and the oldest are deleted", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "key");
     const hour = START_MS - (START_MS % HOUR_MS);
@@ -160,7 +160,7 @@ onEachEngine((temporaryStore) => {
 });
 
 for (const kind of ["sqlite", "postgres"] as const) {
-  test(`what ended before ${kind} had a history is counted when it gets one`, async (t) => {
+  test(`the migration to a history counts earlier ends on ${kind}`, async (t) => {
     const database = await emptyDatabase(t, kind);
     const engine = await openEngine(database);
     t.after(() => engine.db.destroy());

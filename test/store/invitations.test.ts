@@ -17,7 +17,7 @@ function forEmail(email: string, accountId: string | null = null): NewInvitation
 }
 
 onEachEngine((temporaryStore) => {
-  test("the first link makes an administrator who chooses the e-mail, once, and only while nobody is there", async (t) => {
+  test("the first link creates one administrator with a chosen e-mail, only while there are no people", async (t) => {
     const { store, clock } = await temporaryStore(t);
     assert.equal(await add(store, "lost", { kind: "first" }), clock.nowMs + HOUR_MS);
     assert.equal(await add(store, "first", { kind: "first" }), clock.nowMs + HOUR_MS);
@@ -30,7 +30,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await add(store, "again", { kind: "first" }), undefined);
   });
 
-  test("a first link ends with the first person, however that one came", async (t) => {
+  test("a first link is void once any person exists", async (t) => {
     const { store } = await temporaryStore(t);
     await add(store, "first", { kind: "first" });
     await addPerson(store, "ada@example.com");
@@ -38,7 +38,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.people.list()).length, 1);
   });
 
-  test("one link makes one person, whoever else uses it at the same time", async (t) => {
+  test("concurrent uses of one link create one person", async (t) => {
     const { store, another } = await temporaryStore(t);
     const other = await another();
     await add(store, "first", { kind: "first" });
@@ -51,7 +51,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.people.list()).length, 1);
   });
 
-  test("an invitation is for its e-mail and its account, and the newest counts", async (t) => {
+  test("an invitation is bound to its e-mail and account, and only the newest is valid", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: club } = await store.accounts.ensure("club", "beta", "test");
     await addPerson(store, "ada@example.com");
@@ -79,7 +79,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.invitations.accept("new", chosen), undefined);
   });
 
-  test("a link that has expired is nothing, and is removed", async (t) => {
+  test("an expired link is invalid and is removed", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await add(store, "h", forEmail("bob@example.com"));
     clock.nowMs += HOUR_MS - 1;
@@ -94,7 +94,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.invitations.find("h"), undefined);
   });
 
-  test("a reset changes the password, ends what was open and forgets the provider's person", async (t) => {
+  test("a reset changes the password, ends sessions and unbinds the identity provider", async (t) => {
     const { store } = await temporaryStore(t);
     await addPerson(store, "root@example.com");
     const ada = await addPerson(store, "ada@example.com");
@@ -109,7 +109,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.invitations.accept("reset", chosen), undefined);
   });
 
-  test("nobody who is disabled can be reset, nor by a link from before", async (t) => {
+  test("a disabled person cannot be reset, even by an earlier link", async (t) => {
     const { store } = await temporaryStore(t);
     await addPerson(store, "root@example.com");
     const ada = await addPerson(store, "ada@example.com");
@@ -120,7 +120,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await add(store, "nobody", { kind: "reset", personId: "nobody" }), undefined);
   });
 
-  test("a new password makes an older reset link useless", async (t) => {
+  test("a new password invalidates earlier reset links", async (t) => {
     const { store } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
     await add(store, "reset", { kind: "reset", personId: ada });
@@ -128,7 +128,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.invitations.accept("reset", chosen), undefined);
   });
 
-  test("what is made, withdrawn and used is noted, and no entry has what is in a link", async (t) => {
+  test("creating, withdrawing and using links adds audit entries without their hashes", async (t) => {
     const { store } = await temporaryStore(t);
     await add(store, "hash-1", { kind: "first" });
     const ada = (await store.invitations.accept("hash-1", chosen)) ?? "";

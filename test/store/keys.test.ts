@@ -18,7 +18,7 @@ const actions = async (store: Store) => (await store.audit.list({ max: 100 })).m
 const boundsOf = (live: number | null): KeyBounds | null => (live === null ? null : { live, aDay: 100 });
 
 onEachEngine((temporaryStore) => {
-  test("a key's caller has the tier's limits, or its own where it has some", async (t) => {
+  test("a key's caller has the tier's limits unless the key overrides them", async (t) => {
     const { store } = await temporaryStore(t);
     const plain = await addKey(store, "plain");
     const limits = { requestsPerMinute: 5, concurrency: 2 };
@@ -41,7 +41,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([second?.profiles, second?.defaultProfile], [["agent", "judge"], "agent"]);
   });
 
-  test("an unknown and a revoked key have no caller", async (t) => {
+  test("unknown and revoked keys have no caller", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     assert.equal(await store.keys.findCaller("other"), undefined);
@@ -51,7 +51,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual((await actions(store)).filter((action) => action === "key.revoke").length, 1);
   });
 
-  test("last use is noted, to the minute", async (t) => {
+  test("the last use is recorded to the minute", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const lastUsed = async () => (await store.keys.list())[0]?.lastUsedAtMs;
@@ -66,7 +66,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await lastUsed(), START_MS + 60_000);
   });
 
-  test("a project's key carries it; one of another account, unknown or archived takes none", async (t) => {
+  test("a key has its project; projects that are archived, unknown or of another account accept none", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
     const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
@@ -86,7 +86,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await actions(store)).filter((action) => action === "key.create").length, 1);
   });
 
-  test("keys are found by id, hash or prefix, the dead ones too", async (t) => {
+  test("keys are found by id, hash or prefix, including revoked keys", async (t) => {
     const { store } = await temporaryStore(t);
     const a = await addKey(store, "a");
     await addKey(store, "b");
@@ -100,7 +100,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await ids({ prefix: "assay_live_000000" }), ["b false", "a true"]);
   });
 
-  test("a rotated key and its successor are both alive until the very end of the overlap", async (t) => {
+  test("a rotated key and its successor are both valid until the end of the overlap", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
     const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
@@ -124,14 +124,14 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.keys.list())[1]?.live, false);
   });
 
-  test("without an overlap the old key stops at once", async (t) => {
+  test("without an overlap the old key expires at once", async (t) => {
     const { store } = await temporaryStore(t);
     const old = await addKey(store, "old");
     await store.keys.rotate("old", SUCCESSOR, 0, "x");
     assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [false, true]);
   });
 
-  test("a key is rotated once, however many ask; a dead one is not", async (t) => {
+  test("concurrent requests rotate a key once; revoked and unknown keys are not rotated", async (t) => {
     const { store } = await temporaryStore(t);
     await addKey(store, "old");
     const tries = ["1", "2", "3"].map((id) => store.keys.rotate("old", { id, prefix: id, hash: id }, 1000, "x"));
@@ -144,7 +144,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await actions(store)).filter((action) => action === "key.rotate").length, 1);
   });
 
-  test("an idempotency key outlives the rotation of the key that brought it", async (t) => {
+  test("an idempotency key survives the rotation of its API key", async (t) => {
     const { store } = await temporaryStore(t);
     const old = await addKey(store, "old");
     const first = await enqueue(store, old, { idempotencyKey: "i" });
@@ -154,7 +154,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(again.submission.id, first.submission.id);
   });
 
-  test("a rotated key's waiting work still runs, and the successor's goes beside it, each within its limit", async (t) => {
+  test("pending work of a rotated key and of its successor runs, each within its limit", async (t) => {
     const { store } = await temporaryStore(t);
     const old = await addKey(store, "old", { concurrency: 2 });
     for (let i = 0; i < 5; i++) await enqueue(store, old);
@@ -165,7 +165,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(byKey.toSorted(), ["new", "new", "old", "old"]);
   });
 
-  test("two keys of one project take turns, like any two keys", async (t) => {
+  test("two keys of one project take turns", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
     const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
@@ -177,7 +177,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(first.map(({ submission }) => submission.keyId).toSorted(), ["greedy", "modest"]);
   });
 
-  test("an update changes the next request, and is noted from what to what", async (t) => {
+  test("an update applies to the next request, and its audit entry has both values", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { requestsPerMinute: 5 });
     const settings = { requestsPerMinute: null, concurrency: 4, profiles: ["judge"], defaultProfile: "judge" } as const;
@@ -197,7 +197,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.keys.update("a", settings, "x"), false);
   });
 
-  test("an account with as many live keys as it may have gets no more, however many ask; dead ones do not count", async (t) => {
+  test("concurrent requests never exceed an account's maximum of live keys", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { accountId } = await addKey(store, "first", { account: "one" });
     const settings = {
@@ -224,7 +224,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await add("g", null), "added");
   });
 
-  test("an account makes so many keys in any 24 hours, revoked and rotated ones included, in all processes together", async (t) => {
+  test("keys created in 24 hours are limited across all processes, including revoked and rotated keys", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const { accountId } = await addKey(store, "first", { account: "one" });
     await addKey(store, "neighbour", { account: "two" });
@@ -241,18 +241,18 @@ onEachEngine((temporaryStore) => {
       return made;
     };
     const answers = (await Promise.all([mint(store, "a"), mint(other, "b")])).flat();
-    assert.equal(answers.filter((answer) => answer === "added").length, 7, "the first one is the eighth");
+    assert.equal(answers.filter((answer) => answer === "added").length, 7, "the first key counts as well");
     assert.equal(answers.filter((answer) => answer === "spent").length, 5);
     assert.equal(await store.keys.rotate("first", SUCCESSOR, 0, "x", bounds), "spent");
     clock.nowMs += 86_400_000;
     assert.equal(await store.keys.rotate("first", SUCCESSOR, 0, "x", bounds), clock.nowMs);
   });
 
-  test("a list goes by account in parts, newest first, and misses and repeats nothing", async (t) => {
+  test("lists are paged by account, newest first, without gaps or repeats", async (t) => {
     const { store, clock } = await temporaryStore(t);
     for (let at = 0; at < 12; at++) {
       await addKey(store, `k${at}`, { account: ["one", "two", "three"][at % 3] ?? "" });
-      if (at % 2 === 0) clock.nowMs += 1; // pairs are of the same millisecond
+      if (at % 2 === 0) clock.nowMs += 1; // pairs have the same millisecond
     }
     const accounts = await store.accounts.list();
     const idOf = (name: string) => accounts.find((account) => account.name === name)?.id ?? "";
@@ -277,7 +277,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await store.keys.list({ live: true })).length, 11);
   });
 
-  test("what keys use is counted by key", async (t) => {
+  test("usage is counted by key", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const [one, two] = [await addKey(store, "one"), await addKey(store, "two")];
     await addKey(store, "idle");

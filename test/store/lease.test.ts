@@ -25,7 +25,7 @@ onEachEngine((temporaryStore) => {
     return { store, clock, claim, read };
   }
 
-  test("finish records the outcome byte for byte, once", async (t) => {
+  test("finish records the outcome unchanged, once", async (t) => {
     const { store, clock, claim, read } = await running(t);
     clock.nowMs += 7;
     assert.equal(await store.submissions.finish(claim.lease, DONE), true);
@@ -49,7 +49,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await read(), before);
   });
 
-  test("a renewed lease is not swept; one that nobody renewed for its time is", async (t) => {
+  test("a lease is swept once it was not renewed for its duration", async (t) => {
     const { store, clock, claim, read } = await running(t);
     const NOTHING = { requeued: [], failed: [] };
     assert.deepEqual(await store.submissions.sweep(LEASE_MS), NOTHING);
@@ -66,7 +66,7 @@ onEachEngine((temporaryStore) => {
 
   for (const stepMs of [-3_600_000, 3_600_000]) {
     const when = `a clock that is set ${stepMs < 0 ? "back" : "forward"} by an hour`;
-    test(`${when} takes nothing from who renews, and keeps nothing for who does not`, async (t) => {
+    test(`${when} changes neither renewed nor expired leases`, async (t) => {
       const { store, clock, claim } = await running(t, "agent");
       await store.submissions.sweep(LEASE_MS);
       clock.nowMs += stepMs;
@@ -81,7 +81,7 @@ onEachEngine((temporaryStore) => {
     });
   }
 
-  test("who could not look for longer than a lease takes nothing: nobody could be seen to live", async (t) => {
+  test("a sweep after a gap longer than a lease takes nothing, because renewals could not be seen", async (t) => {
     const { store, clock, claim } = await running(t);
     await store.submissions.sweep(LEASE_MS);
     clock.steadyMs += LEASE_MS + 1;
@@ -90,7 +90,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual((await store.submissions.sweep(LEASE_MS)).requeued, [claim.submission.id]);
   });
 
-  test("a worker whose lease was taken back can change nothing", async (t) => {
+  test("a worker whose lease expired can change nothing", async (t) => {
     const { store, clock, claim, read } = await running(t);
     await sweepLater(store, clock, LEASE_MS);
     const second = await claimOne(store, claim.lease.workerId);
@@ -102,7 +102,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.finish(second.lease, DONE), true);
   });
 
-  test("judge work that is lost three times becomes an error", async (t) => {
+  test("judge work that is lost three times ends as an error", async (t) => {
     const { store, clock, claim, read } = await running(t);
     for (const attempt of [1, 2]) {
       assert.equal((await sweepLater(store, clock, LEASE_MS)).requeued.length, 1, `attempt ${attempt}`);
@@ -121,7 +121,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await read())?.status, "error");
   });
 
-  test("a run that the platform failed is repeated, and counts: the third is the last", async (t) => {
+  test("a run that the platform failed is repeated, up to three attempts", async (t) => {
     const { store, claim, read } = await running(t);
     let { lease } = claim;
     for (const attempt of [1, 2]) {
@@ -129,7 +129,7 @@ onEachEngine((temporaryStore) => {
       assert.equal(await store.submissions.repeat(lease), true);
       const submission = await read();
       assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
-      assert.equal(await store.submissions.repeat(lease), false, "it is ours no more");
+      assert.equal(await store.submissions.repeat(lease), false, "the lease is void");
       assert.equal(await store.submissions.finish(lease, DONE), false);
       ({ lease } = await claimOne(store));
     }
@@ -144,7 +144,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await read())?.status, "running");
   });
 
-  test("who knows that no holder lives takes back all at once", async (t) => {
+  test("sweepAll requeues all running work at once", async (t) => {
     const { store, claim, read } = await running(t);
     assert.deepEqual(await store.submissions.sweep(LEASE_MS), { requeued: [], failed: [] });
     assert.deepEqual(await store.submissions.sweepAll(), { requeued: [claim.submission.id], failed: [] });
@@ -152,7 +152,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.finish(claim.lease, DONE), false);
   });
 
-  test("work given back is pending again and the attempt is not counted", async (t) => {
+  test("released work is pending again and the attempt is not counted", async (t) => {
     const { store, claim, read } = await running(t);
     for (let i = 0; i < 5; i++) {
       const { lease } = i === 0 ? claim : await claimOne(store);
@@ -163,7 +163,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("a lease that was given back stays void when the same worker claims again", async (t) => {
+  test("a released lease stays void when the same worker claims again", async (t) => {
     const { store, claim } = await running(t);
     await store.submissions.release(claim.lease, false);
     const again = await claimOne(store, claim.lease.workerId);
@@ -171,7 +171,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.finish(again.lease, DONE), true);
   });
 
-  test("agent work is given back only if none of it has run", async (t) => {
+  test("agent work is requeued on release only if it has not begun", async (t) => {
     const { store, claim, read } = await running(t, "agent");
     assert.equal(await store.submissions.release(claim.lease, false), true);
     assert.equal((await read())?.status, "pending");

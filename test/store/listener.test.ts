@@ -9,7 +9,7 @@ const LIMIT = { timeout: 30_000 };
 const NEVER = new AbortController().signal;
 const WOKEN_WITHIN_MS = 100;
 
-/** Two processes of one database: what is done in `there` is heard in `here`. */
+/** Two processes of one database: `here` receives the notifications of `there`. */
 async function twoProcesses(t: TestContext) {
   const { store: here, another, database, clock } = await temporaryPostgres(t);
   assert.ok(database.kind === "postgres");
@@ -17,7 +17,7 @@ async function twoProcesses(t: TestContext) {
   const there = await another();
   const key = await addKey(there, "a", { concurrency: 1000, profiles: ["judge", "agent"] });
   const server = await postgresServer();
-  /** Sessions that listen, by what the server says. */
+  /** The server's sessions that listen. */
   const listening = () =>
     server.admin(
       `select pid from pg_stat_activity where datname = '${name}' and application_name = 'assay listener'
@@ -33,7 +33,7 @@ async function twoProcesses(t: TestContext) {
   return { here, there, key, cut, listens, listening, clock };
 }
 
-/** A running submission, somebody in `here` who waits for its end, and how it ends in `there`. */
+/** A running submission, a waiter for its end in `here`, and a function that ends it in `there`. */
 async function waitFor(here: Store, there: Store, key: { keyId: string; accountId: string }) {
   const accepted = await enqueue(there, key);
   assert.ok(accepted.kind === "enqueued");
@@ -47,7 +47,7 @@ async function waitFor(here: Store, there: Store, key: { keyId: string; accountI
   return { ended, finish: () => there.submissions.finish(claim.lease, internalError("x")) };
 }
 
-test("an end in one process wakes who waits in another, within 100 ms and not by the clock", LIMIT, async (t) => {
+test("an end in one process wakes waiters in another within 100 ms, without polling", LIMIT, async (t) => {
   const { here, there, key, listens } = await twoProcesses(t);
   t.after(here.onWork(() => {}));
   await listens();
@@ -65,25 +65,25 @@ test("an end in one process wakes who waits in another, within 100 ms and not by
 });
 
 test(
-  "workers hear what another process accepts, gives back and ends, and nothing that did not happen",
+  "workers are notified of work that another process accepts, releases or ends, and only of that",
   LIMIT,
   async (t) => {
     const { here, there, key, listens } = await twoProcesses(t);
     let calls = 0;
     t.after(here.onWork(() => calls++));
     await listens();
-    const heard = async (what: Promise<unknown>) => {
+    const notified = async (what: Promise<unknown>) => {
       calls = 0;
       await what;
       while (calls === 0) await sleep(2);
     };
-    await heard(enqueue(there, key));
+    await notified(enqueue(there, key));
     const [claim] = await there.submissions.claim("w", 60_000);
     assert.ok(claim);
-    await heard(there.submissions.release(claim.lease, false));
+    await notified(there.submissions.release(claim.lease, false));
     const [again] = await there.submissions.claim("w", 60_000);
     assert.ok(again);
-    await heard(there.submissions.finish(again.lease, internalError("x")));
+    await notified(there.submissions.finish(again.lease, internalError("x")));
     calls = 0;
     assert.equal((await enqueue(there, key, { maxPending: 0 })).kind, "full");
     await assert.rejects(enqueue(there, { keyId: "nobody", accountId: "nobody" }));
@@ -92,7 +92,7 @@ test(
   },
 );
 
-test("when the listening connection is cut, nothing is lost", LIMIT, async (t) => {
+test("no notification is lost when the listening connection is cut", LIMIT, async (t) => {
   const { here, there, key, cut, listens } = await twoProcesses(t);
   let calls = 0;
   t.after(here.onWork(() => calls++));
@@ -108,7 +108,7 @@ test("when the listening connection is cut, nothing is lost", LIMIT, async (t) =
   }
 });
 
-test("a sweep that ends hundreds at once wakes each who waits for one of them", LIMIT, async (t) => {
+test("a sweep that ends hundreds of submissions wakes all their waiters", LIMIT, async (t) => {
   const { here, there, key, clock, listens } = await twoProcesses(t);
   t.after(here.onWork(() => {}));
   await listens();
@@ -124,7 +124,7 @@ test("a sweep that ends hundreds at once wakes each who waits for one of them", 
   for (const submission of await Promise.all(waiting)) assert.equal(submission?.status, "error");
 });
 
-test("a store that nobody listens to has no listening connection", LIMIT, async (t) => {
+test("a store without subscribers has no listening connection", LIMIT, async (t) => {
   const { here, there, key, listening } = await twoProcesses(t);
   await enqueue(there, key);
   await here.submissions.claim("w", 1_000);

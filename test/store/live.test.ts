@@ -12,7 +12,7 @@ const piece = (text: string, at = 0, stream: LivePiece["stream"] = "stdout") => 
   bytes: Buffer.from(text),
 });
 
-/** A submission that somebody may watch, claimed. */
+/** Adds a submission with live output and claims it. */
 async function claimed(store: Store, live = true): Promise<Claim> {
   const key = await addKey(store, "key");
   await enqueue(store, key, { live });
@@ -29,7 +29,7 @@ async function rows({ database }: Temporary): Promise<number> {
 }
 
 onEachEngine((temporaryStore) => {
-  test("what a run writes is seen as it comes, each piece once, and is gone when it has ended", async (t) => {
+  test("a run's output is readable as it is written, each piece once, and deleted at the end", async (t) => {
     const temporary = await temporaryStore(t);
     const { store } = temporary;
     const { lease, live } = await claimed(store);
@@ -51,7 +51,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.live.look("nobody's", null), undefined);
   });
 
-  test("a run that begins again, begins with nothing; who was given up adds nothing any more", async (t) => {
+  test("a repeated run starts with no output, and the former holder can add none", async (t) => {
     const temporary = await temporaryStore(t);
     const { store } = temporary;
     const { lease } = await claimed(store);
@@ -65,7 +65,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await rows(temporary), 1);
   });
 
-  test("nothing stays of a run whose worker vanished, nor of a record that is gone", async (t) => {
+  test("sweeps delete the output of lost runs", async (t) => {
     const temporary = await temporaryStore(t);
     const { store, clock } = temporary;
     const { lease } = await claimed(store);
@@ -79,7 +79,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await rows(temporary), 0);
   });
 
-  test("who watches is woken by the beginning, by each piece and by the end, in whatever process; others are not", async (t) => {
+  test("watchers of a run are notified of its start, pieces and end in any process; others are not", async (t) => {
     const { store, another } = await temporaryStore(t);
     const watching = store.manyProcesses ? await another() : store;
     const key = await addKey(store, "key");
@@ -90,7 +90,7 @@ onEachEngine((temporaryStore) => {
       ids.push(enqueued.submission.id);
     }
     const woken = [0, 0];
-    const heard = async (at: number, times: number) => {
+    const notified = async (at: number, times: number) => {
       for (const until = performance.now() + 5_000; (woken[at] ?? 0) < times && performance.now() < until; )
         await new Promise((resolve) => setTimeout(resolve, 5));
       assert.equal(woken[at], times);
@@ -101,7 +101,7 @@ onEachEngine((temporaryStore) => {
       }),
     );
     if (store.manyProcesses) {
-      // The connection that listens wakes everybody when it stands.
+      // A new listening connection wakes all subscribers.
       for (const until = performance.now() + 5_000; woken[1] === 0 && performance.now() < until; )
         await new Promise((resolve) => setTimeout(resolve, 5));
       woken.fill(0);
@@ -109,11 +109,11 @@ onEachEngine((temporaryStore) => {
     const [watched, other] = await store.submissions.claim("w", 60_000, 2);
     assert.ok(watched && other);
     assert.deepEqual([watched.live, other.live], [true, false]);
-    await heard(0, 1);
+    await notified(0, 1);
     await store.live.append(watched.lease, 0, [piece("a")]);
-    await heard(0, 2);
+    await notified(0, 2);
     await store.submissions.finish(watched.lease, DONE);
-    await heard(0, 3);
+    await notified(0, 3);
     assert.equal(woken[1], 0);
     for (const end of ends) end();
     await store.submissions.finish(other.lease, DONE);

@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/port.ts";
 import { noting } from "../metrics/noting.ts";
 import { addKey, enqueue, temporaryStore } from "./temporary.ts";
 
-test("everything that is asked of the store is timed under its operation, and nothing that waits for a program", async (t) => {
+test("each call of the store is timed under its operation, except waits for a program", async (t) => {
   const { store } = await temporaryStore(t);
   const { meter, said } = noting();
   const timed = measured(store, meter);
@@ -33,7 +33,7 @@ test("everything that is asked of the store is timed under its operation, and no
   ]);
 });
 
-test("what fails is timed, counted by its kind, and thrown as it was", async () => {
+test("failed calls are timed and counted by kind, and their errors are rethrown unchanged", async () => {
   const { meter, said } = noting();
   const away = new StoreUnavailable("it is restarted");
   const fails = (error: Error) => ({ submissions: { depth: () => Promise.reject(error) } }) as unknown as Store;

@@ -1,6 +1,6 @@
 import type { Store } from "../../src/store/port.ts";
 
-/** Somebody who has used an invitation, by e-mail; an administrator, or a member of these accounts. @returns the id. */
+/** Adds a person by invitation: an administrator, or a member of these accounts. @returns the person's id. */
 export async function addPerson(
   store: Store,
   email: string,
@@ -15,7 +15,7 @@ export async function addPerson(
   return id;
 }
 
-/** A session of that person. @returns its hash. */
+/** Begins a session of that person. @returns its hash. */
 export async function addSession(store: Store, personId: string, hash: string): Promise<string> {
   await store.sessions.begin(hash, personId);
   return hash;

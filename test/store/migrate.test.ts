@@ -13,7 +13,7 @@ import { notAdditive } from "./additive.ts";
 import { schemaText } from "./schema-text.ts";
 import { emptyDatabase } from "./temporary.ts";
 
-/** The engine below the store, to see and do what the store does not. */
+/** The engine below the store, for statements that the store does not offer. */
 async function below(t: TestContext, database: Database): Promise<Engine> {
   const engine = await openEngine(database);
   t.after(() => engine.db.destroy());
@@ -22,7 +22,7 @@ async function below(t: TestContext, database: Database): Promise<Engine> {
 
 for (const kind of ["sqlite", "postgres"] as const) {
   describe(`on ${kind}`, () => {
-    test("many who start at once make one schema, and each finds it whole", async (t) => {
+    test("processes that start concurrently create one schema, and each finds it complete", async (t) => {
       const database = await emptyDatabase(t, kind);
       const script = new URL("first-opener.ts", import.meta.url).pathname;
       const ended = Array.from({ length: 5 }, async (_, at) => {
@@ -35,7 +35,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await sql`select version from schema_version`.execute(db)).rows.length, 1);
     });
 
-    test("a newer schema is refused with a sentence, and not touched", async (t) => {
+    test("a newer schema is rejected with a message and not changed", async (t) => {
       const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
       const engine = await below(t, database);
@@ -49,10 +49,10 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.deepEqual((await sql`select version from schema_version`.execute(engine.db)).rows, [{ version: 999 }]);
     });
 
-    test("a migration that fails leaves nothing of itself", async (t) => {
+    test("a failed migration leaves no changes", async (t) => {
       const database = await emptyDatabase(t, kind);
       const engine = await below(t, database);
-      // In the way of the last table that migrations make.
+      // Conflicts with the last table that migrations create.
       await sql`create table live_output (x integer)`.execute(engine.db);
       await assert.rejects(openStore({ database }), /live_output/);
       assert.doesNotMatch(await schemaText(engine), /submissions|schema_version/);
@@ -60,7 +60,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await (await openStore({ database })).close();
     });
 
-    test("each migration only adds, so that the release before it can go on beside it", async (t) => {
+    test("each migration only adds, so that the previous release can run alongside it", async (t) => {
       const engine = await below(t, await emptyDatabase(t, kind));
       const { db, abilities } = engine;
       let before = "";
@@ -96,7 +96,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await (await openStore({ database })).close();
       const seen = await schemaText(await below(t, database));
       const path = new URL(`../../src/store/schema.${kind}.sql`, import.meta.url);
-      // After a new migration: ASSAY_TEST_WRITE_SCHEMA=yes, and look at the difference before you commit it.
+      // After a new migration, set ASSAY_TEST_WRITE_SCHEMA=yes and review the difference before you commit it.
       if (process.env.ASSAY_TEST_WRITE_SCHEMA === "yes") writeFileSync(path, seen);
       assert.equal(seen, readFileSync(path, "utf8"));
     });

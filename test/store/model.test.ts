@@ -12,14 +12,14 @@ const LEASE_MS = 1000;
 const MAX_PENDING = 6;
 const CONCURRENCY = 2;
 const KEYS = ["a", "b", "c"];
-/** Whose they are: two keys of one account, and one of another. */
+/** Account of each key: two keys of one account, and one of another. */
 const ACCOUNT_OF: Readonly<Record<string, string>> = { a: "one", b: "one", c: "other" };
-/** Processes that share a PostgreSQL database; SQLite's belongs to one. */
+/** Processes that share a PostgreSQL database; a SQLite database has one. */
 const PROCESSES = 3;
 const WORKERS = ["w0", "w1", "w2"];
 const IDEMPOTENCY_KEYS = 4;
 
-/** What one submission is, according to the rules alone. */
+/** Expected state of a submission, according to the rules alone. */
 interface Expected {
   readonly id: string;
   readonly key: string;
@@ -34,7 +34,7 @@ interface Expected {
   readonly idempotency: { readonly key: string; readonly code: string } | null;
 }
 
-/** `by`: the process that does it. */
+/** `by`: the process that performs it. */
 type Operation = { readonly by: number } & (
   | { kind: "enqueue"; key: number; profile: "judge" | "agent"; again: number | null; other: boolean; times: number }
   | { kind: "claim"; worker: number; max: number }
@@ -57,7 +57,7 @@ const operations: fc.WeightedArbitrary<object>[] = [
       kind: fc.constant("enqueue"),
       key: fc.nat(2),
       profile: fc.constantFrom("judge", "agent"),
-      // Half of the requests carry one of a few idempotency keys, some of them several times at once.
+      // Half of the requests have one of a few idempotency keys; some are sent several times concurrently.
       again: fc.option(fc.nat(IDEMPOTENCY_KEYS - 1), { freq: 2 }),
       other: fc.boolean(),
       times: fc.integer({ min: 1, max: 3 }),
@@ -72,9 +72,9 @@ const operations: fc.WeightedArbitrary<object>[] = [
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("repeat"), pick: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("sweep") }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass"), ms: fc.nat(LEASE_MS + 100) }) },
-  // A wall clock may be set, and that is to mean nothing.
+  // Setting the wall clock must have no effect.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("clock"), stepMs: fc.integer({ min: -2000, max: 2000 }) }) },
-  // A worker that crashes: its leases are held by nobody.
+  // A worker crashes: its leases have no holder.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget"), worker: fc.nat(2) }) },
   {
     weight: 1,
@@ -82,7 +82,7 @@ const operations: fc.WeightedArbitrary<object>[] = [
   },
   // The pending submissions of a key, or of its whole account, are dropped.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop"), key: fc.nat(2), whole: fc.boolean() }) },
-  // A process that is stopped and started again.
+  // A process is stopped and started again.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart") }) },
 ];
 
@@ -90,7 +90,7 @@ const operation = fc
   .tuple(fc.oneof(...operations), fc.nat(PROCESSES - 1))
   .map(([what, by]) => ({ ...what, by })) as fc.Arbitrary<Operation>;
 
-/** What a process has seen of those that run: since when each is as it is. */
+/** A process's view of running submissions: since when each has had its signs. */
 interface Seen {
   atMs: number;
   readonly since: Map<string, { readonly signs: number; readonly ms: number }>;
@@ -104,7 +104,7 @@ class Model {
   readonly #open: () => Promise<Store>;
   readonly #clock: Clock;
   readonly #accounts: Map<string, { keyId: string; accountId: string }>;
-  /** When each key and each account was served last; higher is later. */
+  /** Order in which keys and accounts were last served; higher is later. */
   readonly #turns = new Map<string, number>();
   #served = 0;
   readonly #suspended = new Set<string>();
@@ -149,7 +149,7 @@ class Model {
     }
   }
 
-  /** Some of these are several equal requests at the same instant, by as many processes as there are. */
+  /** Sends `times` equal requests concurrently, spread over the processes, if they have an idempotency key. */
   async #enqueue({
     key: at,
     profile,
@@ -236,15 +236,15 @@ class Model {
   async #claim(worker: string, max: number): Promise<void> {
     const claims = await this.#store.submissions.claim(worker, LEASE_MS, max);
     for (const { submission, lease } of claims) {
-      assert.equal(submission.keyId, this.#fairest(), "another key's turn");
+      assert.equal(submission.keyId, this.#fairest(), "it was the turn of another key");
       const oldest = this.all.find(({ key, status }) => key === submission.keyId && status === "pending");
-      assert.equal(oldest?.id, submission.id, "not the oldest of its key");
+      assert.equal(oldest?.id, submission.id, "it was not the oldest of its key");
       oldest.status = "running";
       oldest.attempts++;
       oldest.lease = lease;
       oldest.signs++;
     }
-    if (claims.length < max) assert.equal(this.#fairest(), undefined, "work was left lying");
+    if (claims.length < max) assert.equal(this.#fairest(), undefined, "pending work was not claimed");
     for (const { submission } of claims) {
       for (const one of [submission.keyId, ACCOUNT_OF[submission.keyId] ?? ""]) this.#turns.set(one, ++this.#served);
     }
@@ -266,7 +266,7 @@ class Model {
     return first?.key;
   }
 
-  /** @returns who has shown the process no other sign for a lease. */
+  /** @returns submissions whose signs have not changed for a lease, as seen by the process. */
   #look(by: number): Expected[] {
     const { steadyMs } = this.#clock;
     const at = by % this.#stores.length;
@@ -347,7 +347,7 @@ class Model {
 const RUNS = 40;
 
 onEachEngine((temporaryStore) => {
-  test("whatever happens in whatever order in whichever process, the queue behaves as its rules say", async (t) => {
+  test("the queue follows its rules for random operations, orders and processes", async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 60 }), (history) =>
         tell(temporaryStore, history),

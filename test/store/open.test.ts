@@ -6,22 +6,22 @@ import { openStore } from "../../src/store/open.ts";
 import { addKey, enqueue, onEachEngine, temporaryStore } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("what was accepted is still there after the process is gone", async (t) => {
+  test("an accepted submission survives its process", async (t) => {
     const { store, another } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const accepted = await enqueue(store, key);
     assert.ok(accepted.kind === "enqueued");
-    // A second process reads the database while the first one never closed it.
+    // A second process reads the database, which the first never closed.
     const other = await another();
     assert.deepEqual(await other.submissions.get(accepted.submission.id, key.accountId), accepted.submission);
   });
 
-  test("what refers to nothing is refused", async (t) => {
+  test("rejects a submission of an unknown key and account", async (t) => {
     const { store } = await temporaryStore(t);
     await assert.rejects(enqueue(store, { keyId: "nobody", accountId: "nobody" }), /foreign key/i);
   });
 
-  test("an id that no database could hold is unknown", async (t) => {
+  test("an id that no database can store is not found", async (t) => {
     const { store } = await temporaryStore(t);
     const { accountId } = await addKey(store, "a");
     for (const id of ["", "\0", "\u{d800}", "'; drop table submissions", "x".repeat(10_000)]) {
@@ -29,7 +29,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("waiters are answered when the store closes", { timeout: 10_000 }, async (t) => {
+  test("closing the store resolves all waiters", { timeout: 10_000 }, async (t) => {
     const { database, another } = await temporaryStore(t);
     const store = await openStore({ database });
     const key = await addKey(store, "a");
@@ -37,7 +37,7 @@ onEachEngine((temporaryStore) => {
     assert.ok(accepted.kind === "enqueued");
     const { id } = accepted.submission;
     const never = new AbortController().signal;
-    // More than a server has connections for one process.
+    // More waiters than a server allows connections to one process.
     const waiting = Array.from({ length: 30 }, () => store.submissions.whenTerminal(id, key.accountId, never));
     await new Promise(setImmediate);
     await store.close();
@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-test("SQLite: two processes write to one file, and each waits for the other", async (t) => {
+test("SQLite: two processes write to one file and wait for each other", async (t) => {
   const { store, database } = await temporaryStore(t);
   const key = await addKey(store, "a");
   const script = new URL("second-writer.ts", import.meta.url).pathname;

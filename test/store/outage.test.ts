@@ -11,7 +11,7 @@ import { addKey, enqueue, postgresServer } from "./temporary.ts";
 const LIMIT = { timeout: 60_000 };
 const NEVER = new AbortController().signal;
 
-/** A server of this file's own, because it is stopped. */
+/** A separate server for this file, because its tests stop it. */
 const own = PostgresServer.start();
 after(async () => (await own).stop());
 
@@ -22,7 +22,7 @@ async function store(t: TestContext) {
   return { server, store: opened, key: await addKey(opened, "a") };
 }
 
-test("while the server is away every call says so, and afterwards all is as before", LIMIT, async (t) => {
+test("calls fail as unavailable while the server is down, and work after it restarts", LIMIT, async (t) => {
   const { server, store: there, key } = await store(t);
   await enqueue(there, key);
   const [claim] = await there.submissions.claim("w", 60_000);
@@ -51,7 +51,7 @@ test("while the server is away every call says so, and afterwards all is as befo
   assert.equal(await there.submissions.depth(), 0);
 });
 
-test("who waits for an end waits through a restart of the server", LIMIT, async (t) => {
+test("waits for an end survive a restart of the server", LIMIT, async (t) => {
   const { server, store: there, key } = await store(t);
   await enqueue(there, key);
   const [claim] = await there.submissions.claim("w", 60_000);
@@ -63,7 +63,7 @@ test("who waits for an end waits through a restart of the server", LIMIT, async 
   await server.stop();
   await sleep(300);
   await server.start();
-  // By another process, so that the only way to hear of it is the connection that was lost.
+  // From another process, so that the notification can only arrive over the lost connection.
   const url = server.url("");
   const [{ datname } = {}] = await server.admin("select datname from pg_database order by oid desc limit 1");
   const other = await openStore({ database: { kind: "postgres", url: `${url}${datname}` } });
@@ -74,7 +74,7 @@ test("who waits for an end waits through a restart of the server", LIMIT, async 
   while (woken === 0) await sleep(5);
 });
 
-test("who stops waiting while the server is away is told that it is", LIMIT, async (t) => {
+test("a wait that is aborted while the server is down fails as unavailable", LIMIT, async (t) => {
   const { server, store: there, key } = await store(t);
   const accepted = await enqueue(there, key);
   assert.ok(accepted.kind === "enqueued");
@@ -89,18 +89,18 @@ test("who stops waiting while the server is away is told that it is", LIMIT, asy
   await server.start();
 });
 
-test("a transaction that a dead connection leaves behind does not keep its locks", LIMIT, async (t) => {
+test("a transaction of a dead connection does not keep its locks", LIMIT, async (t) => {
   const { server, store: there, key } = await store(t);
   await enqueue(there, key);
   const claims = Promise.allSettled(Array.from({ length: 5 }, () => there.submissions.claim("w", 1_000)));
   await server.admin("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'assay'");
   await claims;
-  await sleep(100); // until the last of the old connections is known to be dead
+  await sleep(100); // until the last old connection is known to be dead
   assert.equal((await enqueue(there, key)).kind, "enqueued");
   await there.submissions.claim("w", 1_000);
 });
 
-/** Carries bytes to a server and back, until it swallows them: nothing arrives, and nobody hears of it. */
+/** A proxy to a server that can silently drop all bytes in both directions. */
 async function carrier(to: number) {
   const sockets = new Set<Socket>();
   let swallows = false;
@@ -123,12 +123,12 @@ async function carrier(to: number) {
   return { port, close, swallow: (fromNowOn: boolean) => (swallows = fromNowOn) };
 }
 
-test("a statement that nobody answers ends after 35 s, and nothing waits on its connection", LIMIT, async (t) => {
+test("a statement without a reply fails after 35 s, and its connection is not reused", LIMIT, async (t) => {
   const server = await postgresServer();
   const url = new URL(server.url(await server.createDatabase()));
   const { port, close, swallow } = await carrier(Number(url.port));
   url.port = String(port);
-  // Only the clock: who does not answer is real. From the start, because timers of before would go on by the other clock.
+  // Only the clock is mocked, and before the store opens, because earlier timers would keep the real clock.
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const there = await openStore({ database: { kind: "postgres", url: url.href } });
   t.after(() => there.close().finally(close));
@@ -155,12 +155,12 @@ test("a statement that nobody answers ends after 35 s, and nothing waits on its 
   await there.ping();
 });
 
-test("a database that cannot be used is one sentence, which names it without its password", LIMIT, async () => {
+test("the error of an unusable database is one line that names it without its password", LIMIT, async () => {
   const server = await postgresServer();
   const right = server.url("postgres");
-  const nobody = createServer((socket) => socket.destroy());
-  await new Promise<void>((resolve) => nobody.listen(0, "127.0.0.1", resolve));
-  const { port } = nobody.address() as { port: number };
+  const closing = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve));
+  const { port } = closing.address() as { port: number };
   const wrong: Record<string, RegExp> = {
     [right.replace(/:[^:@]+@/, ":wrong-secret@")]: /password authentication failed/,
     [right.replace(/postgres$/, "nowhere")]: /database "nowhere" does not exist/,
@@ -177,10 +177,10 @@ test("a database that cannot be used is one sentence, which names it without its
       return true;
     });
   }
-  nobody.close();
+  closing.close();
 });
 
-test("a database of another encoding is refused", LIMIT, async () => {
+test("rejects databases with an encoding other than UTF8", LIMIT, async () => {
   const server = await postgresServer();
   await server.admin("create database latin template template0 encoding 'LATIN1'");
   await assert.rejects(openStore({ database: { kind: "postgres", url: server.url("latin") } }), /needs UTF8/);

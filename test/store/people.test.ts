@@ -4,7 +4,7 @@ import { addPerson } from "./members.ts";
 import { onEachEngine } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("people are listed newest first, with the accounts that they belong to by name", async (t) => {
+  test("people are listed newest first, with the names of their accounts", async (t) => {
     const { store, clock } = await temporaryStore(t);
     assert.equal(await store.people.any(), false);
     const { id: zoo } = await store.accounts.ensure("zoo", "beta", "test");
@@ -42,7 +42,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.people.find("ada"), undefined);
   });
 
-  test("a password is that of who has the e-mail and is not disabled", async (t) => {
+  test("a password is found by e-mail unless the person is disabled", async (t) => {
     const { store } = await temporaryStore(t);
     await addPerson(store, "root@example.com");
     const ada = await addPerson(store, "ada@example.com");
@@ -57,7 +57,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.people.passwordOf("ada@example.com"), undefined);
   });
 
-  test("a change is noted from what to what, and one that changes nothing is not", async (t) => {
+  test("the audit entry of a change has both values; an unchanged update adds no entry", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id: club } = await store.accounts.ensure("club", "beta", "test");
     await addPerson(store, "root@example.com");
@@ -89,7 +89,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.people.update("nobody", changes, "x"), "unknown");
   });
 
-  test("the last administrator stays one, even when two try to end each other at once", async (t) => {
+  test("the last administrator remains, even if two concurrently remove each other", async (t) => {
     const { store, another } = await temporaryStore(t);
     const other = await another();
     const ada = await addPerson(store, "ada@example.com");
@@ -104,7 +104,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.people.update(left?.id ?? "", { name: "Last" }, "x"), "updated");
   });
 
-  test("the provider brings in who is there or was invited, and binds the first subject", async (t) => {
+  test("the identity provider signs in existing and invited people and binds the first subject", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id: club } = await store.accounts.ensure("club", "beta", "test");
     await addPerson(store, "root@example.com");

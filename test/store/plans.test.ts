@@ -16,7 +16,7 @@ import type { Request } from "../../src/store/sqlite-thread.ts";
 import { addEndpoint, addProject, DONE, roomFor } from "../webhooks/project.ts";
 import { enqueue, onEachEngine, type Temporary } from "./temporary.ts";
 
-/** What a service does all day finds its rows by an index: with ten times the records it takes the same way. */
+/** Frequent statements of a service find their rows by an index, and keep their plan with ten times the records. */
 const SMALL = 10_000;
 const LARGE = 100_000;
 /** Tables that grow with every submission. Those with a row for each key or account are small. */
@@ -28,14 +28,14 @@ interface Asked {
 }
 
 onEachEngine((temporaryStore) => {
-  test("no statement of the daily work reads through a big table, and ten times the records change no way", async (t) => {
+  test("no frequent statement scans a big table, and ten times the records change no plan", async (t) => {
     const temporary = await temporaryStore(t);
     const { database } = temporary;
     const { store, clock } = temporary;
     const project = await addProject(store);
     await addEndpoint(store, project);
     const work = () => day(temporary, project);
-    // First on next to nothing: plans that are kept from then must not stay when they have become bad ones.
+    // First on almost empty tables: plans cached then must not stay in use when they have become bad.
     for (let at = 0; at < 8; at++) await work();
     const ways: Map<string, string[]>[] = [];
     for (const records of [SMALL, LARGE]) {
@@ -43,8 +43,8 @@ onEachEngine((temporaryStore) => {
       await fillDeliveries(database);
       assert.deepEqual(await readThrough(database, work), [], `${records} records`);
       clock.nowMs += 61_000;
-      const asked = await heard(t, database, work);
-      assert.ok(asked.length > 25, `only ${asked.length} statements were heard`);
+      const asked = await recorded(t, database, work);
+      assert.ok(asked.length > 25, `only ${asked.length} statements were recorded`);
       ways.push(await waysOf(database, asked));
     }
     const [small, large] = ways;
@@ -53,11 +53,11 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-/** Tables of which one account can have many rows: what others look at must not read them. */
+/** Tables in which one account can have many rows, which reads by other accounts must not scan. */
 const LISTED = ["api_keys", "projects", "endpoints", "audit", "sign_in_attempts"];
 
 onEachEngine((temporaryStore) => {
-  test("lists of keys, projects, endpoints and the audit trail, and attempts to sign in, are found by an index", async (t) => {
+  test("lists of keys, projects, endpoints and audit entries, and sign-in attempts, are found by an index", async (t) => {
     const { store, database, clock } = await temporaryStore(t);
     const project = await addProject(store);
     await addEndpoint(store, project);
@@ -71,7 +71,7 @@ onEachEngine((temporaryStore) => {
         select i, 'a', 'key.create', 'many-' || i, ${sql.lit(accountId)}, '{}' from n`.execute(db);
       if (database.kind === "postgres") await sql`analyze`.execute(db);
     });
-    const asked = await heard(t, database, async () => {
+    const asked = await recorded(t, database, async () => {
       for (const accountIds of [null, [accountId]]) {
         for (const after of [undefined, keyId]) {
           await store.keys.list({ accountIds, after, max: 100 });
@@ -102,12 +102,12 @@ onEachEngine((temporaryStore) => {
       } as const;
       assert.equal(await store.keys.add({ ...key, ...limits }, "x", { live: 20, aDay: 100 }), "added");
     });
-    assert.ok(asked.length > 25, `only ${asked.length} statements were heard`);
+    assert.ok(asked.length > 25, `only ${asked.length} statements were recorded`);
     await waysOf(database, asked, LISTED);
   });
 });
 
-/** What a service does with one submission and its deliveries, and what it does by the clock. */
+/** The operations on one submission and its deliveries, and the periodic ones. */
 async function day({ store, clock }: Temporary, project: Awaited<ReturnType<typeof addProject>>): Promise<void> {
   const { submissions, deliveries } = store;
   const of = { ...project.key, projectId: project.id };
@@ -135,10 +135,10 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
     assert.ok(await deliveries.recordAttempt(claim, attempt, { state: "delivered" }));
   }
   await deliveries.nextDueMs(clock.nowMs);
-  // And what people look at, again and again.
+  // Pages of the dashboard, which are read often.
   const { accountId } = project.key;
   const [endpoint] = await store.endpoints.list();
-  // Of none that are there: the few attempts of this test are read through, as any few rows are.
+  // Without results: the few attempts of this test would be scanned, because the table is small.
   await deliveries.list({ max: 51, endpointId: endpoint?.id, before: 1, accountIds: [accountId] });
   await deliveries.list({ max: 51, submissionId: "none", accountIds: [accountId] });
   await deliveries.recent([endpoint?.id ?? ""]);
@@ -150,7 +150,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   await look({ store, clock }, project);
 }
 
-/** What people look at, and what is done for them in the background. */
+/** Reads of the dashboard, and the background work for them. */
 async function look(
   { store, clock }: Pick<Temporary, "store" | "clock">,
   project: Awaited<ReturnType<typeof addProject>>,
@@ -179,7 +179,7 @@ async function look(
   }
 }
 
-/** One for each record that has none: what an endpoint gets over the time that records are kept. */
+/** Adds a delivery for each record without one: the deliveries of an endpoint over the retention time. */
 async function fillDeliveries(database: Database): Promise<void> {
   await within(database, async ({ db }) => {
     await sql`insert into deliveries (id, endpoint_id, submission_seq, message_id, kind, state, created_at, ended_at)
@@ -189,7 +189,7 @@ async function fillDeliveries(database: Database): Promise<void> {
   });
 }
 
-/** What the server itself counts, whatever plan was used. @returns the big tables that were read through. */
+/** Compares the server's own counts of sequential scans. @returns the big tables that were scanned. */
 async function readThrough(database: Database, work: () => Promise<void>): Promise<string[]> {
   if (database.kind === "sqlite") return [];
   const scans = () =>
@@ -206,13 +206,13 @@ async function readThrough(database: Database, work: () => Promise<void>): Promi
   return BIG.filter((table) => after.get(table) !== before.get(table));
 }
 
-/** The server's processes say what they have counted at most once a second. */
+/** The server's processes report their counts at most once a second. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1_500));
 }
 
-/** Every statement that the store says meanwhile, as the driver hears it. */
-async function heard(t: TestContext, { kind }: Database, work: () => Promise<void>): Promise<Asked[]> {
+/** Records every statement that the driver receives during `work`. */
+async function recorded(t: TestContext, { kind }: Database, work: () => Promise<void>): Promise<Asked[]> {
   const asked: Asked[] = [];
   if (kind === "postgres") {
     const { query } = pg.Client.prototype;
@@ -227,7 +227,7 @@ async function heard(t: TestContext, { kind }: Database, work: () => Promise<voi
       if (request.kind === "statement") asked.push({ text: request.text, values: request.parameters });
       return Reflect.apply(ask, this, [request]);
     });
-    // Statement by statement from here, because what its own thread does is not heard.
+    // One by one in this thread, because statements inside the store's thread cannot be recorded.
     t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly Call[]) {
       const db = new Kysely<Schema>({ dialect: sqliteDialect(this, true) });
       const locks = { lock: async () => {} };
@@ -240,7 +240,7 @@ async function heard(t: TestContext, { kind }: Database, work: () => Promise<voi
   return asked.filter(({ text }) => /^\s*(select|insert|update|delete|with)\b/i.test(text));
 }
 
-/** By which index each statement finds the rows of big tables. @throws when one reads through such a table. */
+/** @returns the indexes by which each statement finds rows of big tables. @throws if a statement scans such a table. */
 async function waysOf(database: Database, asked: readonly Asked[], big = BIG): Promise<Map<string, string[]>> {
   const ways = new Map<string, string[]>();
   for (const { text, values } of asked) {
@@ -268,7 +268,7 @@ async function planOf(
   values: readonly unknown[],
   big: readonly string[],
 ): Promise<string[]> {
-  // As the store's own connections: without, a plan for a test's small table says nothing about those.
+  // The options of the store's connections: without them, the plan for a small table differs from theirs.
   const client = new pg.Client({ connectionString: url, options: BY_INDEX });
   await client.connect();
   try {
@@ -297,7 +297,7 @@ function planIn(path: string, text: string, values: readonly unknown[], big: rea
     return rows.flatMap(({ detail }) => {
       const [, how, table = "", index] = /^(SCAN|SEARCH) (\w+)(?:.* USING (.*))?/.exec(detail) ?? [];
       if (!big.includes(table)) return [];
-      // One that is read from end to end is as long as the table, unless it is of the few rows that are in work.
+      // A scanned index is as long as its table, unless it is a partial index of the few active rows.
       const whole =
         how === "SCAN" && !/INDEX (\w+_(pending|running|due|leased|waiting|tests|newest))\b/.test(index ?? "");
       return [whole ? `${table} whole` : `${table} ${index}`];

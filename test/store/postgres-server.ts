@@ -18,24 +18,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { childrenOf } from "../launcher/machine.ts";
 
-/** Where the system is that has the server; `assay test` says so when it had to unpack one. */
+/** Root of the system that has the server; `assay test` sets it if it unpacked one. */
 const SYSTEM = process.env.ASSAY_TEST_POSTGRES || "/";
-/** Where Debian's packages put the programs of each version. */
+/** Debian's directory of the programs of each version. */
 const PACKAGES = join(SYSTEM, "usr/lib/postgresql");
 const TRIPLET = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-/** PostgreSQL refuses to run as root: nobody, who exists everywhere. */
+/** PostgreSQL refuses to run as root; the user `nobody` exists everywhere. */
 const NOBODY = 65_534;
 const PASSWORD = "a password of the tests";
 const PATIENCE_MS = 30_000;
-/** An unpacked server brings the libraries that the machine lacks. */
+/** An unpacked server includes the libraries that the machine lacks. */
 const LIBRARIES = {
   PATH: process.env.PATH,
   LC_ALL: "C",
   ...(SYSTEM !== "/" && { LD_LIBRARY_PATH: ["usr/lib", "lib"].map((one) => join(SYSTEM, one, TRIPLET)).join(":") }),
 };
 /**
- * Without fsync only a crash of the machine loses what was committed, and such a machine runs no
- * test; databases are made and thrown away by the hundred. What the service sees is the same.
+ * Without fsync only a crash of the machine loses commits, which no test survives; tests create and drop databases by
+ * the hundred. The service sees no difference.
  */
 const SETTINGS = [
   "unix_socket_directories=",
@@ -47,8 +47,8 @@ const SETTINGS = [
 ];
 
 /**
- * A real PostgreSQL server of our own: Debian's programs, an unprivileged user, a free loopback
- * port, a directory below TMPDIR. It ends with this process, however that ends: by a hook, or by the kernel.
+ * A real PostgreSQL server for tests: Debian's programs, an unprivileged user, a free loopback port, and a directory
+ * below TMPDIR. It ends with this process, by an exit hook or by the kernel (parent-death signal).
  */
 export class PostgresServer {
   readonly #directory = mkdtempSync(join(tmpdir(), "assay-postgres-"));
@@ -62,7 +62,7 @@ export class PostgresServer {
     this.#address = address;
   }
 
-  /** @param address where it is to be reached besides loopback. */
+  /** @param address an additional address to listen on besides loopback. */
   static async start(address?: string): Promise<PostgresServer> {
     const server = new PostgresServer(address);
     process.once("exit", () => server.remove());
@@ -71,12 +71,12 @@ export class PostgresServer {
     return server;
   }
 
-  /** The URL of one of its databases, with the password. */
+  /** @returns the URL of a database, with the password. */
   url(database: string, host = "127.0.0.1"): string {
     return `postgres://assay:${encodeURIComponent(PASSWORD)}@${host}:${this.#port}/${database}`;
   }
 
-  /** Starts it again after `stop`, on the port that it had. */
+  /** Starts the server, after `stop` on the same port. */
   async start(): Promise<void> {
     this.#port ||= await freePort();
     const log = openSync(join(this.#directory, "log"), "a");
@@ -102,7 +102,7 @@ export class PostgresServer {
     }
   }
 
-  /** Ends it at once, as a crash does: connections are cut, what was committed stays. */
+  /** Ends the server immediately, like a crash: connections are cut, commits are kept. */
   async stop(): Promise<void> {
     const child = this.#process;
     if (!child || hasEnded(child)) return;
@@ -112,18 +112,18 @@ export class PostgresServer {
     await ended;
   }
 
-  /** The same by SIGKILL, with every process that serves a connection: nothing of it hears of its end. */
+  /** Ends the server and every process that serves a connection by SIGKILL, so that none of them can react. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (!child || hasEnded(child)) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.ref();
-    child.kill("SIGSTOP"); // or it would start others in the place of those that are killed
+    child.kill("SIGSTOP"); // or it would replace the killed processes
     for (const pid of [...childrenOf(child.pid ?? 0), child.pid ?? 0]) process.kill(pid, "SIGKILL");
     await ended;
   }
 
-  /** An empty database, or a copy of another one that nobody is connected to. @returns its name. */
+  /** Creates an empty database, or a copy of one without connections. @returns its name. */
   async createDatabase(template = "template0"): Promise<string> {
     const name = `assay_${++this.#databases}`;
     await this.admin(`create database ${name} template ${template}`);
@@ -145,7 +145,7 @@ export class PostgresServer {
     }
   }
 
-  /** What is left when this process ends: nothing can be awaited any more. */
+  /** Removes the server in an exit hook, which cannot await anything. */
   remove(): void {
     const pid = this.#process?.pid;
     if (this.#process && pid !== undefined && !hasEnded(this.#process)) {
@@ -209,11 +209,11 @@ export class PostgresServer {
   }
 }
 
-/** @throws when there is no server: the tests of the store must not pass by not running. */
+/** @throws if there is no server: the tests of the store must not pass by being skipped. */
 function newestPrograms(): string {
   const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).filter((name) => /^\d+$/.test(name)) : [];
-  const there = versions.filter((version) => existsSync(join(PACKAGES, version, "bin/initdb")));
-  const [newest] = there.sort((a, b) => Number(b) - Number(a));
+  const installed = versions.filter((version) => existsSync(join(PACKAGES, version, "bin/initdb")));
+  const [newest] = installed.sort((a, b) => Number(b) - Number(a));
   if (!newest)
     throw new Error(`there is no PostgreSQL server below ${PACKAGES}: run the tests with "sudo ./assay test"`);
   return join(PACKAGES, newest, "bin");
@@ -227,7 +227,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** Our own child stays there as a zombie, because nobody is left to wait for it. */
+/** An ended child stays a zombie in an exit hook, because nothing reaps it. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));

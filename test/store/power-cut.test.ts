@@ -5,7 +5,7 @@ import { test } from "node:test";
 import Database from "better-sqlite3";
 import { diskLab } from "./slow-disk.ts";
 
-/** @returns the status of each submission that a database has, once SQLite has found nothing wrong with it. */
+/** Checks the integrity of a database. @returns the status of each of its submissions. */
 function statuses(path: string): Map<string, string> {
   const database = new Database(path);
   try {
@@ -20,13 +20,13 @@ function statuses(path: string): Map<string, string> {
 function assertKept(lines: readonly string[], there: ReadonlyMap<string, string>): void {
   for (const line of lines) {
     const [what, id = ""] = line.split(" ");
-    if (what === "accepted") assert.ok(there.has(id), `${line}: it is gone`);
+    if (what === "accepted") assert.ok(there.has(id), `${line}: it is missing`);
     if (what === "ended") assert.equal(there.get(id), "error", line);
   }
 }
 
 for (const confirmed of [40, 333, 700]) {
-  test(`a power cut after ${confirmed} confirmations takes nothing that was confirmed`, async (t) => {
+  test(`a power cut after ${confirmed} confirmations loses nothing that was confirmed`, async (t) => {
     const { directory, writer } = diskLab(t);
     const kept = join(directory, "kept");
     mkdirSync(kept);
@@ -40,7 +40,7 @@ for (const confirmed of [40, 333, 700]) {
   });
 }
 
-test("a flush that fails ends the process before anything more is confirmed", async (t) => {
+test("a failed flush ends the process before it confirms anything else", async (t) => {
   const { directory, path, writer } = diskLab(t);
   const [kept, broken] = [join(directory, "kept"), join(directory, "broken")];
   mkdirSync(kept);

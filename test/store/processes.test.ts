@@ -5,7 +5,7 @@ import { internalError } from "../../src/domain/outcome.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
 import { addKey, enqueue, temporaryPostgres } from "./temporary.ts";
 
-/** What one process keeps by its single writer, several must keep by the database. */
+/** One process keeps these rules by its single writer; several processes must keep them by the database. */
 const LIMIT = { timeout: 60_000 };
 const UUID = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
@@ -15,12 +15,12 @@ async function processes(t: TestContext, count = 4) {
   return { stores, store, clock };
 }
 
-/** All of them do it so many times, at the same time. */
+/** Runs the work `times` times on each store, all concurrently. */
 function atOnce<T>(stores: readonly Store[], times: number, work: (store: Store, at: number) => Promise<T>) {
   return Promise.all(stores.flatMap((store) => Array.from({ length: times }, (_, at) => work(store, at))));
 }
 
-test("the queue's bound is exact over processes", LIMIT, async (t) => {
+test("the queue's bound is exact across processes", LIMIT, async (t) => {
   const { stores, store } = await processes(t);
   const key = await addKey(store, "a");
   const results = await atOnce(stores, 25, (one) => enqueue(one, key, { maxPending: 60 }));
@@ -28,7 +28,7 @@ test("the queue's bound is exact over processes", LIMIT, async (t) => {
   assert.equal(await store.submissions.depth(), 30);
 });
 
-test("equal requests of one instant are one submission, whichever process they reach", LIMIT, async (t) => {
+test("concurrent equal requests to several processes are one submission", LIMIT, async (t) => {
   const { stores, store } = await processes(t);
   const key = await addKey(store, "a");
   const results = await atOnce(stores, 10, (one) => enqueue(one, key, { idempotencyKey: UUID }));
@@ -37,11 +37,11 @@ test("equal requests of one instant are one submission, whichever process they r
   assert.equal(await store.submissions.depth(), 1);
 });
 
-test("a key's concurrency is exact over processes, at every moment", LIMIT, async (t) => {
+test("a key's concurrency is never exceeded across processes", LIMIT, async (t) => {
   const { stores, store } = await processes(t);
   const keys = await Promise.all(["a", "b"].map((name) => addKey(store, name, { concurrency: 3 })));
   for (const key of keys) for (let i = 0; i < 25; i++) await enqueue(store, key);
-  // All at once, each process wants more than both keys may have.
+  // Concurrently, each process claims more than both keys allow.
   const first = (await atOnce(stores, 3, (one) => one.submissions.claim("w", 60_000, 10))).flat();
   for (const { keyId } of keys)
     assert.equal(first.filter(({ submission }) => submission.keyId === keyId).length, 3, "running at once");
@@ -55,7 +55,7 @@ test("a key's concurrency is exact over processes, at every moment", LIMIT, asyn
     most = Math.max(most, now);
   };
   const seen = new Set<string>();
-  // Counted as running from the claim's answer until the finish is sent: never longer than in the database.
+  // Counted as running from the return of the claim until the finish is sent, which is never longer than in the database.
   const work = async (one: Store) => {
     for (let idle = 0; idle < 20; ) {
       const claims = await one.submissions.claim("w", 60_000, 2);
@@ -75,30 +75,26 @@ test("a key's concurrency is exact over processes, at every moment", LIMIT, asyn
   assert.ok(most <= 3, `${most} were running at once`);
 });
 
-test(
-  "a lease that nobody renewed is taken back once, however many sweep, and never from a worker that renewed",
-  LIMIT,
-  async (t) => {
-    const { stores, store, clock } = await processes(t);
-    const key = await addKey(store, "a", { concurrency: 100, profiles: ["judge", "agent"] });
-    for (let i = 0; i < 40; i++) await enqueue(store, key, { profile: i % 2 === 0 ? "judge" : "agent" });
-    const claims = await store.submissions.claim("w", 1_000, 40);
-    await Promise.all(stores.map((one) => one.submissions.sweep(1_000)));
-    clock.steadyMs += 1_000;
-    const alive = claims.slice(0, 20);
-    const [kept, swept] = await Promise.all([
-      Promise.all(alive.map(({ lease }) => store.submissions.renew(lease, 60_000))),
-      atOnce(stores, 3, (one) => one.submissions.sweep(1_000)),
-    ]);
-    const taken = swept.flatMap(({ requeued, failed }) => [...requeued, ...failed]);
-    assert.equal(new Set(taken).size, taken.length, "taken back twice");
-    const lost = alive.filter((_, at) => !kept[at]).map(({ submission }) => submission.id);
-    const expected = [...claims.slice(20).map(({ submission }) => submission.id), ...lost];
-    assert.deepEqual(taken.sort(), expected.sort());
-  },
-);
+test("concurrent sweeps requeue each expired lease once and never a renewed lease", LIMIT, async (t) => {
+  const { stores, store, clock } = await processes(t);
+  const key = await addKey(store, "a", { concurrency: 100, profiles: ["judge", "agent"] });
+  for (let i = 0; i < 40; i++) await enqueue(store, key, { profile: i % 2 === 0 ? "judge" : "agent" });
+  const claims = await store.submissions.claim("w", 1_000, 40);
+  await Promise.all(stores.map((one) => one.submissions.sweep(1_000)));
+  clock.steadyMs += 1_000;
+  const alive = claims.slice(0, 20);
+  const [kept, swept] = await Promise.all([
+    Promise.all(alive.map(({ lease }) => store.submissions.renew(lease, 60_000))),
+    atOnce(stores, 3, (one) => one.submissions.sweep(1_000)),
+  ]);
+  const taken = swept.flatMap(({ requeued, failed }) => [...requeued, ...failed]);
+  assert.equal(new Set(taken).size, taken.length, "requeued twice");
+  const lost = alive.filter((_, at) => !kept[at]).map(({ submission }) => submission.id);
+  const expected = [...claims.slice(20).map(({ submission }) => submission.id), ...lost];
+  assert.deepEqual(taken.sort(), expected.sort());
+});
 
-test("everything at once ends without a deadlock, and every submission ends once", LIMIT, async (t) => {
+test("concurrent operations end without a deadlock, and every submission ends once", LIMIT, async (t) => {
   const { stores, store, clock } = await processes(t);
   const keys = await Promise.all(["a", "b", "c"].map((name) => addKey(store, name, { concurrency: 4 })));
   const finished: string[] = [];
@@ -122,6 +118,6 @@ test("everything at once ends without a deadlock, and every submission ends once
   await Promise.all([atOnce(stores, 15, submit), atOnce(stores, 2, work)]);
   while ((await store.submissions.depth()) > 0) await work(store, 0);
   assert.equal(new Set(finished).size, finished.length);
-  // 15 of each process; those with an idempotency key (5 of 15) are the same for all four.
+  // 15 for each process; the 5 with an idempotency key are the same in all four processes.
   assert.equal(finished.length, 4 * 10 + 5);
 });

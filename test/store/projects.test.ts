@@ -9,7 +9,7 @@ const trail = async (store: Store) =>
     .map(({ action, detail }) => [action, detail]);
 
 onEachEngine((temporaryStore) => {
-  test("a name is one project's in its account, and free in another", async (t) => {
+  test("project names are unique within an account, not across accounts", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const one = await store.accounts.ensure("one", "beta", "x");
     const two = await store.accounts.ensure("two", "beta", "x");
@@ -29,13 +29,13 @@ onEachEngine((temporaryStore) => {
     assert.equal((await trail(store)).length, 2);
   });
 
-  test("a project of no account is neither made nor noted", async (t) => {
+  test("an unknown account creates neither a project nor an audit entry", async (t) => {
     const { store } = await temporaryStore(t);
     await assert.rejects(store.projects.create("nobody", "p", "x"));
     assert.deepEqual([await store.projects.list(), await store.audit.list({ max: 10 })], [[], []]);
   });
 
-  test("a rename keeps the id and does not take another project's name", async (t) => {
+  test("a rename keeps the id and cannot use the name of another project", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: account } = await store.accounts.ensure("one", "beta", "x");
     const id = (await store.projects.create(account, "p", "x")) ?? "";

@@ -20,7 +20,7 @@ onEachEngine((temporaryStore) => {
     }
   };
 
-  test("a record is there as it was until its time is over, and then not at all", async (t) => {
+  test("a record stays unchanged until it expires, and is then deleted completely", async (t) => {
     const { store, clock, project } = await room(t);
     const first = await endOne(store, project);
     clock.nowMs += DAY_MS;
@@ -33,7 +33,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.retention.purge(clock.nowMs + 1_000 * DAY_MS, 10), 0);
   });
 
-  test("the oldest go first, and never more than asked for", async (t) => {
+  test("the oldest are deleted first, and never more than the maximum", async (t) => {
     const { store, clock, project } = await room(t);
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
@@ -48,7 +48,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("what has not ended stays, however old it is", async (t) => {
+  test("submissions that have not ended are kept, regardless of age", async (t) => {
     const { store, clock, project } = await room(t);
     const running = await submit(store, project);
     await store.submissions.claim("w", 1_000);
@@ -59,7 +59,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await get(store, project, pending))?.status, "pending");
   });
 
-  test("what is still to be delivered stays until it is, and its log goes with it", async (t) => {
+  test("a record with a pending delivery is kept until delivery, and its log is deleted with it", async (t) => {
     const { store, clock, project } = await room(t);
     await addEndpoint(store, project);
     const id = await endOne(store, project);
@@ -70,7 +70,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.deliveries.list({ max: 10 }), []);
   });
 
-  test("test messages go when their time is over, too", async (t) => {
+  test("test messages are deleted as well when they expire", async (t) => {
     const { store, clock, project } = await room(t);
     const { id } = await addEndpoint(store, project);
     const test = { messageId: "m", body: Buffer.from("{}"), leaseMs: 1_000 };
@@ -83,7 +83,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.deliveries.list({ max: 10 }), []);
   });
 
-  test("an idempotency key lives as long as its record", async (t) => {
+  test("an idempotency key is kept as long as its record", async (t) => {
     const { store, clock, project } = await room(t);
     const same = { key: "3d0cbb6e-6a5f-4b3c-9d38-3d2e1b3cb6d1", requestHash: "h" };
     const first = await submit(store, project, "judge", same);
@@ -96,7 +96,7 @@ onEachEngine((temporaryStore) => {
     assert.notEqual(await submit(store, project, "judge", same), first);
   });
 
-  test("an account's records are erased, delivered or not; nobody else's, and none that came later", async (t) => {
+  test("erasing an account deletes its ended records, delivered or not, except later ones", async (t) => {
     const { store, clock, project } = await room(t);
     const other = await addProject(store, "other");
     await addEndpoint(store, project);
@@ -119,7 +119,7 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-/** Ends the one submission that waits. */
+/** Ends the only pending submission. */
 async function endPending(store: Store): Promise<void> {
   const [claim] = await store.submissions.claim("w", 1_000);
   assert.ok(claim);

@@ -2,7 +2,7 @@ import { openStore, type StoreOptions } from "../../src/store/open.ts";
 
 /**
  * Another process on the same database: node quota-taker.ts OPTIONS KEY LIMIT COUNT NOW. Waits for a line on its
- * standard input, takes so often at once, and prints how many went through.
+ * standard input, then makes COUNT concurrent requests and prints how many were admitted.
  */
 const [options = "{}", keyId = "", limit = "0", count = "0", nowMs = "0"] = process.argv.slice(2);
 const store = await openStore({ ...(JSON.parse(options) as StoreOptions), now: () => Number(nowMs) });

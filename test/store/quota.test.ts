@@ -7,11 +7,11 @@ import { addKey, onEachEngine, START_MS, type Temporary } from "./temporary.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** An hour, a day: what a clock may step by. */
+/** Backward steps of the clock, from a day to a second. */
 const STEPS = [-24 * 60 * MINUTE, -60 * MINUTE, -MINUTE, -10 * SECOND, -SECOND];
 
 onEachEngine((temporaryStore) => {
-  test("Retry-After is exact: after it one goes through, a second earlier none does", async (t) => {
+  test("Retry-After is exact: a request passes after it, and is rejected a second earlier", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
     await addKey(store, "b");
@@ -28,10 +28,10 @@ onEachEngine((temporaryStore) => {
     at(60_000);
     assert.equal(await store.quota.take("a", 2), 0);
     assert.equal(await store.quota.take("a", 2), 11);
-    assert.equal(await store.quota.take("b", 2), 0, "another key is not touched");
+    assert.equal(await store.quota.take("b", 2), 0, "another key is not affected");
   });
 
-  test("in no minute more than the limit, and whoever waits as told gets through", async (t) => {
+  test("requests never exceed the limit in any minute, and pass after the returned wait", async (t) => {
     const { store, clock } = await temporaryStore(t);
     let keys = 0;
     const history = fc.array(fc.record({ gapMs: fc.nat(25_000), limit: fc.integer({ min: 1, max: 6 }) }), {
@@ -52,7 +52,7 @@ onEachEngine((temporaryStore) => {
             clock.nowMs += (wait - 1) * SECOND;
             assert.notEqual(await store.quota.take(key, limit), 0, "a second earlier");
             clock.nowMs += SECOND;
-            assert.equal(await store.quota.take(key, limit), 0, "after waiting as told");
+            assert.equal(await store.quota.take(key, limit), 0, "after the returned wait");
           }
           passed.push(clock.nowMs);
           assert.ok(recent() <= limit);
@@ -62,7 +62,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("a raised limit lets more through at once, a lowered one holds for those before it", async (t) => {
+  test("a raised limit applies at once, and a lowered limit counts earlier requests", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
     for (let i = 0; i < 5; i++) {
@@ -71,13 +71,13 @@ onEachEngine((temporaryStore) => {
     }
     assert.equal(await store.quota.take("a", 5), 55);
     assert.equal(await store.quota.take("a", 6), 0);
-    assert.equal(await store.quota.take("a", 2), 59, "the fifth has to leave, a second ago");
+    assert.equal(await store.quota.take("a", 2), 59, "the last but one must be a minute old");
     clock.nowMs += 59 * SECOND;
     assert.equal(await store.quota.take("a", 2), 0);
-    assert.equal(await store.quota.take("a", 0), 60, "none at all");
+    assert.equal(await store.quota.take("a", 0), 60, "a limit of zero");
   });
 
-  test("requests at the same instant never exceed the limit, and refused ones do not count", async (t) => {
+  test("concurrent requests never exceed the limit, and rejected requests do not count", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
     const take = (count: number) => Promise.all(Array.from({ length: count }, () => store.quota.take("a", 20)));
@@ -87,7 +87,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await take(100)).filter((wait) => wait === 0).length, 20);
   });
 
-  test("a key that is not there is refused by the database, and one that asks at the same time is not", async (t) => {
+  test("an unknown key is rejected by the database without failing concurrent requests", async (t) => {
     const { store } = await temporaryStore(t);
     await addKey(store, "a");
     const [good, bad] = await Promise.allSettled([store.quota.take("a", 5), store.quota.take("nobody's", 5)]);
@@ -95,7 +95,7 @@ onEachEngine((temporaryStore) => {
     assert.ok(bad?.status === "rejected" && /foreign key/i.test(String(bad.reason)), String(bad));
   });
 
-  test("a clock that steps back locks nobody out for more than a minute and gives nothing away", async (t) => {
+  test("a backward clock step neither blocks a key for over a minute nor exceeds its limit", async (t) => {
     const { store, clock } = await temporaryStore(t);
     for (const [i, step] of STEPS.entries()) {
       const key = `key ${i}`;
@@ -115,7 +115,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("a clock that is a little behind another process's counts its requests, too", async (t) => {
+  test("requests are counted if the clock is slightly behind that of another process", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
     for (const skewMs of [0, -300, 200, -1_000, 800]) {
@@ -129,7 +129,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.quota.take("a", 5), 0);
   });
 
-  test("several processes count as one", async (t) => {
+  test("several processes share one count", async (t) => {
     const temporary = await temporaryStore(t);
     await addKey(temporary.store, "a");
     const passed = await takers(temporary, 3, 40);
@@ -141,14 +141,14 @@ onEachEngine((temporaryStore) => {
     assert.equal(await temporary.store.quota.take("a", 51), 0);
   });
 
-  test("what nobody needs any more is forgotten, and the count goes on", async (t) => {
+  test("expired counts are deleted, and counting continues", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
     for (let i = 0; i < 4; i++) await store.quota.take("a", 4);
     clock.nowMs += 30 * SECOND;
     await store.quota.take("a", 5);
     await store.quota.forget();
-    assert.equal(await store.quota.take("a", 5), 30, "nothing that counts is forgotten");
+    assert.equal(await store.quota.take("a", 5), 30, "no request that counts is deleted");
     clock.nowMs += 10 * MINUTE;
     await store.quota.forget();
     await store.quota.forget();
@@ -157,7 +157,7 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-/** Starts processes, lets all of them take at once with a limit of 50, and returns how many went through in each. */
+/** Starts processes that make concurrent requests with a limit of 50. @returns the admitted requests of each. */
 async function takers({ database, clock }: Temporary, processes: number, count: number): Promise<number[]> {
   const script = new URL("quota-taker.ts", import.meta.url).pathname;
   const args = [script, JSON.stringify({ database }), "a", "50", String(count), String(clock.nowMs)];

@@ -11,7 +11,7 @@ import { addKey, enqueue, onEachEngine, START_MS } from "./temporary.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Everything that matches, in the order told, by as many searches as it takes. */
+/** Finds all matches, in order, by as many searches as necessary. */
 async function all(store: Store, which: Partial<Search>): Promise<{ ids: string[]; searches: number }> {
   const ids: string[] = [];
   let searches = 0;
@@ -24,7 +24,7 @@ async function all(store: Store, which: Partial<Search>): Promise<{ ids: string[
   return { ids, searches };
 }
 
-/** Records as a service has them after some weeks: of the account, one for each second before the beginning. */
+/** Adds ended records of an account, one for each second before START_MS. */
 async function fill(database: Database, account: string, key: string, amount: number): Promise<void> {
   const numbers = sql`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${amount})`;
   await within(database, ({ db }) =>
@@ -37,7 +37,7 @@ async function fill(database: Database, account: string, key: string, amount: nu
 }
 
 onEachEngine((temporaryStore) => {
-  test("submissions are found newest first by each of their properties, in pages, and by nobody else's accounts", async (t) => {
+  test("submissions are found newest first, by each property, in pages, within the given accounts", async (t) => {
     const { store, database } = await temporaryStore(t);
     const project = await addProject(store, "shop");
     const other = await addKey(store, "other");
@@ -105,7 +105,7 @@ onEachEngine((temporaryStore) => {
     });
   });
 
-  test("what is rare is found bit by bit: each search looks at a bounded number and says where it ended", async (t) => {
+  test("rare matches are found in steps: each search reads a bounded number and returns its end", async (t) => {
     const { store, database } = await temporaryStore(t);
     const [busy, quiet] = [await addKey(store, "busy"), await addKey(store, "quiet")];
     const old = await enqueue(store, quiet);
@@ -117,17 +117,17 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([found.ids, found.searches], [[rare.submission.id], 3]);
     const inAccount = await all(store, { language: "rust", accountIds: [busy.accountId] });
     assert.deepEqual([inAccount.ids, inAccount.searches], [[rare.submission.id], 3]);
-    // An account with few does not pay for one with many.
+    // Many records of one account do not slow a search in another.
     const few = await all(store, { accountIds: [quiet.accountId], max: 9 });
     assert.deepEqual(few, { ids: [young.submission.id, old.submission.id], searches: 1 });
-    // A time is found without looking at what is older or younger.
+    // A time range is found without reading older or newer records.
     const times = { sinceMs: START_MS - 6_001_000, untilMs: START_MS - 6_000_000, accountIds: [busy.accountId] };
     const { found: at, next } = await store.records.search({ ...times, max: 9 });
     assert.deepEqual([at.map(({ createdAtMs }) => createdAtMs - START_MS), next], [[-6_001_000], null]);
     assert.deepEqual((await all(store, { ...times, verdict: "RE" })).searches, 1);
   });
 
-  test("one is read with its program and whoever it belongs to", async (t) => {
+  test("a record is read with its program and its owner", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "key");
     const enqueued = await enqueue(store, key, { code: "é", stdin: "in" });

@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Engine } from "../../src/store/engine.ts";
 import type { Schema } from "../../src/store/schema.ts";
 
-/** The schema that a database really has, read from its catalogue: the same for every release of the engine. */
+/** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */
 export function schemaText({ db, abilities }: Engine): Promise<string> {
   return abilities.oneWriter ? sqliteText(db) : postgresText(db);
 }
@@ -15,7 +15,7 @@ async function sqliteText(db: Kysely<Schema>): Promise<string> {
   return join(rows.map((row) => breakLines(row.sql)));
 }
 
-/** A line for each column and constraint: at the commas that are in no inner brackets. */
+/** Breaks lines between columns and constraints: at the commas outside of inner brackets. */
 function breakLines(statement: string): string {
   if (!/^create table/i.test(statement)) return statement;
   let depth = 0;

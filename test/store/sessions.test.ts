@@ -6,7 +6,7 @@ import { addPerson, addSession } from "./members.ts";
 import { onEachEngine } from "./temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("a session is its person's, with the accounts that they have now", async (t) => {
+  test("a session has its person and their current accounts", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("club", "beta", "test");
     const ada = await addPerson(store, "ada@example.com");
@@ -26,7 +26,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.sessions.find("c"), undefined);
   });
 
-  test("a session that nobody uses ends; one that is used goes on, but not for ever", async (t) => {
+  test("an idle session expires; a used one lasts up to its maximum", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
     const beganMs = clock.nowMs;
@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.sessions.find("used"), undefined);
   });
 
-  test("what has expired is removed, and nothing else", async (t) => {
+  test("only expired sessions are removed", async (t) => {
     const { store, clock, database } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
     await addSession(store, ada, "old");
@@ -58,7 +58,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await engine.db.selectFrom("sessions").select("hash").execute(), [{ hash: "young" }]);
   });
 
-  test("when a person was last seen is known to the minute", async (t) => {
+  test("a person's last activity is recorded to the minute", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
     const seen = async () => (await store.people.get(ada))?.seenAtMs;
@@ -74,7 +74,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await seen(), clock.nowMs);
   });
 
-  test("signing out ends one session, a new password all but one, and disabling every one", async (t) => {
+  test("signing out ends one session, a new password all but one, and disabling all", async (t) => {
     const { store } = await temporaryStore(t);
     await addPerson(store, "root@example.com");
     const ada = await addPerson(store, "ada@example.com");

@@ -6,18 +6,18 @@ import { onEachEngine } from "./temporary.ts";
 
 const DAY_MS = 86_400_000;
 
-const door = async (store: Store) =>
+const signInEntries = async (store: Store) =>
   (await store.audit.list({ max: 1_000 })).filter(({ action }) => /^person\.(sign|refuse)/.test(action));
 
 onEachEngine((temporaryStore) => {
-  test("signing in and out is in the audit trail, with the address", async (t) => {
+  test("signing in and out adds audit entries with the address", async (t) => {
     const { store } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
     await store.sessions.begin("h", ada, { address: "2001:db8::7", place: "2001:db8:0:0::/64" });
     await store.sessions.end("h", "2001:db8::8");
     await store.sessions.end("h", "2001:db8::8");
     assert.deepEqual(
-      (await door(store)).map(({ action, actor, subject, address }) => [action, actor, subject, address]),
+      (await signInEntries(store)).map(({ action, actor, subject, address }) => [action, actor, subject, address]),
       [
         ["person.sign-out", "ada@example.com", ada, "2001:db8::8"],
         ["person.sign-in", "ada@example.com", ada, "2001:db8::7"],
@@ -25,7 +25,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("refused attempts of strangers are a bounded number of entries, with their count and their addresses", async (t) => {
+  test("rejected attempts add a bounded number of audit entries, with their count and addresses", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const other = await another();
     const ada = await addPerson(store, "ada@example.com");
@@ -34,7 +34,7 @@ onEachEngine((temporaryStore) => {
       email: n % 2 === 0 ? "ada@example.com" : `${n}@example.com`,
     }));
     await Promise.all(attempts.map((attempt, n) => (n % 3 === 0 ? other : store).signIns.refused(attempt)));
-    const entries = await door(store);
+    const entries = await signInEntries(store);
     for (const subject of [ada, "unknown"]) {
       const own = entries.filter((entry) => entry.subject === subject);
       assert.ok(own.length <= 11, `${own.length} entries`);
@@ -44,16 +44,16 @@ onEachEngine((temporaryStore) => {
         100,
       );
     }
-    assert.equal(JSON.stringify(entries).includes("1@example.com"), false, "what strangers type is not noted");
+    assert.equal(JSON.stringify(entries).includes("1@example.com"), false, "unknown e-mail addresses are not recorded");
     clock.nowMs += DAY_MS;
     await store.signIns.refused({ place: "192.0.2.1", email: "ada@example.com" });
-    assert.equal((await door(store)).length, entries.length + 1);
+    assert.equal((await signInEntries(store)).length, entries.length + 1);
     clock.nowMs += 89 * DAY_MS;
     await store.signIns.forget();
-    assert.equal((await door(store)).length, 1, "entries about signing in are kept for 90 days");
+    assert.equal((await signInEntries(store)).length, 1, "sign-in entries are kept for 90 days");
   });
 
-  test("an administrator's reading is noted once an hour for each submission, for its account to see", async (t) => {
+  test("an administrator's reads are audited hourly for each submission, visible to its account", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
     const reading = { actor: "root@example.com", address: "192.0.2.1", accountId };

@@ -1,8 +1,8 @@
-// Stands before the C library's fsync and fdatasync in a process under test, for the files of a database:
-// DISK_DELAY_MS   each flush takes so much longer;
-// DISK_KEPT       a directory that gets a copy of each file as it is when a flush of it is done, and loses a file that was removed
-//                 when a flush of its directory is done: what a power cut leaves at worst;
-// DISK_BROKEN     while a file of this name is there, each flush fails with EIO.
+// Intercepts fsync and fdatasync of a process under test, for the files of a database:
+// DISK_DELAY_MS   delay added to each flush;
+// DISK_KEPT       a directory with the worst state that a power cut could leave: each file is copied into it after a flush of
+//                 that file, and removed files are deleted from it after a flush of their directory;
+// DISK_BROKEN     each flush fails with EIO while a file of this name exists.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static void keep(const char *name, int from, const char *directory) {
   snprintf(made, sizeof made, "%s/%s", directory, name);
   int to = open(making, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (to < 0) abort();
-  // By the descriptor that is there: closing another one of the file would release the locks that the process has on it.
+  // Reads through the existing descriptor: closing another descriptor of the file would release the process's locks on it.
   off_t at = 0;
   for (ssize_t length; (length = pread(from, bytes, sizeof bytes, at)) > 0; at += length)
     if (write(to, bytes, (size_t)length) != length) abort();

@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 
-/** What slow-disk.c makes of a process's flushes. */
+/** Faults that slow-disk.c injects into a process's flushes. */
 interface Disk {
   readonly delayMs?: number;
-  /** A directory that has what a power cut would leave at worst. */
+  /** A directory that receives the worst state that a power cut could leave. */
   readonly kept?: string;
-  /** Flushes fail while there is a file of this name. */
+  /** Flushes fail while a file of this name exists. */
   readonly broken?: string;
 }
 
-/** A directory of its own, with the library that stands before flushes. */
+/** A temporary directory with a compiled library that intercepts flushes. */
 export function diskLab(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), "assay-slow-disk-"));
   t.after(() => rmSync(directory, { recursive: true }));
@@ -26,7 +26,7 @@ export function diskLab(t: TestContext) {
   return { directory, path, writer: (disk: Disk, count: number) => writer(t, library, path, disk, count) };
 }
 
-/** A process that accepts and ends `count` submissions (disk-writer.ts), a few at a time, on such a disk. */
+/** Starts a process that accepts and ends `count` submissions (disk-writer.ts), a few at a time, on such a disk. */
 function writer(t: TestContext, library: string, path: string, disk: Disk, count: number) {
   const { delayMs, kept, broken } = disk;
   const env = {

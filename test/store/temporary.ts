@@ -9,7 +9,7 @@ import { openStore } from "../../src/store/open.ts";
 import type { Enqueued, Store, Swept } from "../../src/store/port.ts";
 import { PostgresServer } from "./postgres-server.ts";
 
-/** Clocks that a test moves: the one on the wall, and the one that is never set. */
+/** Clocks that a test advances: the wall clock and the monotonic clock. */
 export interface Clock {
   nowMs: number;
   steadyMs: number;
@@ -21,7 +21,7 @@ export interface Temporary {
   readonly store: Store;
   readonly clock: Clock;
   readonly database: Database;
-  /** Opens the same database once more, as another process does, by the same clock; closed with the first. */
+  /** Opens the same database again, like another process, with the same clock; closed with the first store. */
   readonly another: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
 }
@@ -29,43 +29,43 @@ export interface Temporary {
 /** Opens a store of one engine; closed and removed after the test, or by `dispose`. */
 export type OpenTemporary = (t?: TestContext) => Promise<Temporary>;
 
-/** A store in a real file of its own; closed and removed after the test, or by `dispose`. */
+/** A store in a new SQLite file; closed and removed after the test, or by `dispose`. */
 export const temporaryStore: OpenTemporary = async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
   const database: Database = { kind: "sqlite", path: join(directory, "assay.sqlite") };
   return temporary(t, database, () => rm(directory, { recursive: true }));
 };
 
-/** The same in a database of its own on the PostgreSQL server of this test process. */
+/** A store in a new database on the PostgreSQL server of this test process. */
 export const temporaryPostgres: OpenTemporary = async (t) => {
   const server = await postgresServer();
   const name = await server.createDatabase(await migrated());
   return temporary(t, { kind: "postgres", url: server.url(name) }, () => server.dropDatabase(name));
 };
 
-/** A database without anything in it, not even a schema; removed after the test. */
+/** An empty database without a schema; removed after the test. */
 export async function emptyDatabase(t: TestContext, kind: Database["kind"]): Promise<Database> {
   if (kind === "postgres") {
-    const there = await postgresServer();
-    return { kind, url: there.url(await there.createDatabase()) };
+    const running = await postgresServer();
+    return { kind, url: running.url(await running.createDatabase()) };
   }
   const directory = await mkdtemp(join(tmpdir(), "assay-empty-"));
   t.after(() => rm(directory, { recursive: true }));
   return { kind, path: join(directory, "assay.sqlite") };
 }
 
-/** The PostgreSQL server of this test process, started by the first who needs it. */
+/** The PostgreSQL server of this test process, started on first use. */
 export function postgresServer(): Promise<PostgresServer> {
   server ??= PostgresServer.start();
   return server;
 }
 
-/** A database with the schema and nothing else, to copy: quicker than migrating each. */
+/** A template database with only the schema; copying it is faster than migrating each database. */
 function migrated(): Promise<string> {
   template ??= (async () => {
-    const there = await postgresServer();
-    const name = await there.createDatabase();
-    await (await openStore({ database: { kind: "postgres", url: there.url(name) } })).close();
+    const running = await postgresServer();
+    const name = await running.createDatabase();
+    await (await openStore({ database: { kind: "postgres", url: running.url(name) } })).close();
     return name;
   })();
   return template;
@@ -96,13 +96,13 @@ async function temporary(
   return { store, clock, database, another, dispose };
 }
 
-/** Declares the same tests for every engine that the store has. */
+/** Declares the same tests for each engine of the store. */
 export function onEachEngine(suite: (temporaryStore: OpenTemporary) => void): void {
   describe("on SQLite", () => suite(temporaryStore));
   describe("on PostgreSQL", () => suite(temporaryPostgres));
 }
 
-/** A key of an account, with the tier's limits unless told otherwise. @returns the ids. */
+/** Adds a key, by default with the tier's limits and in an account of its name. @returns the ids. */
 export async function addKey(
   store: Store,
   name: string,
@@ -135,7 +135,7 @@ export async function addKey(
   return { keyId: name, accountId: account.id, hash };
 }
 
-/** Puts one submission of a key into the queue. */
+/** Enqueues one submission of a key. */
 export async function enqueue(
   store: Store,
   key: { keyId: string; accountId: string; projectId?: string | null },
@@ -176,7 +176,7 @@ export async function enqueue(
   });
 }
 
-/** Takes back what nobody renews for a lease from now on, seen by this store. */
+/** Sweeps, advances the clock by a lease and sweeps again, which takes every lease that was not renewed. */
 export async function sweepLater(store: Store, clock: Clock, leaseMs: number): Promise<Swept> {
   await store.submissions.sweep(leaseMs);
   clock.steadyMs += leaseMs;

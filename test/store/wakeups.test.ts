@@ -5,12 +5,12 @@ import { internalError } from "../../src/domain/outcome.ts";
 import { Wakeups } from "../../src/store/wakeups.ts";
 import { addKey, enqueue, onEachEngine, sweepLater } from "./temporary.ts";
 
-/** Who is not woken would wait for ever. */
+/** A waiter that is not woken would wait forever. */
 const LIMIT = { timeout: 10_000 };
 const NEVER = new AbortController().signal;
 
 onEachEngine((temporaryStore) => {
-  test("a waiter is woken by the end of its submission and by no other", LIMIT, async (t) => {
+  test("a waiter is woken only by the end of its submission", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     await enqueue(store, key);
@@ -29,7 +29,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await waiting)?.outcome?.judgement.errorMessage, "y");
   });
 
-  test("whoever comes after the end does not wait", LIMIT, async (t) => {
+  test("a wait that starts after the end returns at once", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     await enqueue(store, key);
@@ -40,7 +40,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.submissions.whenTerminal("unknown", key.accountId, NEVER), undefined);
   });
 
-  test("whoever stops waiting gets the submission as it stands", LIMIT, async (t) => {
+  test("an aborted wait returns the submission in its current state", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const accepted = await enqueue(store, key);
@@ -52,7 +52,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await waiting)?.status, "pending");
   });
 
-  test("a sweep that ends a submission wakes its waiters too", LIMIT, async (t) => {
+  test("a sweep that ends a submission wakes its waiters", LIMIT, async (t) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "a", { profiles: ["agent"] });
     await enqueue(store, key, { profile: "agent" });
@@ -63,24 +63,24 @@ onEachEngine((temporaryStore) => {
     assert.equal((await waiting)?.status, "error");
   });
 
-  test("workers hear of new, given back and ended work", LIMIT, async (t) => {
+  test("workers are notified of new, released and ended work", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
     let calls = 0;
     const stop = store.onWork(() => calls++);
-    const heard = async () => {
+    const notified = async () => {
       for (calls = 0; calls === 0; ) await turn();
     };
-    await Promise.all([heard(), enqueue(store, key)]);
+    await Promise.all([notified(), enqueue(store, key)]);
     const [claim] = await store.submissions.claim("w", 1000);
     assert.ok(claim);
-    await Promise.all([heard(), store.submissions.release(claim.lease, false)]);
+    await Promise.all([notified(), store.submissions.release(claim.lease, false)]);
     const [again] = await store.submissions.claim("w", 1000);
     assert.ok(again);
-    await Promise.all([heard(), store.submissions.finish(again.lease, internalError("x"))]);
+    await Promise.all([notified(), store.submissions.finish(again.lease, internalError("x"))]);
     const idempotencyKey = "8716aa61-b3c9-473f-961a-d3d8661390c4";
-    await Promise.all([heard(), enqueue(store, key, { idempotencyKey })]);
-    await Promise.all([heard(), enqueue(store, key, { idempotencyKey })]); // the first word may have been lost
+    await Promise.all([notified(), enqueue(store, key, { idempotencyKey })]);
+    await Promise.all([notified(), enqueue(store, key, { idempotencyKey })]); // the first notification may have been lost
     stop();
     calls = 0;
     await enqueue(store, key);
@@ -89,7 +89,7 @@ onEachEngine((temporaryStore) => {
   });
 });
 
-test("what is said many times in a turn is heard once, in a later turn", async () => {
+test("repeated notifications of a turn are delivered once, in a later turn", async () => {
   const wakeups = new Wakeups();
   let calls = 0;
   const stop = wakeups.on("work", () => calls++);

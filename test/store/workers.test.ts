@@ -17,19 +17,19 @@ const worker = (id: string, more: Partial<AnnouncedWorker> = {}): AnnouncedWorke
 });
 
 onEachEngine((temporaryStore) => {
-  test("what a worker announces is seen as it was said, the newest word of each", async (t) => {
+  test("the newest announcement of each worker is returned unchanged", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { workers } = store;
     await workers.announce(worker("b"), LEASE_MS);
     clock.nowMs += 1;
     await workers.announce(worker("a"), LEASE_MS);
-    const changed = worker("b", { slots: 0, languages: [], readiness: notReady("the launcher is gone") });
+    const changed = worker("b", { slots: 0, languages: [], readiness: notReady("the launcher is unavailable") });
     await workers.announce(changed, LEASE_MS);
-    const seen = (await workers.announced()).map(({ untilMs, ...said }) => said);
+    const seen = (await workers.announced()).map(({ untilMs, ...announced }) => announced);
     assert.deepEqual(seen, [changed, worker("a")]);
   });
 
-  test("every word of a worker shows, whatever its clock says by then, until it leaves", async (t) => {
+  test("each heartbeat of a worker is visible, regardless of its clock, until it leaves", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { workers } = store;
     const seen = new Set<number | undefined>();
@@ -43,7 +43,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await workers.announced(), []);
   });
 
-  test("one that has been silent for an hour is cleared away by the next who speaks", async (t) => {
+  test("a worker without heartbeats for an hour is removed by the next heartbeat of another", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { workers } = store;
     const ids = async () => (await workers.announced()).map(({ id }) => id);
@@ -56,23 +56,26 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await ids(), ["b"]);
   });
 
-  test("announcements and questions are heard", { timeout: 10_000 }, async (t) => {
+  test("announcements and requests for self-tests notify subscribers", { timeout: 10_000 }, async (t) => {
     const { store } = await temporaryStore(t);
-    const heard: string[] = [];
-    const stops = [store.workers.onChange(() => heard.push("change")), store.workers.onAsked(() => heard.push("ask"))];
-    await sleep(300); // a connection that begins to listen says everything once
-    heard.length = 0;
+    const notified: string[] = [];
+    const stops = [
+      store.workers.onChange(() => notified.push("change")),
+      store.workers.onAsked(() => notified.push("ask")),
+    ];
+    await sleep(300); // a new listening connection emits every notification once
+    notified.length = 0;
     await store.workers.announce(worker("a"), LEASE_MS);
-    while (heard.length < 1) await sleep(2);
+    while (notified.length < 1) await sleep(2);
     await store.workers.askForProof();
-    while (heard.length < 2) await sleep(2);
+    while (notified.length < 2) await sleep(2);
     await store.workers.leave("a");
-    while (heard.length < 3) await sleep(2);
-    assert.deepEqual(heard, ["change", "ask", "change"]);
+    while (notified.length < 3) await sleep(2);
+    assert.deepEqual(notified, ["change", "ask", "change"]);
     for (const stop of stops) stop();
   });
 
-  test("what runs is counted by worker, of some accounts or all", async (t) => {
+  test("running submissions are counted by worker, for some accounts or all", async (t) => {
     const { store } = await temporaryStore(t);
     const [one, two] = [await addKey(store, "one"), await addKey(store, "two")];
     for (const key of [one, one, two]) await enqueue(store, key);
