@@ -1,10 +1,10 @@
-// ask-until-ready.ts ADDRESS PATH [SECONDS]: ends with 0 as soon as the operator listener there (HOST:PORT or unix:/PATH) answers
-// PATH with 200: /ready takes a real run through every control. With 1 when it has not after two minutes, or so many seconds.
+// ask-until-ready.ts ADDRESS PATH [SECONDS]: exits with 0 as soon as the operator listener at ADDRESS (HOST:PORT or
+// unix:/PATH) returns 200 for PATH; /ready includes a real run through every control. Exits with 1 after SECONDS (120).
 import { request } from "node:http";
 
 const PAUSE_MS = 50;
 const ANSWER_MS = 30_000;
-/** Of an answer that is not 200; the rest is not kept. */
+/** Maximum kept length of a body. */
 const REASON_CHARS = 4000;
 
 const [address = "", path = "/ready", seconds = "120"] = process.argv.slice(2);
@@ -15,12 +15,12 @@ const where = address.startsWith("unix:")
       port: new URL(`http://${address}`).port,
     };
 
-/** The status and the start of the body, or with status 0 the reason why there is none. */
+/** @returns the status and the start of the body; without a response, status 0 and the error. */
 function ask(): Promise<{ status: number; reason: string }> {
   return new Promise((resolve) => {
     const failed = ({ message }: Error) => resolve({ status: 0, reason: message });
-    // Without an agent, because one would keep the connection, and with it this process, for five idle seconds. The signal bounds the
-    // whole answer; `timeout` bounds only silence.
+    // Without an agent, which would keep the connection and this process for five idle seconds. The signal bounds the whole
+    // response; `timeout` would bound only silence.
     const asked = request({ ...where, agent: false, path, signal: AbortSignal.timeout(ANSWER_MS) }, (answer) => {
       let reason = "";
       answer.setEncoding("utf8").on("data", (text: string) => {

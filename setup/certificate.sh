@@ -1,5 +1,5 @@
-# The local certificate: an authority of our own that may speak for this machine's names only, and whose key is
-# thrown away as soon as it has signed. Who trusts ca.pem therefore trusts this one service and nothing else.
+# The local certificate: from a new authority that is constrained to this machine's names, and whose key is deleted once it
+# has signed. To trust ca.pem is therefore to trust only this service.
 
 tls_days=800       # Apple's systems refuse more than 825
 tls_renew_days=30
@@ -21,7 +21,7 @@ make_certificate() {
   say "certificate: made for localhost, 127.0.0.1, ::1 and $host, valid for $tls_days days; its authority: $tls/ca.pem"
 }
 
-# A CN has 64 characters at most, and a host's name may have as many. Clients go by the alternative names alone.
+# A CN has at most 64 characters, and so has a host name. Clients use only the alternative names.
 sign_certificate() {
   umask 077
   cat >request.conf <<CONF
@@ -55,7 +55,7 @@ CONF
   chmod 0644 ca.pem server.pem
 }
 
-# Its mode first: in a container root may not change what is no longer its own.
+# The mode first: in a container, root may not change the mode of files of other users.
 own_key() {
   [ "$(stat -c '%U %a' "$tls/server.key")" != "$service_user 400" ] || return 0
   chmod 0400 "$tls/server.key"

@@ -1,12 +1,13 @@
-# assay run, doctor, bench: Node with an engine of its own, for as long as the command takes.
+# assay run, doctor, bench: Node with its own engine for the duration of the command.
 
 exec 3<&0
 prepare_engine
 prepared "$command"
 trap 'stop_launcher; close_instance' EXIT
 take_uid_range
-# Doctor tries the launcher itself, which may not start; the others need one that runs. Bench starts services with the last uid of the
-# range. It is not the service's user: root works in the directories of these services, and a compromised service could lay links there.
+# Doctor tests the start of the launcher itself; the others need a running one. Bench starts services with the last uid of
+# the range, not as the service's user: root works in the directories of these services, where a compromised service could
+# create links.
 case $command in
 doctor) ;;
 bench) start_launcher $((uid_base + 9999)) $(($(nproc) + 1)) ;;

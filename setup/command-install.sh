@@ -1,6 +1,6 @@
-# assay install [worker | --no-worker]: sets up, and has systemd start it now and at every boot, launcher and service apart
-# (deploy/systemd/). Once more, from a newer checkout or after a change of settings: what runs is stopped as a unit manager stops
-# it, and the new one started. `assay uninstall` takes it away.
+# assay install [worker | --no-worker]: sets up, and lets systemd start launcher and service as separate units
+# (deploy/systemd/), now and at every boot. Repeated from a newer checkout or after a change of settings, it stops the running
+# units through systemd and starts the new ones. `assay uninstall` removes them.
 
 for part in foreground welcome current units; do . "$checkout/setup/$part.sh"; done
 
@@ -8,11 +8,11 @@ exec 3</dev/null
 needs_systemd
 units_see_data
 units_are_ours || fail "$units_dir has the units of another data directory; assay uninstall --data THAT removes them"
-[ ! -e "$settings_file" ] || say "settings: those of $settings_file"
+[ ! -e "$settings_file" ] || say "settings: from $settings_file"
 read_settings
 choose_role "$@"
 common_options
-# A service in the foreground keeps the units' launcher from starting: say so before any long step, and not after it.
+# A service in the foreground prevents the units' launcher from starting: fail before any long step.
 if [ -z "$(installed_units)" ] && [ -e "$data/serve.lock" ]; then (take_serving); fi
 listen=${ASSAY_LISTEN:-127.0.0.1:8443}
 choose_url
@@ -29,7 +29,7 @@ systemctl daemon-reload
 systemctl enable --quiet "$@"
 say "starting $service"
 systemctl stop "$@"
-systemctl start "$service" || fail "$service did not start; its words: journalctl -u $service${2:+ -u $2}"
+systemctl start "$service" || fail "$service did not start; its log: journalctl -u $service${2:+ -u $2}"
 case $role in
 serve)
   make_service_group "unit-service-$$"
@@ -40,4 +40,4 @@ serve)
   ;;
 worker) say "working: ready in $(since "$prepare_start")" ;;
 esac
-say "settings: $settings_file; words: journalctl -u $service${2:+ -u $2}"
+say "settings: $settings_file; log: journalctl -u $service${2:+ -u $2}"

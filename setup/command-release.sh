@@ -1,10 +1,10 @@
-# assay release [--output DIR]: DIR/assay-VERSION-linux-MACHINE.tar.gz and its checksum: what setup/release.sh describes. From the
-# same checkout and the same image it is the same, byte for byte.
+# assay release [--output DIR]: makes DIR/assay-VERSION-linux-MACHINE.tar.gz and its checksum (see setup/release.sh). The
+# same checkout and image give identical bytes.
 
 . "$checkout/setup/foreground.sh"
 
 output=$(option output . "$@")
-case $#-${1-} in 0- | 1---output=* | 2---output) ;; *) misuse "release knows only --output DIR" ;; esac
+case $#-${1-} in 0- | 1---output=* | 2---output) ;; *) misuse "release accepts only --output DIR" ;; esac
 [ -d "$output" ] || misuse "--output: there is no directory '$output'"
 ! is_release || fail "this is a release already"
 
@@ -22,13 +22,13 @@ rm -- "$made/node_modules"
 mkdir "$made/release"
 uname -m >"$made/release/machine"
 (cd "$app" && clean_env exec '' "$node" setup/release.ts "$modules" "$image" "$dashboard" "$made/release/sbom.json") >"$instance_dir/paths" ||
-  fail "cannot tell what is in the release"
-# The service's user has to read what runs.
+  fail "cannot list the contents of the release"
+# The service's user must be able to read its programs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
-# Root alone: launcher/prepare.c says why.
+# Only root: launcher/prepare.c has the reason.
 packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
-# With its times: Python and Java know by them that what they had compiled is still good.
+# With its modification times: by them, Python and Java check that their compiled files are up to date.
 packed -C "$image" -cf "$made/release/image.tar" rootfs versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"

@@ -1,5 +1,5 @@
-# assay serve: the launcher as root, the service without any privilege, until SIGTERM. With --no-worker there is no
-# launcher and nothing to run on: workers elsewhere share the database.
+# assay serve: runs the launcher as root and the service without privileges, until SIGTERM. With --no-worker there is no
+# launcher, and no programs run here: workers on other machines share the database.
 
 . "$checkout/setup/foreground.sh"
 . "$checkout/setup/welcome.sh"
@@ -19,18 +19,18 @@ prepare_service
 take_serving
 make_certificate
 prepared serve
-trap 'stop 0 "stopping: what runs may finish"' INT TERM
-# A terminal says by HUP that it was closed. Without one, it is what a supervisor sends for a reload.
-if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: what runs may finish"' HUP; else trap reload HUP; fi
+trap 'stop 0 "stopping: running programs may finish"' INT TERM
+# With a terminal, HUP means that it was closed. Without one, a supervisor sends it for a reload.
+if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: running programs may finish"' HUP; else trap reload HUP; fi
 trap 'stop_launcher; close_instance' EXIT
-# It may lie where only root can read it.
+# The file may be readable only by root.
 if [ -n "$webhook_ca" ]; then
   install -m 0644 -- "$webhook_ca" "$instance_dir/webhook-ca.pem"
   set -- "$@" --webhook-ca "$instance_dir/webhook-ca.pem"
 fi
 if [ $own_worker = yes ]; then
   asked=/ready
-  start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for proofs
+  start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for self-tests
   set -- serve --launcher-socket "$socket" "$@"
 else
   asked=/live

@@ -1,5 +1,6 @@
-# assay set-up [worker | --no-worker | software]: prepares what `assay serve`, or `assay worker`, would, and starts nothing. What a
-# unit starts then is in DATA/current (current.sh). Software: what runs, and nothing of a service; it is for a container's image.
+# assay set-up [worker | --no-worker | software]: prepares like `assay serve` or `assay worker`, and starts nothing. Units
+# then start the files in DATA/current (current.sh). software: only the programs, without a service's data, for a
+# container's image.
 
 . "$checkout/setup/current.sh"
 

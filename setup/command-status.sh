@@ -1,7 +1,7 @@
-# assay status: asks what runs in this data directory how it stands. Sets nothing up: who answers is asked with the very copy
-# of the program that it was started from.
+# assay status: queries the running instances of this data directory. Sets nothing up: each is queried with the copy of
+# the program from which it was started.
 
-# Root made these files, in a directory where nobody else can write; an instance lives as long as its lock is held.
+# Root made these files in a directory where only root can write. An instance runs while its lock is held.
 for dir in "$data"/run/*/; do
   dir=${dir%/}
   [ -f "$dir/operator" ] || continue
@@ -16,7 +16,7 @@ node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
 # With --watch, a form feed begins a new page.
 open_relay 's/\f/\x1b[H\x1b[J/g'
-# That instance kills it when it ends.
+# The instance kills the processes in this group when it ends.
 make_service_group "$running-service-$$"
 run_node as_service status "$@"
 finish_node

@@ -1,13 +1,13 @@
-# assay test [full | on VARIANT] [WORD]: the checks, then the tests, then a look whether anything was left behind. With a
-# word: only the test files whose path has it; if there is none, the tests whose name has it.
+# assay test [full | on VARIANT] [WORD]: runs the checks and the tests, and then looks for leftovers. With a word: only the
+# test files whose path contains it; if there are none, the tests whose name contains it.
 #
-# Without a word, part of a variant of the engine's suites (setup/test-variants.sh) runs at the same time, in the background.
-# full: then all variants, of the same choice of tests; faults, endurance and deployment at their whole length; and, without a
-# word, clang's analysis and a minute of libFuzzer on each reader of the launcher. on VARIANT: that one and nothing else.
+# Without a word, part of a variant of the engine's suites (setup/test-variants.sh) runs concurrently in the background.
+# full: also all variants of the chosen tests; faults, endurance and deployment at full length; and, without a word, clang's
+# analysis and a minute of libFuzzer on each reader of the launcher. on VARIANT: only that variant.
 
 for part in variants run leftovers; do . "$checkout/setup/test-$part.sh"; done
 
-! is_release || fail "a release has no tools to test itself with: assay doctor, or assay test in a checkout"
+! is_release || fail "a release has no test tools: use assay doctor, or assay test in a checkout"
 test_mode=plain
 case ${1-} in
 full)
@@ -33,9 +33,9 @@ for variant in $variants; do
   if [ -z "$reason" ]; then
     there="${there:+$there }$variant"
   elif [ $test_mode = plain ]; then
-    lacking="not tried: $(of "$variant" about), because $reason"
+    lacking="not tested: $(of "$variant" about), because $reason"
   else
-    fail "this machine cannot have the variant $variant: $reason"
+    fail "this machine does not support the variant $variant: $reason"
   fi
 done
 variants=$there
@@ -94,7 +94,7 @@ check() {
 
 if [ -z "$word" ] && [ $test_mode != on ]; then
   wait_for check
-  [ "$node_status" -eq 0 ] || fail "the checks found something; the tests were not run"
+  [ "$node_status" -eq 0 ] || fail "the checks failed; the tests were not run"
 fi
 
 choose_tests
@@ -124,16 +124,16 @@ full)
   run_sharing
   here=$status
   for variant in $variants; do
-    # Of what fails here already there is nothing more to learn; and an interrupt ends all of it.
+    # Variants of failed tests show nothing new, and an interrupt ends everything.
     if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
   done
   if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
   ;;
 on) run_variant "$wanted" ;;
 esac
-# Whatever went wrong in here: a run that ran nothing is not a good one.
+# A run without tests fails, for any reason.
 [ -n "$taps" ] || fail "no test was run"
-# shellcheck disable=SC2086 # file names of ours
+# shellcheck disable=SC2086 # our file names
 [ "$taps" = " $instance_dir/tap" ] || total $taps
 
 if [ -z "$word" ]; then
@@ -141,8 +141,8 @@ if [ -z "$word" ]; then
   sort -rn "$ASSAY_TEST_TIMES" | awk -F '\t' 'NR <= 15 { printf "    %7.1f s %7.1f s  %s\n", $1, $2, $3 }' >&2
 fi
 
-# After the summary of the tests, only words about what is wrong.
-# shellcheck disable=SC2086 # file names of ours
+# After the summary of the tests, only messages about failures.
+# shellcheck disable=SC2086 # our file names
 failed=$(failed_tests $taps)
 if [ -n "$failed" ]; then
   say "these tests failed:"

@@ -1,5 +1,5 @@
-# assay uninstall [--yes]: everything below the data directory and the user, if set-up made it. Packages stay, because
-# something else may use them by now; the command that removes them is printed.
+# assay uninstall [--yes]: removes the data directory, and the user if set-up created it. Packages stay, because other
+# software may use them; the command that removes them is printed.
 
 . "$checkout/setup/units.sh"
 
@@ -7,7 +7,7 @@ yes=no
 for argument; do
   case $argument in
   --yes | -y) yes=yes ;;
-  *) misuse "uninstall knows only --yes, not '$argument'" ;;
+  *) misuse "uninstall accepts only --yes, not '$argument'" ;;
   esac
 done
 
@@ -31,7 +31,7 @@ units=
 if units_are_ours; then units=$(installed_units); fi
 [ -z "$units" ] || say "and stops and removes $(echo "$units" | tr '\n' ' ')with $settings_file"
 if [ $yes = no ]; then
-  [ -t 0 ] || fail "to remove it without being asked: assay uninstall --yes"
+  [ -t 0 ] || fail "to remove it without confirmation: assay uninstall --yes"
   printf 'assay: remove? [y/N] ' >&2
   read -r answer || answer=
   case $answer in
@@ -48,22 +48,22 @@ if [ -n "$units" ]; then
   changed "removed $settings_file"
 fi
 sweep
-# Before the data, because it fails while a process of that user runs, and uninstall can then be repeated.
+# Before the data: this fails while a process of that user runs, and uninstall can then be repeated.
 if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user: end its processes, then repeat 'assay uninstall'"
 fi
 directory_made=no
 ! grep -qs '^directory-made-by-us yes' "$data/.assay-data" || directory_made=yes
-# The marker goes last: if we are interrupted, the next uninstall still knows that the directory is ours.
+# The marker is removed last: after an interrupt, the next uninstall still recognises the directory.
 find "$data" -xdev -mindepth 1 -maxdepth 1 ! -name .assay-data -exec rm -rf --one-file-system {} +
 rm -f -- "$data/.assay-data"
-[ $directory_made = no ] || rmdir -- "$data" || fail "$data is not empty; see what is left in it"
+[ $directory_made = no ] || rmdir -- "$data" || fail "$data is not empty; remove the rest manually"
 if uid_locks_are_ours; then
   sweep_uid_locks
-  rmdir -- "$uid_locks" 2>/dev/null || true # another data directory's instances may still run
+  rmdir -- "$uid_locks" 2>/dev/null || true # instances of other data directories may still run
 fi
 say "removed"
 if [ -n "$packages" ]; then
-  say "Debian packages that were installed for assay stay; to remove them and what came along with them:"
+  say "Debian packages that were installed for assay stay; to remove them and their dependencies:"
   printf '    apt-get autoremove %s\n' "${packages% }" >&2
 fi

@@ -1,21 +1,21 @@
-# assay worker: the launcher as root, a worker without any privilege and without HTTP, until SIGTERM. It runs what
-# services, here or elsewhere, put into the PostgreSQL database that they share.
+# assay worker: runs the launcher as root and a worker without privileges and without HTTP, until SIGTERM. The worker runs
+# the submissions of services on this and other machines, in the PostgreSQL database that they share.
 
 . "$checkout/setup/foreground.sh"
 
 common_options "$@"
 [ -n "${ASSAY_DATABASE-}" ] ||
-  fail "a worker of its own needs --database postgres://…: SQLite belongs to one process, 'assay serve'"
+  fail "a separate worker needs --database postgres://…: only one process, 'assay serve', can use SQLite"
 
 welcome() { say "working: ready in $(since "$prepare_start")"; }
 
 exec 3</dev/null
 prepare_engine
 prepared worker
-trap 'stop 0 "stopping: what runs may finish"' INT TERM HUP
+trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
 trap 'stop_launcher; close_instance' EXIT
 asked=/ready
-start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for proofs
+start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for self-tests
 set -- worker --launcher-socket "$socket" "$@"
 start_service "$@"
 stay "$@"

@@ -1,12 +1,12 @@
-# What units start: the last set-up, under names that stay, in DATA/current.
+# The files for units: the last set-up, under stable names, in DATA/current.
 #
 #   app, node, launcher, image, dashboard
-#                                links to the versions that belong together; launcher and image only where programs run, the
-#                                dashboard only where something serves
-#   environment                  what the units have to know of the choice that was made
-#   uses                         which versions must be kept for it
+#                                links to matching versions; launcher and image only where programs run, dashboard only for
+#                                a service
+#   environment                  the chosen options, for the units
+#   uses                         the versions to keep for it
 #
-# It is a link itself, replaced at once: a start finds the old versions or the new ones.
+# It is a link, replaced atomically: a start finds either the old versions or the new ones.
 
 # choose_role ARGUMENTS...: [worker | --no-worker | software]
 choose_role() {
@@ -14,15 +14,15 @@ choose_role() {
   for argument; do
     case $argument in
     worker) role=worker ;;
-    software) [ "$command" = set-up ] || misuse "that is for 'assay set-up'" && role=software ;;
+    software) [ "$command" = set-up ] || misuse "'software' is for 'assay set-up'" && role=software ;;
     --no-worker) own_worker=no ;;
-    *) misuse "$command knows only 'worker' and --no-worker, not '$argument'; the rest are settings (ASSAY_…)" ;;
+    *) misuse "$command accepts only 'worker' and --no-worker, not '$argument'; the rest are settings (ASSAY_…)" ;;
     esac
   done
   case $role-$own_worker in
-  worker-no) misuse "a worker without a worker is nothing" ;;
+  worker-no) misuse "'worker' and --no-worker exclude each other" ;;
   serve-yes | software-yes) ;;
-  software-no) misuse "software is for services and workers alike" ;;
+  software-no) misuse "'software' is for both services and workers: omit --no-worker" ;;
   *)
     [ -n "${ASSAY_DATABASE-}" ] ||
       fail "that needs ASSAY_DATABASE=postgres://…: SQLite belongs to one process, which serves and runs everything"
@@ -30,14 +30,14 @@ choose_role() {
   esac
 }
 
-# set_up_role: everything but the start.
+# set_up_role: prepares everything except the start.
 set_up_role() {
   if [ "$role" = worker ]; then prepare_engine; else prepare_service; fi
   case $role in
   serve) make_certificate ;;
   software) : >"$data/software-alone" ;; # see elsewhere.sh
   esac
-  only_ours "$data/serve.lock" # a unit may write to it, and not make it
+  only_ours "$data/serve.lock" # a unit may write to it, but cannot create it
   keep_recent_versions
   make_current
 }

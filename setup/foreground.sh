@@ -1,11 +1,11 @@
-# What serve and worker share: the launcher as root and a process of ours without any privilege, both until SIGTERM.
-# Whoever sources this sets $asked (the path of the operator's listener that has to answer 200) and defines `welcome`.
+# Shared by serve and worker: they run the launcher as root and an unprivileged process until SIGTERM.
+# A sourcing file sets $asked (the path of the operator listener that must return 200) and defines `welcome`.
 #
-# One of the two that ends by itself before all was ready once has most likely been told something wrong: the command
-# fails. Afterwards it is started again, for as long as we live: the other one finds it by itself, and what it held is taken
-# back (launcher/cgroup-sweep.c: groups; src/store/lease.ts: submissions).
+# If one of the two ends by itself before both were ready, its configuration is probably wrong, and the command fails.
+# Afterwards it is restarted: the other process reconnects, and its resources are reclaimed (launcher/cgroup-sweep.c:
+# groups; src/store/lease.ts: submissions).
 
-# option NAME DEFAULT ARGUMENTS...: the value that --NAME has among the arguments; the last one counts.
+# option NAME DEFAULT ARGUMENTS...: prints the value of --NAME in the arguments; the last one counts.
 option() {
   option_name=$1 option_value=$2
   shift 2
@@ -19,19 +19,19 @@ option() {
   printf '%s' "$option_value"
 }
 
-# common_options ARGUMENTS...: what set-up has to know of them; Node reads them again.
+# common_options ARGUMENTS...: reads the options that set-up needs; Node reads them again.
 common_options() {
   workers=$(option workers "${ASSAY_WORKERS:-$(nproc)}" "$@")
   case $workers in
   '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;
   esac
-  # As Node reads it, which also refuses what is no number.
+  # Like Node, which also rejects non-numeric values.
   drain_ms=$(printf '%s' "${ASSAY_DRAIN_MS:-20000}" | sed 's/^0*\(.\)/\1/')
   case $drain_ms in
   *[!0-9]* | ????????*) misuse "ASSAY_DRAIN_MS must be a whole number of milliseconds up to 3600000, not '$drain_ms'" ;;
   esac
   operator=$(option operator-listen "${ASSAY_OPERATOR_LISTEN-}" "$@")
-  # For every command that we start ourselves, too.
+  # Exported for all commands that this one starts.
   ASSAY_DATABASE=$(option database "${ASSAY_DATABASE-}" "$@")
   if [ -n "$ASSAY_DATABASE" ]; then export ASSAY_DATABASE; else unset ASSAY_DATABASE; fi
 }
@@ -42,14 +42,14 @@ ticker_pid=
 
 # start_service COMMAND ARGUMENTS...
 start_service() {
-  # Where the service tells whether it is ready, to us who have no key.
+  # The listener for readiness, which needs no key.
   if [ -z "$operator" ]; then
     operator=unix:$instance_dir/service/operator.sock
     mkdir -m 0700 "$instance_dir/service"
     chown "$service_user:$service_user" "$instance_dir/service"
   fi
   printf '%s\n' "$operator" >"$instance_dir/operator" # for 'assay status'
-  # One line for each request is for log files, not for whoever looks at a terminal.
+  # A line for each request is useful in log files, but not on a terminal.
   [ ! -t 1 ] || export ASSAY_LOG_LEVEL="${ASSAY_LOG_LEVEL:-warn}"
   open_relay
   run_service "$@"
@@ -66,19 +66,19 @@ run_service() {
   service_since=$now
 }
 
-# "/ready" answers 200 only after a real run through every control, "/live" as soon as the database answers.
+# "/ready" returns 200 only after a real run through every control, "/live" as soon as the database responds.
 ask_until_ready() {
   clean_env as_service '' "$node" --disable-sigusr1 "$app/setup/ask-until-ready.ts" "$operator" "$asked"
 }
 
-# reload: the service reads its certificate again. One that is not ready yet has just read it, or is about to.
+# reload: the service reads its certificate again. Before it is ready, it has just read it or is about to.
 reload() {
   if [ $was_ready = yes ] && [ -n "$service_pid" ]; then kill -s HUP "$service_pid" 2>/dev/null || true; fi
 }
 
-# end_service: what is left of a service that ended. Returns its exit status, or 137 where threads or a tracer of it were left.
+# end_service: ends the remains of an ended service. Returns its exit status, or 137 if it had threads or a tracer left.
 end_service() {
-  # The first thread of a process that exits can be the first to end.
+  # The first thread of an exiting process can end before its other threads.
   waited=0
   until reapable "$service_pid" || [ $waited -eq 50 ]; do
     waited=$((waited + 1))
@@ -96,7 +96,7 @@ end_service() {
   return 137
 }
 
-# stop STATUS [WORDS]: the service first, so that it can finish what runs, then the launcher.
+# stop STATUS [MESSAGE]: stops the service first, so that it can finish running programs, then the launcher.
 stop() {
   trap '' INT TERM HUP
   trap - CHLD
@@ -104,7 +104,7 @@ stop() {
   final_status=$1
   for helper in $asker_pid $ticker_pid; do kill "$helper" 2>/dev/null || true; done
   if [ -n "$service_pid" ]; then
-    # What runs has the time that was set; after it come the last webhook attempt (10 s) and the last answers (2 s).
+    # After the drain time come the last webhook attempt (10 s) and the last responses (2 s).
     ask_to_end "$service_pid" $(((drain_ms + 999) / 1000 + 15))
     end_service || final_status=1
   fi
@@ -116,8 +116,9 @@ stop() {
 
 lives() { [ -z "$1" ] || alive "$1"; }
 
-# died NAME PID SINCE: says so and, once all was ready, returns when the next one may be started: at once, but one that dies
-# as soon as it is started costs a processor, so the pause doubles up to 8 s until one has lived for 5 s.
+# died NAME PID SINCE: reports it and, once both were ready, returns when it may be restarted. This is immediately at
+# first, but a process that always dies at its start would use a whole processor: the pause doubles up to 8 s, until one
+# has run for 5 s.
 died() {
   death_status=0
   if [ "$1" = service ]; then
@@ -125,7 +126,7 @@ died() {
   else
     wait "$2" || death_status=$?
   fi
-  # Another process can have this number from now on.
+  # From now on, another process can have this number.
   case $1 in
   launcher) launcher_pid= ;;
   service) service_pid= ;;
@@ -137,7 +138,7 @@ died() {
   deaths=$((deaths + 1))
   case $deaths in 1 | 2 | 3) pause=0 ;; 4) pause=1 ;; 5) pause=2 ;; 6) pause=4 ;; *) pause=8 ;; esac
   say "the $1 ended by itself $how; starting it again$([ $pause -eq 0 ] || echo " in $pause s")"
-  # In the background, because a shell hears signals only while it waits.
+  # In the background, because a shell handles signals only while it waits.
   sleep $pause 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
   wait $! || true
 }
@@ -145,12 +146,12 @@ died() {
 was_ready=no
 deaths=0
 
-# stay COMMAND ARGUMENTS...: until a signal. The arguments are those of start_service, which was called before.
+# stay COMMAND ARGUMENTS...: runs until a signal. The arguments are those of the preceding start_service.
 stay() {
   (ask_until_ready) &
   asker_pid=$!
-  # With a trap on CHLD, wait ends when any child does. One that ends in the instant between the look and the wait goes
-  # unseen until the next event: the ticker bounds that. Elsewhere the trap is off: dash would end every other wait, too.
+  # With a trap on CHLD, wait returns when any child ends. A child that ends between the check and the wait is noticed at
+  # the next event; the ticker bounds that time. Elsewhere the trap is off, because dash would end every other wait as well.
   while :; do
     if [ -z "$ticker_pid" ] || ! alive "$ticker_pid"; then
       sleep 10 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
@@ -163,7 +164,7 @@ stay() {
     trap - CHLD
     if ! lives "$launcher_pid"; then
       died launcher "$launcher_pid" "$launcher_since"
-      launch || true # then it is not alive, and comes by here again
+      launch || true # if it failed, it is not alive and is handled here again
     fi
     if ! lives "$service_pid"; then
       died service "$service_pid" "$service_since"

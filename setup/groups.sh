@@ -1,9 +1,9 @@
-# Control groups of instances: assay-NAME is the launcher's, assay-NAME-service has all processes of the service's user.
+# Control groups of instances: assay-NAME is for the launcher, assay-NAME-service for all processes of the service's user.
 #
-# Such a process can leave its session and its parent, but not its group. Without the group, one that a compromised service has started
-# would outlive the service, and keep its port, its database and its TLS key open.
+# Such a process can leave its session and its parent, but not its group. Without the group, a process started by a
+# compromised service would outlive the service and keep its port, its database and its TLS key open.
 
-# own_groups: directories of the control group that this shell is in: of version 2, and of the pids controller of version 1.
+# own_groups: prints the directories of this shell's control groups: of version 2, and of the pids controller of version 1.
 own_groups() {
   awk '
     NR == FNR {
@@ -50,7 +50,7 @@ end_service_group() {
   service_group=
 }
 
-# end_group GROUP: the same for GROUP and all groups below it.
+# end_group GROUP: kills all processes in GROUP and the groups below it, and removes them.
 end_group() {
   tries=0
   while [ -d "$1" ] && [ $tries -lt 100 ]; do
@@ -61,7 +61,8 @@ end_group() {
   [ ! -d "$1" ] || say "cannot remove the control group $1"
 }
 
-# kill_members GROUP: one that forks can outrun the list of members, but not cgroup.kill (version 2) or pids.max (version 1).
+# kill_members GROUP: a forking process can outrun the list of members, but not cgroup.kill (version 2) or pids.max
+# (version 1).
 kill_members() {
   if [ -e "$1/cgroup.kill" ]; then
     { echo 1 >"$1/cgroup.kill"; } 2>/dev/null || true
@@ -69,14 +70,14 @@ kill_members() {
   fi
   { [ ! -e "$1/pids.max" ] || echo 0 >"$1/pids.max"; } 2>/dev/null || true
   find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
-    # 0 is a process of another pid namespace; to kill, it would mean our own process group.
+    # 0 is a process of another pid namespace; for kill, it would mean our own process group.
     [ "$member" -eq 0 ] || kill -KILL "$member" 2>/dev/null || true
   done
 }
 
-# remove_groups NAME: the control groups of a dead instance. Empty ones, if its launcher could still do its work.
+# remove_groups NAME: removes the control groups of a dead instance. They are empty if its launcher could clean up.
 remove_groups() {
-  # Root's own: in a tree that is delegated to them, users may use our names, and have us kill what they list.
+  # Only groups owned by root: in a delegated tree, users could use our names and have us kill listed processes.
   find /sys/fs/cgroup -maxdepth 12 -type d -user 0 \( -name "assay-$1" -o -name "assay-$1-service*" \) -prune 2>/dev/null |
     while read -r group; do end_group "$group"; done
 }

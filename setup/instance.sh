@@ -1,22 +1,22 @@
 # A running instance: its directory, its range of uids, its launcher.
 #
-# run/NAME/lock (descriptor 7) is held as long as the script or its launcher lives: who can take it knows that the
-# instance is dead and may sweep. The uid range (descriptor 8) is one of the whole machine, because the kernel counts
-# processes by uid; that is why its lock is in /run/assay, which is root's alone: in /run/lock anybody could hold it.
+# run/NAME/lock (descriptor 7) is held while the script or its launcher runs: if it can be taken, the instance is dead and
+# can be swept. The uid range (descriptor 8) is unique on the machine, because the kernel counts processes by uid. Its
+# lock is therefore in /run/assay, which only root can use: in /run/lock any user could hold it.
 
 instance=
 launcher_pid=
 uid_base=
 uid_locks=/run/assay
 
-# Held by whoever serves this data directory, its launcher included; not by the service, which root does not trust.
+# Held by the command that serves this data directory, and by its launcher; not by the service, which root does not trust.
 take_serving() {
   only_ours "$data/serve.lock"
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"
 }
 
-# open_instance KIND: still under the set-up lock, so that no sweep meets a directory whose lock is not taken yet.
+# open_instance KIND: called with the set-up lock, so that no sweep finds a directory whose lock is not yet taken.
 open_instance() {
   instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
   instance_dir=$data/run/$instance
@@ -28,16 +28,16 @@ open_instance() {
   in_use >"$instance_dir/uses"
 }
 
-# in_use: what this command has prepared, as keep_recent must not remove it.
+# in_use: prints the versions that this command uses, which keep_recent must not remove.
 in_use() {
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
     "${launcher_faults+${launcher_faults%/*}}" "${image-}" "${dashboard-}"
 }
 
-# 41c0 is a directory, no link, with mode 0700.
+# 41c0 is a directory, not a link, with mode 0700.
 uid_locks_are_ours() { [ "$(stat -c '%u %f' -- "$uid_locks" 2>/dev/null)" = '0 41c0' ]; }
 
-# Removes the files of ranges that no process holds. A process that is about to take one sees that its file is another.
+# Removes the files of ranges that no process holds. A process that is taking such a range detects the replaced file.
 sweep_uid_locks() {
   uid_locks_are_ours || return 0
   for lock in "$uid_locks"/uids-*; do
@@ -53,7 +53,7 @@ take_uid_range() {
     tries=$((tries + 1))
     mkdir -m 0700 -- "$uid_locks" 2>/dev/null || uid_locks_are_ours ||
       fail "$uid_locks must be a directory of root's with mode 0700; remove what is there"
-    # By `command`, without which a failure ends the shell: an uninstall may just have removed the directory.
+    # `command` prevents a failure from ending the shell: an uninstall may just have removed the directory.
     command exec 8>>"$uid_locks/uids-$range" || continue
     if flock -n 8 && [ "$(stat -L -c %i /dev/fd/8)" = "$(stat -c %i "$uid_locks/uids-$range" 2>/dev/null)" ]; then
       uid_base=$((1900000000 + range * 10000))
@@ -70,12 +70,12 @@ start_launcher() {
   [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
   launcher_client=$1 launcher_slots=$2
   if ! launch; then
-    launcher_pid= # there is nothing to stop
-    fail "the launcher did not start; its words stand above"
+    launcher_pid= # nothing to stop
+    fail "the launcher did not start; see its output above"
   fi
 }
 
-# with_launcher PROGRAM RUNNER...: RUNNER with PROGRAM, the launcher, and all that root fixes for it as its arguments.
+# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it.
 with_launcher() {
   launcher_program=$1
   shift
@@ -87,11 +87,11 @@ with_launcher() {
   "$@"
 }
 
-# launch: the launcher that start_launcher chose. After one that died it sweeps that one's groups and takes its uids, which
-# nobody else may have before. Returns 1 when it does not listen.
+# launch: starts the launcher that start_launcher configured. A restarted launcher sweeps the groups of the former one and
+# takes its uids, which no other process may take in between. Returns 1 if it does not listen.
 launch() {
   rm -f -- "$socket"
-  # A session of its own: Ctrl-C is for us, who drain the service first.
+  # In its own session, so that Ctrl-C reaches only this shell, which drains the service first.
   (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM) </dev/null >&2 4>&- 5>&- &
   launcher_pid=$!
   clock
@@ -109,8 +109,8 @@ launch() {
   done
 }
 
-# alive PID: false for a child that ended and that we have not waited for. Also false for a process whose first thread ended alone, which
-# only a compromised service does.
+# alive PID: false for an ended child, even before `wait`. Also false for a process of which only the first thread ended,
+# which only a compromised service does.
 alive() {
   { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return
   case ${process_state##*) } in [ZX]*) return 1 ;; esac
@@ -122,7 +122,7 @@ end() {
   wait "$1"
 }
 
-# ask_to_end PID SECONDS: the same, without the wait for its exit status.
+# ask_to_end PID SECONDS: like end, without waiting for its exit status.
 ask_to_end() {
   kill -TERM "$1" 2>/dev/null || true
   waited=0
@@ -137,15 +137,15 @@ ask_to_end() {
   kill_child "$1"
 }
 
-# kill_child PID: with all its threads, also where only the first one ended. The shell can have reaped the child already, and its number
-# can be another process's.
+# kill_child PID: kills all its threads, even if only the first has ended. The shell may have reaped the child, and its
+# number may belong to another process.
 kill_child() {
   { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return 0
   case ${process_state##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
 }
 
-# reapable PID: whether `wait` returns for a child that is not alive. It does not while another thread of the child lives or a tracer holds
-# the child.
+# reapable PID: whether `wait` returns for a child that is not alive. It does not while the child has other threads or a
+# tracer.
 reapable() {
   for thread in "/proc/$1/task"/*; do
     [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
@@ -171,7 +171,7 @@ close_instance() {
   instance=
 }
 
-# Directories of instances that nobody holds any more: after SIGKILL, or a power cut.
+# Removes the directories of dead instances, after SIGKILL or a power cut.
 sweep_instances() {
   for dir in "$data"/run/*/; do
     dir=${dir%/}
@@ -184,10 +184,10 @@ sweep_instances() {
   sweep_uid_locks
 }
 
-# remove_instance_dir DIR: processes of the service's user can outlive their instance, and create files in DIR/service while rm runs, which
-# then fails or does not end. Those that have no directory below it open cannot once it is root's. Otherwise the time is bounded, and the
-# next sweep tries again. The owner changes first, because without CAP_FOWNER (in a container) root can change the mode of its own
-# files only.
+# remove_instance_dir DIR: processes of the service's user can outlive their instance and create files in DIR/service
+# while rm runs, which then fails or does not end. Once root owns the directory, only processes with an open directory
+# below it can do so. The time is bounded for that case, and the next sweep tries again. The owner is changed first,
+# because without CAP_FOWNER (in a container) root can change the mode of its own files only.
 remove_instance_dir() {
   if [ -d "$1/service" ]; then
     chown 0:0 -- "$1/service"

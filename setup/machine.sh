@@ -1,4 +1,4 @@
-# What set-up changes outside the data directory: Debian packages and one system user. Nothing else.
+# Changes outside of the data directory: Debian packages and one system user.
 
 service_user=assay service_group='' service_names=''
 
@@ -23,11 +23,11 @@ missing_packages() {
   done
 }
 
-# known_processor: before anything is changed.
+# known_processor: rejects other processors, before any change.
 known_processor() {
   case $(uname -m) in
   x86_64 | aarch64) ;;
-  *) fail "assay runs on x86_64 and aarch64; this kernel says $(uname -m), for which the launcher has no table of system calls" ;;
+  *) fail "assay runs on x86_64 and aarch64; this kernel reports $(uname -m), for which the launcher has no table of system calls" ;;
   esac
 }
 
@@ -39,9 +39,9 @@ install_packages() {
   installed_packages >"$data/packages-before.tmp.$$"
   mv "$data/packages-before.tmp.$$" "$data/packages-before"
   step_may_be_killed=no
-  # A dpkg that was killed before refuses everything until it may finish.
+  # After dpkg was killed, it rejects all commands until this one.
   [ -z "$(ls /var/lib/dpkg/updates)" ] || step dpkg "finishing what an earlier installation left" dpkg --configure -a
-  # One source that does not answer must not stop us when the others have what we need: the installation decides.
+  # A failing source does not matter if the other sources have the packages: the installation decides.
   try_step package-lists "reading" apt_get update || say "not all package lists could be read; see $step_log"
   # shellcheck disable=SC2086 # a list of words
   step packages "installing$missing" apt_get install -y --no-install-recommends $missing
@@ -50,15 +50,15 @@ install_packages() {
 }
 
 apt_get() {
-  # The set-up lock stays here: a daemon that a package starts must not keep it.
+  # Not inherited: a daemon that a package starts must not keep the set-up lock.
   exec 9<&-
   clean_env exec "$proxy_names" DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@"
 }
 
 installed_packages() { dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u; }
 
-# record_packages: what the installation brought along counts as changed, too, not only what we asked for. The list
-# from before stays on disk until this is written down, so that not even SIGKILL makes us forget it.
+# record_packages: records the requested packages and their dependencies as changes. The list from before stays on disk
+# until they are recorded, so that they are not lost after SIGKILL.
 record_packages() {
   [ -f "$data/packages-before" ] || return 0
   added=$(installed_packages | comm -13 "$data/packages-before" -)
@@ -76,11 +76,11 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# is_passed_on DESCRIPTOR: pipes, sockets and /dev/null, but no terminal and no file (see relay.sh).
+# is_passed_on DESCRIPTOR: true for pipes, sockets and /dev/null, false for terminals and files (see relay.sh).
 is_passed_on() { [ ! -t "$1" ] && [ ! -f "/dev/fd/$1" ] && [ ! -b "/dev/fd/$1" ]; }
 
-# as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH and the variables that
-# $service_names lists, which clean_env sets. It enters the control group $service_group, if that is set.
+# as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH
+# and the variables in $service_names, which clean_env sets. It enters the control group $service_group, if that is set.
 as_service() {
   # Without open_relay, the shell ends here.
   [ ! -t 0 ] || exec </dev/null
@@ -92,7 +92,7 @@ as_service() {
   exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"
 }
 
-# as_root COMMAND...: ends when we do, as as_service does: in its session it does not hear that the terminal is gone.
+# as_root COMMAND...: ends with this shell, like as_service: in its own session it gets no SIGHUP of the terminal.
 as_root() { exec setsid setpriv --pdeathsig TERM -- "$@"; }
 
 give_to_service() {
@@ -101,7 +101,7 @@ give_to_service() {
     [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
       chown -R "$service_user:$service_user" "$data/$private"
   done
-  # Read here and not tried as that user, whose other processes could take over the one that tries.
+  # Modes are read, because other processes of that user could take over a process that tests the access.
   way=$data
   while :; do
     way_mode=0x$(stat -L -c %f -- "$way")

@@ -1,4 +1,4 @@
-# The set-up that commands share, in the order in which one needs the other.
+# The set-up that commands share, in the order of dependencies.
 
 prepare_software() {
   clock
@@ -19,7 +19,7 @@ prepare_software() {
   install_app
 }
 
-# What serves has the dashboard, too; a worker and the other commands have not.
+# Only a service has the dashboard, not a worker or another command.
 prepare_service() {
   if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
   software_is_elsewhere || build_dashboard
@@ -35,17 +35,17 @@ build_engine() {
   build_image
 }
 
-# prepared KIND: set-up is over; from here on we are a running instance.
+# prepared KIND: ends set-up and makes this command a running instance.
 prepared() {
   keep_recent_versions
   open_instance "$1"
   unlock_set_up
 }
 
-# run_node RUNNER COMMAND ARGS...: in the background, because a shell hears signals only while it waits. In a session of
-# its own (see as_service), so signals to the terminal's or a supervisor's whole group are for us, who pass them on once:
-# the service takes a second one as "at once".
-# Sets $node_pid. Descriptor 3 is the caller's stdin: a background process gets none by itself.
+# run_node RUNNER COMMAND ARGS...: in the background, because a shell handles signals only while it waits. It is in its own
+# session (see as_service), so signals to the group of the terminal or supervisor reach only this shell, which forwards
+# them once: a second signal makes the service end immediately.
+# Sets $node_pid. Descriptor 3 is the caller's stdin, because a background process has none.
 run_node() {
   node_runner=$1
   shift
@@ -55,12 +55,12 @@ run_node() {
   node_pid=$!
 }
 
-# What runs beside Node and ends with it.
+# A process that runs alongside Node and ends with it.
 beside_pid=
 interruptions=0
 
-# What Node started, too: doctor has a launcher of its own. Before setsid there is no such group. A second signal, a second later or
-# more, kills: a compromised service can stop the processes of its user.
+# Ends Node's process group, which includes doctor's launcher. Before setsid there is no such group. A second signal, at
+# least a second later, kills: a compromised service can stop the processes of its user.
 end_node() {
   clock
   case $interruptions in
@@ -72,8 +72,8 @@ end_node() {
   done
 }
 
-# finish_node: waits, passing a signal on, and sets $node_status to Node's exit status. Ctrl-C is passed on as SIGTERM,
-# because what a shell starts in the background ignores SIGINT until Node is there; who asks hears 130 all the same.
+# finish_node: waits, forwards signals and sets $node_status to Node's exit status. Ctrl-C is forwarded as SIGTERM,
+# because background processes of a shell ignore SIGINT until Node has started; the exit status is still 130.
 finish_node() {
   ended_by=143
   trap end_node TERM HUP
@@ -83,8 +83,8 @@ finish_node() {
     wait "$node_pid" || node_status=$?
     alive "$node_pid" || break
   done
-  # A signal can interrupt the wait in the instant in which Node ends. The shell then still has Node's status; otherwise it
-  # answers 127. After the second signal it does not wait: a tracer can keep a process that has ended.
+  # A signal can interrupt the wait while Node ends. The shell then still has Node's status; otherwise, wait returns 127.
+  # After the second signal it does not wait, because a tracer can keep an ended process.
   if [ $interruptions -eq 1 ]; then
     last_status=0
     wait "$node_pid" || last_status=$?

@@ -1,6 +1,7 @@
-// release.ts MODULES IMAGE DASHBOARD SBOM: prints the packages below MODULES that run, one path a line, without those that only develop
-// and test; and writes into SBOM what a release consists of (CycloneDX 1.6): these, those of which the dashboard's files are made, and
-// the Debian packages of the image. By our own hand, because Debian's npm has no `npm sbom`, and that one writes a time and a random number: no two would be the same.
+// release.ts MODULES IMAGE DASHBOARD SBOM: prints the paths of the packages below MODULES that a release needs, without those
+// for development and tests, and writes the contents of the release to SBOM (CycloneDX 1.6): these packages, those that are
+// bundled in the dashboard, and the Debian packages of the image. Not by `npm sbom`: Debian's npm does not have it, and it
+// writes a time and a random number, so no two would be the same.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -21,7 +22,7 @@ const versions = read(join(image, "versions.json")) as { suite: string; architec
 };
 
 const running = Object.entries(lock.packages).filter(
-  ([path, { dev }]) => path !== "" && !dev && existsSync(join(modules, path)), // no other processor's
+  ([path, { dev }]) => path !== "" && !dev && existsSync(join(modules, path)), // not for other processors
 );
 
 const bundled = (read(join(dashboard, "licenses.json")) as { name: string; version: string }[]).map(
@@ -53,7 +54,7 @@ const components = [
     return { type: "library", "bom-ref": purl, name, version, purl };
   }),
 ];
-// What service and image both have is listed once.
+// A package of both the service and the image is listed once.
 const once = [...new Map(components.reverse().map((component) => [component["bom-ref"], component])).values()];
 const bom = {
   bomFormat: "CycloneDX",
@@ -63,6 +64,6 @@ const bom = {
   components: once.sort((a, b) => (a["bom-ref"] < b["bom-ref"] ? -1 : 1)),
 };
 writeFileSync(sbom, `${JSON.stringify(bom, null, 2)}\n`);
-// One in another's directory comes with it.
+// A package nested in another package is included with it.
 const paths = running.map(([path]) => path).filter((path) => path.lastIndexOf("node_modules/") === 0);
 process.stdout.write(`${paths.sort().join("\n")}\n`);

@@ -1,4 +1,4 @@
-# Words to the person at the terminal. All of it goes to stderr: stdout belongs to what a command answers.
+# Messages for the operator. They go to stderr; stdout is for the result of a command.
 
 say() { printf 'assay: %s\n' "$*" >&2; }
 
@@ -12,7 +12,7 @@ misuse() {
   exit 2
 }
 
-# Hundredths of a second since boot: a clock that costs no process and never jumps.
+# clock: sets $now to hundredths of a second since boot. This clock needs no process and never jumps.
 clock() {
   read -r now _ </proc/uptime
   now=${now%.*}${now#*.}
@@ -26,8 +26,7 @@ since() {
   printf '%d.%d s' $(((now - $1) / 100)) $(((now - $1) % 100 / 10))
 }
 
-# changed TEXT [LIST]: something on this machine is different now. Said at once, and kept for uninstall; a long list is
-# only kept.
+# changed TEXT [LIST]: prints a change to this machine and records it for uninstall. A long list is only recorded.
 changed() {
   say "changed on this machine: $1${2:+ (listed in $data/changes.log)}"
   printf '%s  %s%s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" "${2:+: $2}" >>"$data/changes.log"

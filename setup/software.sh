@@ -1,8 +1,8 @@
-# The software itself. Everything is named by a hash of what it is made from, made beside its place and renamed into
-# it: so a second start has nothing to do, an interrupt leaves nothing half made, and a running service keeps its
-# files while a newer checkout is set up.
+# The software. Everything is named by a hash of its sources, built next to its destination and then renamed: a second
+# start has nothing to do, an interrupt leaves nothing incomplete, and a running service keeps its files while a newer
+# checkout is set up.
 
-# source_of DIR: its files as a tar stream that depends on names, contents and execute bits alone.
+# source_of DIR: its files as a tar stream that depends only on names, contents and execute bits.
 source_of() {
   set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude=node_modules \
     --exclude='*.tmp.*'
@@ -14,13 +14,13 @@ source_of() {
 
 hash_of_stdin() { sha256sum | cut -c1-16; }
 
-# place BUILT DIR: the last act of every step.
+# place BUILT DIR: the last action of every step.
 place() {
   rm -rf --one-file-system -- "${2:?}"
   mv -T -- "$1" "$2"
 }
 
-# install_app: the service user can't read a checkout below /root, and must not run files that change while it runs.
+# install_app: copies the checkout. The service's user cannot read one below /root and must not run changing files.
 install_app() {
   clock
   app_start=$now
@@ -35,7 +35,7 @@ install_app() {
   touch "$app"
 }
 
-# build_dashboard: what browsers load, as the service hands it out. It depends on the modules, which are of the app's hash, too.
+# build_dashboard: builds the files for browsers. They depend on the modules, which are also part of the app's hash.
 build_dashboard() {
   built=$({
     modules_hash
@@ -48,19 +48,19 @@ build_dashboard() {
     mkdir "$made"
     if is_release; then from_release dashboard "$made"; else step dashboard "building" vite_build "$made"; fi
     [ -f "$made/index.html" ] || fail "the dashboard was built without its page"
-    chmod -R u=rwX,go=rX -- "$made" # the service's user reads it
+    chmod -R u=rwX,go=rX -- "$made" # for the service's user
     place "$made" "$dashboard"
   fi
   touch "$dashboard"
 }
 
-# Vite's own way to read its settings writes beside the modules, which many versions of the app share.
+# By default, Vite's configuration loader writes next to the modules, which many versions of the app share.
 vite_build() {
   cd "$app" || return
   clean_env contained 'HOME' "$node" node_modules/.bin/vite build dashboard --configLoader native --outDir "$1" --emptyOutDir
 }
 
-# Those of a release are others: without what develops and tests.
+# A release has different modules, without those for development and tests.
 modules_hash() {
   {
     (cd "$checkout" && sha256sum package.json package-lock.json) && uname -m
@@ -81,12 +81,12 @@ install_modules() {
     rm -rf -- "${data:?}/tmp/npm" "${data:?}/tmp/node"
   fi
   touch "$modules"
-  # npm leaves out the package of the other processor, so there is one.
+  # npm omits the package for the other processor, so only one matches.
   node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 }
 
-# npm leaves out optional packages for which the Node that it runs on is too old, and some of ours need a newer one than
-# Debian has. There it first installs what includes Node, and then everything with that.
+# npm omits optional packages for which its Node is too old, and some of ours need a newer Node than Debian's. There it
+# first installs the packages with Node, and then all packages with that Node.
 npm_ci() {
   cd "$1" || return
   npm_node=node
@@ -102,16 +102,16 @@ npm_ci() {
 npm_with() {
   with=$1
   shift
-  # npm trusts its own list of authorities; the machine's list also has the ones that its owner added.
+  # npm trusts its own list of authorities; the machine's list also has those that its administrator added.
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
-  # Debian's npm finds its parts in NODE_PATH; Debian's Node looks there by itself.
+  # Debian's npm needs NODE_PATH to find its modules; Debian's Node has it by default.
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME" NODE_PATH=/usr/share/nodejs \
     "$with" "$(readlink -f "$(command -v npm)")" "$@" --ignore-scripts --include=optional --no-audit --no-fund \
     --no-update-notifier --engine-strict=false --loglevel=error --cache="$data/tmp/npm"
 }
 
-# build_launcher [--sanitize | --faults]: sets $launcher, $launcher_asan or $launcher_faults. Beside each program stands PROGRAM.delegated, which is what
-# starts it (see delegated-launcher).
+# build_launcher [--sanitize | --faults]: sets $launcher, $launcher_asan or $launcher_faults. Next to each program is
+# PROGRAM.delegated, which starts it (see delegated-launcher).
 build_launcher() {
   case ${1-} in
   --sanitize) program=assay-launcher.asan ;;
@@ -153,23 +153,22 @@ build_image() {
     if is_release; then
       say "image: unpacking the sandbox's root file system"
       mkdir "$image.tmp.$$"
-      await from_release image "$image.tmp.$$" || fail "the image could not be unpacked; its words stand above"
+      await from_release image "$image.tmp.$$" || fail "the image could not be unpacked; see the output above"
       place "$image.tmp.$$" "$image"
     else
       say "image: building the sandbox's root file system (a minute or two)"
-      await build_image_in "$image" || fail "the image could not be built; its words stand above"
+      await build_image_in "$image" || fail "the image could not be built; see the output above"
       rm -rf -- "${data:?}/cache"
     fi
   fi
-  # The service's user must not read it: it could drop pages from the cache, so that the next box is charged for them.
+  # The service's user must not read it: it could drop pages from the page cache, which would be charged to the next box.
   chmod 0700 "$data/image"
   touch "$image"
   ln -sfn "$image_hash" "$data/image/current.tmp.$$"
   mv -T -- "$data/image/current.tmp.$$" "$data/image/current"
 }
 
-# It tells its progress itself, and makes its directory only when that is complete. What it downloaded is kept for a
-# second try.
+# image/build prints its own progress and creates its directory only when complete. Downloads are kept for another try.
 build_image_in() {
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" \

@@ -1,18 +1,18 @@
-# Long steps: each in its own process, its output in a log file, and gone without trace when set-up is interrupted.
+# Long steps: each in its own process, with its output in a log file. An interrupt leaves nothing behind.
 
 step_pid=
 step_may_be_killed=yes
 
-# contained COMMAND...: in a pid and mount namespace of its own, which ends, with every process and mount that the
-# command made, when the command ends or when we do, even by SIGKILL.
+# contained COMMAND...: runs it in new pid and mount namespaces. They end, with every process and mount of the command,
+# when the command or this shell ends, even by SIGKILL.
 contained() {
   exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- "$@"
 }
 
-# clean_env RUNNER NAMES [NAME=VALUE...] COMMAND...: RUNNER runs the command with nothing of our environment but the
-# variables named. What a person has set for Node, compilers or apt must change neither what is built nor how fast it
-# starts. Every user of the machine can read the arguments of a process, and a value may be a password: so values are
-# exported, in the subshell that this is for, and the arguments name only what is to be left out.
+# clean_env RUNNER NAMES [NAME=VALUE...] COMMAND...: RUNNER runs the command with only the named variables of the
+# environment. Settings of a user for Node, compilers or apt must change neither results nor speed. Every user of the
+# machine can read the arguments of a process, and a value may be a password: values are therefore exported, in the
+# subshell that must call this function, and the arguments only name the variables to omit.
 clean_env() {
   runner=$1 kept=' PATH LANG TMPDIR '
   for name in $2; do
@@ -43,10 +43,10 @@ clean_env() {
   "$runner" env "$@"
 }
 
-# What a machine behind a proxy needs to reach its registries.
+# A machine behind a proxy needs these to reach its registries.
 proxy_names='http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY'
 
-# await COMMAND...: run it in the background and wait, because a shell hears signals only while it waits.
+# await COMMAND...: runs it in the background and waits, because a shell handles signals only while it waits.
 await() {
   ("$@") </dev/null &
   step_pid=$!
@@ -58,7 +58,7 @@ await() {
 
 into_log() { "$@" >"$step_log" 2>&1; }
 
-# try_step NAME ABOUT COMMAND...: announce, run, log to log/NAME.log, tell the time. ABOUT says what to expect.
+# try_step NAME ABOUT COMMAND...: announces ABOUT, runs the command, logs to log/NAME.log and prints the duration.
 try_step() {
   step_name=$1 step_log=$data/log/$1.log
   say "$1: $2"
@@ -69,17 +69,17 @@ try_step() {
   say "$step_name: done in $(since "$step_start")"
 }
 
-# step: the same for what we can't do without.
+# step: like try_step, but a failure ends the command.
 step() {
   try_step "$@" && return
-  # Some tools say what is wrong first, and end with pages of advice.
+  # Some tools print the error first and end with pages of advice.
   awk '{ line[NR] = $0 } END { for (i = 1; i <= NR; i++) if (i <= 10 || i > NR - 20) print "    " line[i]; else if (i == 11) print "    [...]" }' \
     "$step_log" >&2
   fail "$step_name failed after $(since "$step_start"); the whole log: $step_log"
 }
 
-# Until something is served there is nothing to drain: stop the running step and leave. What it had half made
-# carries .tmp. in its name and is swept by the next start.
+# Before the service starts there is nothing to drain: stop the running step and exit. Incomplete files have .tmp. in
+# their names and are removed by the next start.
 interrupted() {
   trap '' INT TERM HUP
   if [ -n "$step_pid" ] && [ $step_may_be_killed = no ]; then

@@ -1,7 +1,7 @@
-# Whether a run of the tests left anything behind, for command-test.sh. A file of instance_dir has what was there before.
+# Detects leftovers of a test run, for command-test.sh. A file in $instance_dir has the state before the run.
 
-# What tests may leave nothing of: control groups, which carry the name of the test run; mounts below the data directory;
-# processes of our programs. Other instances of this data directory come and go meanwhile, and are told by their names.
+# machine_state: lists control groups with the name of the test run, mounts below the data directory, and processes of our
+# programs, of which tests may leave none. Other instances of this data directory are excluded by name.
 machine_state() {
   {
     find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$instance*" -prune -printf 'control group %p\n'
@@ -14,14 +14,14 @@ machine_state() {
 }
 
 other_instances() {
-  # grep would take an empty list for "everything".
+  # For grep, an empty list would match everything.
   echo "no instance at all"
   for other in "$data"/run/*; do
     [ "$other" = "$instance_dir" ] || echo "${other##*/}"
   done
 }
 
-# leftovers: what is there now and was not before, after a moment for what is just ending.
+# leftovers: prints what is new since before the run. Ending processes get some time.
 leftovers() {
   tries=0
   while :; do
@@ -34,7 +34,7 @@ leftovers() {
   printf '%s' "$left"
 }
 
-# end_leftovers WHAT: says what is left. Interrupted tests can't end what they started: what names this run is ours to end.
+# end_leftovers LIST: prints the list and kills processes that name this run, because interrupted tests cannot end theirs.
 end_leftovers() {
   say "the tests left behind:"
   printf '%s\n' "$1" | sed 's/^/    /' >&2

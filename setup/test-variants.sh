@@ -1,50 +1,50 @@
-# The variants of `assay test`: the suites that prove the engine, once more where something is another. For each NAME
+# The variants of `assay test`: the suites of the engine, repeated under other conditions. For each NAME
 #
-#   lacks_NAME    says why this machine cannot have it; nothing, if it can. Where it can't, `full` fails
+#   lacks_NAME    prints why this machine does not support it, or nothing. Without support, `full` fails
 #   prepare_NAME  is called during set-up
-#   use_NAME      sets what is another there, in the shell that is for this variant alone (use_machine has all of it)
+#   use_NAME      sets the variables that differ, in a shell for this variant alone (use_machine sets all of them)
 #
-# To add one: these three, and its name in $variants.
+# To add a variant, add these three functions and its name in $variants.
 
 variants='uml qemu sanitized'
-# The one of which the plain `assay test` has a part, beside the tests of the machine itself.
+# The variant of which the plain `assay test` runs a part, alongside the tests of the machine itself.
 beside=uml
 
 engine_suites='test/matrix/ test/forgery/ test/attacks/ test/falsify/'
 
-# The machine as it is.
+# This machine, unchanged.
 use_machine() {
   about="this machine"
   suites=test/
-  # What boots another kernel, with the command line of test/kernel/uml, and what it is given to boot; not at all when empty.
+  # The program that boots another kernel, called like test/kernel/uml, and the machine that it boots; empty for none.
   kernel='' machine=''
-  # What of the suites does not fit into the time of the tests that it runs beside.
+  # The parts of the suites that take longer than the tests alongside them.
   left_out=
-  # How many times longer everything may take, and after how many seconds a kernel hangs.
+  # A factor for all timeouts, and the seconds after which a kernel counts as hanging.
   patience=1 seconds=3600
 }
 
-lacks_uml() { [ "$(uname -m)" = x86_64 ] || echo "Debian has user-mode Linux for x86-64 alone"; }
+lacks_uml() { [ "$(uname -m)" = x86_64 ] || echo "Debian has user-mode Linux only for x86-64"; }
 prepare_uml() { find_uml; }
 use_uml() {
-  about="cgroup v2 alone, in user-mode Linux"
+  about="only cgroup v2, in user-mode Linux"
   suites=$engine_suites
   kernel=test/kernel/uml machine=${uml-}
-  # Each page of memory costs it a signal; and beside others, their time is to it its programs' own.
+  # Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
   patience=8 seconds=7200
   if [ "$test_mode" = plain ]; then
     seconds=1800
     suites='test/forgery/ test/attacks/ test/matrix/'
     ASSAY_TEST_MATRIX='c python'
-    left_out="test/falsify/, and in test/matrix/ all languages but $ASSAY_TEST_MATRIX"
+    left_out="test/falsify/, and in test/matrix/ all languages except $ASSAY_TEST_MATRIX"
   fi
   ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
 }
 
-lacks_qemu() { [ "$(uname -m)" = x86_64 ] || echo "the emulated machine is an x86-64 one"; }
+lacks_qemu() { [ "$(uname -m)" = x86_64 ] || echo "the emulated machine needs x86-64"; }
 prepare_qemu() { find_qemu; }
 use_qemu() {
-  about="cgroup v2 alone with BPF and PSI, in an emulated machine"
+  about="only cgroup v2 with BPF and PSI, in an emulated machine"
   suites=$engine_suites
   kernel=test/kernel/qemu machine=${qemu-}
   patience=8 seconds=7200

@@ -1,41 +1,41 @@
-# The units of deploy/systemd/ on this machine: their files, and the settings that they read.
+# The units of deploy/systemd/ on this machine: their files and their settings.
 
 units_dir=/etc/systemd/system
 settings_file=/etc/assay/environment
 all_units='assay.service assay-worker.service assay-launcher.service'
 
 needs_systemd() {
-  [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' by what runs it"
+  [ -d /run/systemd/system ] || fail "this machine is not run by systemd: start 'assay serve' from its own service manager"
 }
 
-# units_see_data: PrivateTmp and ProtectHome hide these places from them.
+# units_see_data: PrivateTmp and ProtectHome hide these directories from units.
 units_see_data() {
   case $data/ in /tmp/* | /var/tmp/* | /home/* | /root/* | /run/user/*)
-    fail "the units see nothing below /tmp, /var/tmp, /home, /root and /run/user: take another data directory than $data"
+    fail "units cannot access /tmp, /var/tmp, /home, /root and /run/user: choose a data directory other than $data"
     ;;
   esac
 }
 
-# units_are_ours: no installation of another data directory has them.
+# units_are_ours: whether no installed unit belongs to another data directory.
 units_are_ours() {
   for unit in $all_units; do
     [ ! -e "$units_dir/$unit" ] || grep -qF "=$data/current/" "$units_dir/$unit" || return
   done
 }
 
-# make_settings: the file belongs to its reader. The first installation makes it from the settings that it is given.
+# make_settings: the first installation creates the file from the given settings. Later, only the operator edits it.
 make_settings() {
   [ ! -e "$settings_file" ] || return 0
   given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\)/d; /^ASSAY_[A-Z0-9_]*=/p')
-  # What systemd would read in another way.
-  case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, as systemd wants it" ;; esac
+  # Characters that systemd would interpret differently.
+  case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, in systemd's syntax" ;; esac
   mkdir -p -- "${settings_file%/*}"
   # A database's URL may hold a password.
-  (umask 077 && printf '%s\n' "# Settings of the units (docs/configuration.md): NAME=value. To have them used: assay install" "$given" >"$settings_file")
+  (umask 077 && printf '%s\n' "# Settings of the units (docs/configuration.md): NAME=value. To apply them: assay install" "$given" >"$settings_file")
   changed "wrote $settings_file"
 }
 
-# read_settings: those of the units are ours from here on, too.
+# read_settings: exports the settings of the units for this command.
 read_settings() {
   [ -f "$settings_file" ] || return 0
   while IFS='=' read -r name value; do
@@ -46,13 +46,13 @@ read_settings() {
   done <"$settings_file"
 }
 
-# units_of_role: its service first.
+# units_of_role: prints the units of the role, its service first.
 units_of_role() {
   case $role in serve) echo assay.service ;; worker) echo assay-worker.service ;; esac
   [ "$own_worker" = no ] || echo assay-launcher.service
 }
 
-# write_units SERVICE SECONDS: those of the role, for this data directory; SERVICE may take so long to stop.
+# write_units SERVICE SECONDS: writes the units of the role for this data directory. SERVICE may take SECONDS to stop.
 write_units() {
   for unit in $(units_of_role); do
     stop_seconds=$2
@@ -74,7 +74,7 @@ installed_units() {
   done
 }
 
-# remove_units UNIT...: stopped, and gone.
+# remove_units UNIT...: stops and removes units.
 remove_units() {
   [ $# -gt 0 ] || return 0
   [ ! -d /run/systemd/system ] || systemctl stop "$@"

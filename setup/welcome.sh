@@ -1,6 +1,6 @@
-# What people are told when the service is ready. Needs $listen; its url and trust are what clients use.
+# Messages for the operator when the service is ready. Needs $listen; sets $url and $trust for clients.
 
-# The address as given, unless it stands for all addresses.
+# The given address, unless it means all addresses.
 choose_url() {
   case ${listen%:*} in
   0.0.0.0 | '[::]' | '') url=127.0.0.1:${listen##*:} ;;
@@ -14,7 +14,7 @@ choose_url() {
   esac
 }
 
-# ask_node COMMAND...: the answer as plain text, because a compromised service can change it.
+# ask_node COMMAND...: prints the output as plain text, because a compromised service can change it.
 ask_node() {
   answer=$(run_node as_service "$@" --data "$data" && wait "$node_pid") || return
   printf '%s\n' "$answer" | plain
@@ -26,25 +26,25 @@ welcome() {
   say "for a client's shell: export ASSAY_URL='$url'${trust:+ ASSAY_CA='$data/tls/ca.pem'}"
   if [ ! -f "$data/first-key" ]; then
     if no_key_yet; then
-      # What a container says is kept as its log, and a key has no business there.
+      # The output of a container is kept as its log, which must not contain a key.
       if software_is_elsewhere; then say "there is no key yet; in here: assay keys create --name first"; else show_first_key; fi
     fi
-    : >"$data/first-key" # not in db/: root follows no link that the service could lay
+    : >"$data/first-key" # not in db/, where the service could create a symbolic link
   fi
   show_first_link
 }
 
-# As long as nobody can sign in to the dashboard. The one of the start before is worth nothing any more.
+# Shown until a person can sign in to the dashboard. A new link invalidates that of the previous start.
 show_first_link() {
   if software_is_elsewhere; then
     people=$(ask_node members list --json) || fail "cannot read the members"
-    [ "$people" != "[]" ] || say "nobody can sign in to the dashboard yet; in here: assay members link --origin $url"
+    [ "$people" != "[]" ] || say "the dashboard has no members yet; in here: assay members link --origin $url"
     return
   fi
   link=$(ask_node members link --if-empty --origin "$url") ||
     fail "cannot make the link of the first administrator"
   [ -z "$link" ] || cat <<TEXT
-The dashboard's first administrator is who opens this link; it works once, for three days ('assay members link' makes another):
+Open this link to become the dashboard's first administrator; it works once, for three days ('assay members link' makes another):
 
   $link
 
@@ -69,7 +69,7 @@ curl ${trust}'$url/api/submit?wait=true' \\
 TEXT
 }
 
-# A database that other machines use, too, has had its first key.
+# A database that other machines also use may already have keys.
 no_key_yet() {
   keys=$(ask_node keys list --json) || fail "cannot read the keys"
   [ "$keys" = "[]" ]

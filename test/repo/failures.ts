@@ -50,7 +50,7 @@ export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string,
   "flush fails (SQLite)": [["test/store/power-cut.test.ts", "a failed flush ends the process"]],
   "machine, or SIGKILL of assay": [
     ["test/store/power-cut.test.ts", "loses nothing that was confirmed"],
-    ["test/setup/set-up.test.ts", "what a dead instance left is swept"],
+    ["test/setup/set-up.test.ts", "the remains of a dead instance are swept"],
   ],
   "clock is set or differs": [
     ["test/store/lease.test.ts", "changes neither renewed nor expired leases"],

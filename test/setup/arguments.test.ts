@@ -8,7 +8,7 @@ import { FakeCheckout } from "./fake-checkout.ts";
 const root = resolve(import.meta.dirname, "../..");
 const assay = (...args: string[]) => spawnSync(join(root, "assay"), args, { encoding: "utf8" });
 
-test("help is printed when asked for, and when nothing is", () => {
+test("help is printed on request and without arguments", () => {
   for (const args of [["help"], ["--help"], ["-h"], []]) {
     const { status, stdout } = assay(...args);
     assert.equal(status, 0);
@@ -28,19 +28,19 @@ test("every command prints help before it sets anything up", () => {
   assert.match(assay("keys", "create", "--help").stdout, /^Usage: assay keys create/);
 });
 
-test("every command that help names exists, and the other way round", () => {
+test("help lists exactly the existing commands", () => {
   const named = [...assay("help").stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name);
   const source = readFileSync(join(root, "assay"), "utf8");
   const known = /^(serve \|.*)\) ;;$/m.exec(source)?.[1]?.split(" | ") ?? [];
   assert.deepEqual(named.toSorted(), [...known, "help", "version"].toSorted());
 });
 
-test("the version is that of package.json", () => {
+test("prints the version of package.json", () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(assay("version").stdout, `assay ${version}\n`);
 });
 
-test("an unknown command and a --data without its directory are misuse", () => {
+test("rejects an unknown command and --data without a directory", () => {
   assert.equal(assay("sevre").status, 2);
   assert.match(assay("sevre").stderr, /unknown command 'sevre'/);
   assert.equal(assay("serve", "--data").status, 2);
@@ -48,26 +48,26 @@ test("an unknown command and a --data without its directory are misuse", () => {
   assert.equal(assay("serve", "--workers", "two", "--data", "/nowhere/at/all").status, 2);
 });
 
-test("a processor that the launcher has no table for is refused before anything is changed", (t) => {
+test("rejects a processor without a system call table before any change", (t) => {
   using fake = new FakeCheckout();
   const before = readdirSync(fake.data);
-  // A kernel that names the 32-bit processor, as for a 32-bit system on it.
+  // The kernel then reports a 32-bit processor, as for a 32-bit system.
   const command = ["linux32", join(fake.checkout, "assay"), "doctor", "--data", fake.data];
   const { status, stderr } = spawnSync("setarch", command, { encoding: "utf8" });
   if (stderr.includes("Invalid argument")) return t.skip("this kernel has no 32-bit name");
   assert.equal(status, 1);
-  assert.match(stderr, /^assay: error: assay runs on x86_64 and aarch64; this kernel says (i686|armv8l), /);
+  assert.match(stderr, /^assay: error: assay runs on x86_64 and aarch64; this kernel reports (i686|armv8l), /);
   assert.deepEqual(readdirSync(fake.data), before);
 });
 
-test("who is not root is told what to type", () => {
+test("without root, the error has the command to run", () => {
   using fake = new FakeCheckout();
   const { status, stderr } = spawnSync(join(fake.checkout, "assay"), ["serve"], { encoding: "utf8", uid: 65534 });
   assert.equal(status, 1);
   assert.match(stderr, /needs root: sudo \.\/assay serve/);
 });
 
-test("a directory of the system is no data directory", () => {
+test("rejects system directories as data directory", () => {
   for (const directory of ["/", "/home", "/usr/local", "/etc/assay", "/var/lib", "/tmp/..", "//"]) {
     const { status, stderr } = assay("keys", "list", "--data", directory);
     assert.equal(status, 1, directory);
@@ -75,13 +75,13 @@ test("a directory of the system is no data directory", () => {
   }
 });
 
-test("a data directory has a name that needs no quoting anywhere", () => {
+test("rejects data directories whose names would need quoting", () => {
   for (const directory of ["/tmp/a b", "/tmp/a:b", "/tmp/a'b", "/tmp/a=b", "/tmp/$x", "/tmp/a\nb"]) {
     assert.match(assay("keys", "list", "--data", directory).stderr, /may have letters, digits/, directory);
   }
 });
 
-test("a data directory that somebody else could change, or put another in the place of, is refused", () => {
+test("rejects a data directory that other users could change or replace", () => {
   using fake = new FakeCheckout();
   const chown = (path: string) => chownSync(path, 65_534, 65_534);
   const [below, own] = [join(fake.root, "way/data"), join(fake.root, "way")];
@@ -93,7 +93,7 @@ test("a data directory that somebody else could change, or put another in the pl
     ["below theirs", below, () => chown(own)],
     ["below one for all", below, () => chmodSync(own, 0o777)],
     ["theirs, below a sticky one", below, () => [chmodSync(own, 0o1777), chown(below)]],
-    ["not there, below theirs", join(below, "new/er"), () => chown(own)],
+    ["missing, below theirs", join(below, "new/er"), () => chown(own)],
   ];
   for (const [how, directory, change] of wrong) {
     rmSync(own, { recursive: true, force: true });
@@ -116,13 +116,13 @@ test("a data directory that somebody else could change, or put another in the pl
   assert.equal(readdirSync(below).length, 1);
 });
 
-test("a data directory of root's may lie below a sticky one, like /tmp", async () => {
+test("accepts root's data directory below a sticky directory such as /tmp", async () => {
   using fake = new FakeCheckout();
   chmodSync(fake.root, 0o1777);
   assert.equal((await fake.run("keys", "list")).code, 0);
 });
 
-test("a directory with the checkout in it is no data directory", () => {
+test("rejects a data directory that contains the checkout", () => {
   using fake = new FakeCheckout();
   const { status, stderr } = spawnSync(join(fake.checkout, "assay"), ["keys", "--data", fake.root], {
     encoding: "utf8",
@@ -131,7 +131,7 @@ test("a directory with the checkout in it is no data directory", () => {
   assert.match(stderr, /contains this checkout/);
 });
 
-test("a directory with other people's files in it is neither filled nor removed", () => {
+test("neither fills nor removes a directory with other files", () => {
   using fake = new FakeCheckout();
   const theirs = join(fake.root, "theirs");
   mkdirSync(theirs);
@@ -145,7 +145,7 @@ test("a directory with other people's files in it is neither filled nor removed"
   assert.equal(readFileSync(join(theirs, "precious"), "utf8"), "");
 });
 
-test("--data is taken from anywhere before a bare --, the rest keeps its order", async () => {
+test("accepts --data anywhere before a bare --, and keeps the order of other arguments", async () => {
   using fake = new FakeCheckout();
   const ended = await fake.run("--data", fake.data, "run", "a b", `--data=${fake.data}`, "c", "--", "--data", "x");
   assert.equal(ended.code, 7, ended.stderr);
@@ -154,7 +154,7 @@ test("--data is taken from anywhere before a bare --, the rest keeps its order",
   assert.deepEqual(args.slice(0, 2), ["--data", fake.data]);
 });
 
-test("what operators administer runs as the service user, with the arguments, the directory and the exit code", async () => {
+test("administrative commands run as the service user, with arguments, directory and exit code", async () => {
   using fake = new FakeCheckout();
   for (const command of ["accounts", "projects", "webhooks", "tiers", "audit"]) {
     const ended = await fake.run(command, "create", "--name", "a b", `--data=${fake.data}`);
@@ -164,5 +164,5 @@ test("what operators administer runs as the service user, with the arguments, th
     assert.notEqual(uid, 0);
   }
   assert.deepEqual(fake.list("run"), []);
-  assert.equal(fake.count("image-begun"), 0, "no sandbox is made for them");
+  assert.equal(fake.count("image-begun"), 0, "no sandbox is built for them");
 });

@@ -7,7 +7,7 @@ import { type Limits, PROFILE_NAMES } from "../../src/domain/limits.ts";
 import { kernelBytes, tmpInodes } from "../../src/sandbox/step.ts";
 import { environment } from "../launcher/launcher.ts";
 
-/** The limit of a language, or a value derived from its limits, that each ceiling of the launcher must not be below. */
+/** For each ceiling of the launcher, the limit of a language, or a value derived from limits, that it must cover. */
 const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => number)>> = {
   MEMORY_BYTES: "memoryBytes",
   KERNEL_BYTES: kernelBytes,
@@ -29,7 +29,7 @@ const ceilings = readFileSync(new URL("../../setup/ceilings", import.meta.url), 
   .filter((line) => line !== "" && !line.startsWith("#"))
   .map((line) => line.split(" ") as [string, string]);
 
-test("every limit of every language is below the launcher's ceilings", () => {
+test("no limit of a language exceeds the launcher's ceilings", () => {
   const languages = ourLanguages();
   assert.deepEqual(ceilings.map(([key]) => key).toSorted(), Object.keys(LIMIT_OF).toSorted());
   for (const [key, most] of ceilings) {
@@ -45,7 +45,7 @@ test("every limit of every language is below the launcher's ceilings", () => {
   }
 });
 
-test("the launcher takes each of them, and neither an unknown key nor one that would raise a limit", () => {
+test("the launcher accepts each ceiling and rejects unknown keys and raised limits", () => {
   const launcher = environment("ASSAY_TEST_LAUNCHER");
   const describe = (...ceiling: string[]) =>
     JSON.parse(

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
 
-/** Makes or keeps the certificate, as serve does. */
+/** Creates or keeps the certificate, like serve. */
 function makeCertificate(data: string, { days, host }: { days?: number; host?: string } = {}): string {
   const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
     ${days ? `tls_days=${days}` : ""}
@@ -19,7 +19,7 @@ function makeCertificate(data: string, { days, host }: { days?: number; host?: s
 
 const certificate = (data: string, name: string) => new X509Certificate(readFileSync(join(data, "tls", name)));
 
-test("the certificate holds for this machine's names, and its authority for no others", () => {
+test("the certificate is valid for this machine's names, and its authority is constrained to them", () => {
   using fake = new FakeCheckout();
   makeCertificate(fake.data);
   const [server, authority] = [certificate(fake.data, "server.pem"), certificate(fake.data, "ca.pem")];
@@ -35,7 +35,7 @@ test("the certificate holds for this machine's names, and its authority for no o
   assert.match(text, /Name Constraints: critical\s+Permitted:\s+DNS:localhost/);
 });
 
-test("root that may not change what is others' makes a certificate, and keeps it", () => {
+test("root without CAP_FOWNER creates and keeps a certificate", () => {
   using fake = new FakeCheckout();
   const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
     mkdir -p "$data/log"; make_certificate; make_certificate`;
@@ -48,7 +48,7 @@ test("root that may not change what is others' makes a certificate, and keeps it
   assert.deepEqual([mode & 0o777, uid !== 0], [0o400, true]);
 });
 
-test("a host's name may be as long as the kernel lets it be", () => {
+test("accepts the longest host name that the kernel allows", () => {
   using fake = new FakeCheckout();
   const host = `${"h".repeat(40)}.${"d".repeat(23)}`;
   makeCertificate(fake.data, { host });
@@ -58,7 +58,7 @@ test("a host's name may be as long as the kernel lets it be", () => {
   assert.equal(makeCertificate(fake.data, { host }), "", "and the certificate is kept");
 });
 
-test("the authority's key is thrown away and the server's key is the service user's alone", () => {
+test("the authority's key is deleted, and only the service user can read the server's key", () => {
   using fake = new FakeCheckout();
   makeCertificate(fake.data);
   assert.deepEqual(fake.list("tls").toSorted(), ["ca.pem", "server.key", "server.pem"]);
@@ -67,7 +67,7 @@ test("the authority's key is thrown away and the server's key is the service use
   assert.notEqual(uid, 0);
 });
 
-test("a good certificate is kept, one that expires within a month is replaced, and people are told", () => {
+test("a certificate that expires within a month is replaced with a message; others are kept", () => {
   using fake = new FakeCheckout();
   makeCertificate(fake.data, { days: 29 });
   const soon = certificate(fake.data, "server.pem").serialNumber;

@@ -7,7 +7,7 @@ import { Command, FakeCheckout } from "./fake-checkout.ts";
 
 const URL = "postgres://assay@db.example/assay";
 
-test("set-up leaves what belongs together under names that stay, and starts nothing", async () => {
+test("set-up links matching versions under stable names and starts nothing", async () => {
   using fake = new FakeCheckout();
   const { code, stderr } = await fake.run("set-up");
   assert.equal(code, 0, stderr);
@@ -26,14 +26,14 @@ test("set-up leaves what belongs together under names that stay, and starts noth
   const before = readlinkSync(join(fake.data, "current"));
   assert.equal((await fake.run("set-up")).code, 0);
   assert.equal(readlinkSync(join(fake.data, "current")), before);
-  // Another version: at once, and no other stays.
+  // Another version replaces the link, and the old set-up is removed.
   fake.write("src/new.ts", "");
   assert.equal((await fake.run("set-up")).code, 0);
   assert.notEqual(readlinkSync(join(fake.data, "current")), before);
   assert.equal(fake.list("set-up").length, 1);
 });
 
-test("without a worker set-up builds no sandbox, and a worker has no certificate; both need a database to share", async () => {
+test("without a worker, set-up builds no sandbox; a worker has no certificate; both need a shared database", async () => {
   using fake = new FakeCheckout();
   for (const role of ["--no-worker", "worker"]) {
     const refused = await fake.run("set-up", role);
@@ -52,7 +52,7 @@ test("without a worker set-up builds no sandbox, and a worker has no certificate
   assert.deepEqual([other.list("dashboard"), other.count("dashboard-built")], [[], 0]);
 });
 
-test("versions that were set up last stay, however many come after them", async () => {
+test("versions of the last set-up are kept, regardless of later versions", async () => {
   using fake = new FakeCheckout();
   await fake.run("set-up");
   const app = realpathSync(join(fake.data, "current/app"));
@@ -64,7 +64,7 @@ test("versions that were set up last stay, however many come after them", async 
   assert.equal(fake.list("app").length, 4);
 });
 
-test("a launcher that is started apart holds that the data directory is served", async () => {
+test("a separately started launcher holds the serve lock of the data directory", async () => {
   using fake = new FakeCheckout();
   await fake.run("set-up");
   const socket = join(fake.root, "launcher.sock");

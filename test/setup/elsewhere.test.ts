@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Command, FakeCheckout } from "./fake-checkout.ts";
 
-/** What a container's image has, and the command in it. */
+/** Sets up the software of a container's image. @returns the path of its command. */
 async function software(fake: FakeCheckout): Promise<string> {
   const { code, stderr } = await fake.run("set-up", "software");
   assert.equal(code, 0, stderr);
   return join(fake.data, "current/app/assay");
 }
 
-test("set-up of the software alone makes what runs, and neither a certificate nor a place for a service", async () => {
+test("set-up of only the software creates neither a certificate nor a service's directories", async () => {
   using fake = new FakeCheckout();
   await software(fake);
   assert.deepEqual(fake.list("current").sort(), [
@@ -25,25 +25,25 @@ test("set-up of the software alone makes what runs, and neither a certificate no
   ]);
   for (const name of ["tls", "db", "keys"]) assert.equal(existsSync(join(fake.data, name)), false, name);
   const both = await fake.run("set-up", "software", "--no-worker");
-  assert.deepEqual([both.code, /services and workers alike/.test(both.stderr)], [2, true]);
+  assert.deepEqual([both.code, /both services and workers/.test(both.stderr)], [2, true]);
   assert.match((await fake.run("install", "software")).stderr, /error/);
 });
 
-test("software that was set up elsewhere serves another data directory, and fetches, builds and copies nothing", async () => {
+test("separate software serves another data directory without fetching, building or copying", async () => {
   using fake = new FakeCheckout();
   const assay = await software(fake);
   const built = [fake.count("image-built"), fake.count("launcher-built")];
   const data = join(fake.root, "volume");
   for (const time of ["first", "second"]) {
     const serve = new Command(assay, ["serve"], { ASSAY_DATA: data });
-    await serve.says(/nobody can sign in/);
+    await serve.says(/has no members yet/);
     serve.child.kill("SIGTERM");
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);
     assert.doesNotMatch(stderr, /npm|compiling|building|copied|unpacking/);
-    // Its words are a container's log, which is no place for a key.
+    // Its output is a container's log, which must not contain a key.
     assert.doesNotMatch(stdout + stderr, /assay_live_|welcome#/);
-    assert.match(stderr, /nobody can sign in to the dashboard yet; in here: assay members link --origin https:/);
+    assert.match(stderr, /the dashboard has no members yet; in here: assay members link --origin https:/);
     assert.equal(stderr.includes("there is no key yet; in here: assay keys create"), time === "first", stderr);
   }
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], built);
@@ -54,7 +54,7 @@ test("software that was set up elsewhere serves another data directory, and fetc
   assert.equal(made.stdout, "assay_live_fake\n");
 });
 
-test("what is about a machine, or a checkout, is refused to such software before anything is changed", async () => {
+test("separate software rejects commands for a machine or a checkout before any change", async () => {
   using fake = new FakeCheckout();
   const assay = await software(fake);
   const data = join(fake.root, "volume");
@@ -63,7 +63,7 @@ test("what is about a machine, or a checkout, is refused to such software before
     assert.deepEqual([code, stderr.includes(`'assay ${command}' is for a machine`)], [1, true], stderr);
   }
   assert.equal(existsSync(data), false);
-  // Where it lies itself it is what it was: to be set up anew.
+  // In its own data directory, it can be set up again.
   assert.equal((await fake.run("set-up", "software")).code, 0);
   assert.match(readFileSync(join(fake.data, "current/environment"), "utf8"), /^STARTED=\/ready$/m);
 });

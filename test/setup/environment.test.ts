@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { test } from "node:test";
 
-/** What `clean_env` gives its runner: the arguments, and the environment that the command has at the end. */
+/** Runs `clean_env`. @returns the arguments of its runner and the environment of the command. */
 function cleaned(names: string, words: readonly string[], env: Record<string, string>) {
   const script = `checkout=$1 data=/data; . "$1/setup/step.sh"; shift
     show() { printf '%s\\0' "$@" >&2; exec "$@"; }
@@ -18,7 +18,7 @@ function cleaned(names: string, words: readonly string[], env: Record<string, st
 
 const PATH = process.env.PATH ?? "";
 
-test("a value that is kept reaches the command, and no argument of any process has it", () => {
+test("kept values reach the command but no argument of a process", () => {
   const url = "postgres://assay:secret@db.example/assay?x='$y\n z";
   const { args, environment } = cleaned("ASSAY_DATABASE\n NONE EMPTY", ["MODE=secret", "env", "-0"], {
     ...{ PATH, ASSAY_DATABASE: url, EMPTY: "", NODE_OPTIONS: "secret" },
@@ -27,7 +27,7 @@ test("a value that is kept reaches the command, and no argument of any process h
   assert.deepEqual(environment, { PATH, LANG: "C.UTF-8", TMPDIR: "/data/tmp", ASSAY_DATABASE: url, MODE: "secret" });
 });
 
-test("nothing else leaks, whatever it is called", () => {
+test("no other variable is passed on, regardless of its name", () => {
   const ours = ["data", "name", "value", "kept", "runner", "checkout"];
   const shells = ["IFS", "OPTIND", "PPID", "PWD", "OLDPWD", "PS4", "_", "SHELLOPTS", "LC_ALL", "TMPDIR"];
   const odd = ["BASH_FUNC_x%%", "npm.config", "multi"];

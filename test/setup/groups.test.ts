@@ -4,7 +4,7 @@ import { chownSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSyn
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 
-/** Where we may make groups: below the one that we are in ourselves. */
+/** The process's own group, below which tests may make groups. */
 function ownGroup(): string {
   const lines = readFileSync("/proc/self/cgroup", "utf8");
   const v1 = /^\d+:pids:(.*)$/m.exec(lines)?.[1];
@@ -34,7 +34,7 @@ const removeGroups = (instance: string) =>
     cwd: resolve(import.meta.dirname, "../.."),
   });
 
-test("of a dead instance its groups are removed with all that is in them, below them too", async (t) => {
+test("the groups of a dead instance are removed with their members and subgroups", async (t) => {
   const instance = `dead-${process.pid}`;
   const { path, process: member } = inhabited(t, `assay-${instance}`);
   const below = inhabited(t, `assay-${instance}/s0-b1`);
@@ -44,8 +44,8 @@ test("of a dead instance its groups are removed with all that is in them, below 
   assert.deepEqual([existsSync(path), member.signalCode, below.process.signalCode], [false, "SIGKILL", "SIGKILL"]);
 });
 
-test("a group of another instance, or of another user under our name, is not touched, nor what is in it", (t) => {
-  const instance = `foreign-${process.pid}`;
+test("groups of other instances, and of other users under our name, are not touched", (t) => {
+  const instance = `other-${process.pid}`;
   const longer = inhabited(t, `assay-${instance}-2`);
   const theirs = inhabited(t, `assay-${instance}`);
   chownSync(theirs.path, 12_345, 12_345);

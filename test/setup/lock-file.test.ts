@@ -8,8 +8,8 @@ interface Entry {
   readonly optionalDependencies?: Record<string, string>;
 }
 
-// npm 11 refuses such a lock file in "npm ci"; older ones don't. It comes from a registry that lacks some of them.
-test("the lock file has every optional package that a package of it names, also those of other platforms", () => {
+// npm 11 rejects incomplete lock files in "npm ci"; older releases do not. A registry that lacks some packages causes them.
+test("the lock file has every optional dependency, including those of other platforms", () => {
   const text = readFileSync(resolve(import.meta.dirname, "../../package-lock.json"), "utf8");
   const packages: Record<string, Entry> = JSON.parse(text).packages;
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>

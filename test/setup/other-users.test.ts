@@ -11,7 +11,7 @@ const setup = resolve(import.meta.dirname, "../../setup");
 function directory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), "assay-others-"));
   t.after(() => rmSync(path, { recursive: true }));
-  chmodSync(path, 0o755); // another user must be able to try
+  chmodSync(path, 0o755); // accessible to other users
   return path;
 }
 
@@ -28,13 +28,13 @@ for (const [name, line] of [
   ["lock", "lock_set_up"],
   ["serve.lock", "take_serving"],
 ] as const)
-  test(`another user of the machine cannot hold ${name}, nor one that an older version made`, (t) => {
+  test(`another user of the machine cannot hold ${name}, even if an older version created it`, (t) => {
     const data = directory(t);
     const lock = join(data, name);
     writeFileSync(lock, "", { mode: 0o644 });
     const others = () =>
       spawnSync("flock", ["--nonblock", lock, "true"], { uid: NOBODY, gid: NOBODY, encoding: "utf8" });
-    assert.equal(others().status, 0, "who can open a file for reading can lock it");
+    assert.equal(others().status, 0, "a file that is open for reading can be locked");
     shell(["say", "step", "data-dir", "instance"], line, { data });
     assert.equal(statSync(lock).mode & 0o777, 0o600);
     assert.match(others().stderr, /Permission denied/);
@@ -43,7 +43,7 @@ for (const [name, line] of [
     assert.match(others().stderr, /Permission denied/);
   });
 
-test("what will run as the service's user has left the terminal's session before it is that user", (t) => {
+test("a process leaves the terminal's session before it becomes the service's user", (t) => {
   const bin = directory(t);
   // In place of the program that changes the user.
   writeFileSync(

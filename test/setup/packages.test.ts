@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 
-/** What set-up would see to for a command, by its own words. */
+/** The packages that set-up would install for a command. */
 function needed(command: string, mode = "plain", long = "no"): string[] {
   const script = `checkout=$1 command=$2 test_mode=$3; . "$checkout/setup/release.sh"; . "$checkout/setup/machine.sh"; needed_packages`;
   const env = { ...process.env, ASSAY_TEST_LONG: long };
@@ -19,7 +19,7 @@ function listed(file: string): string[] {
   return lines.filter((line) => line !== "" && !line.startsWith("#")).map((line) => line.split(" ")[0] ?? "");
 }
 
-test("packages that tests alone need are installed by the test command and by no other", () => {
+test("packages for tests are installed only by the test command", () => {
   const tests = listed("packages-test");
   assert.ok(tests.includes("chromium"));
   for (const command of ["serve", "run", "keys", "doctor", "bench"]) {
@@ -29,7 +29,7 @@ test("packages that tests alone need are installed by the test command and by no
   for (const name of [...listed("packages"), ...tests]) assert.ok(needed("test").includes(name), name);
 });
 
-test("packages that the full test alone needs are installed by it and by nothing else", () => {
+test("packages for the full test are installed only by it", () => {
   const full = listed("packages-full");
   assert.ok(full.includes("clang"));
   for (const name of full) {
@@ -40,7 +40,7 @@ test("packages that the full test alone needs are installed by it and by nothing
   for (const name of listed("packages-test")) assert.ok(needed("test", "full").includes(name), name);
 });
 
-test("packages that long trials alone need are installed by them, and by the full test", () => {
+test("packages for long tests are installed only by them and by the full test", () => {
   const long = listed("packages-long");
   assert.ok(long.includes("podman"));
   for (const name of long) {

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from "node:fs";
 
 // Read from /proc, because a small Debian has no pkill and no pgrep.
 
-/** Processes of which any argument has the name of a directory in it. */
+/** Processes with the name of a directory in an argument. */
 export function processesBelow(directory: string): number[] {
   return processes().filter((pid) => commandLine(pid).includes(directory));
 }
 
-/** Those that the process itself started and that still run. */
+/** Running children of a process. */
 export function childrenOf(parent: number): number[] {
   return processes().filter((pid) => new RegExp(`^PPid:\\t${parent}$`, "m").test(read(pid, "status")));
 }

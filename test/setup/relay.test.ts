@@ -46,7 +46,7 @@ close_relay`,
   assert.equal(shown.split("\r\n")[0], "\u001b[H\u001b[Jpage?[2J");
 });
 
-test("a line without end takes bounded memory and does not block the process that writes it", (t) => {
+test("an endless line uses bounded memory and does not block its writer", (t) => {
   const { status, shown } = onTerminal(
     directory(t),
     `open_relay
@@ -59,7 +59,7 @@ echo ended`,
   assert.ok(shown.length < 10_000);
 });
 
-test("a process of the service's user that keeps the pipe open does not keep the command from ending", (t) => {
+test("a process of the service's user that keeps the pipe open does not block the end of the command", (t) => {
   const beganMs = performance.now();
   const { status, shown } = onTerminal(
     directory(t),
@@ -81,7 +81,7 @@ test("without the relay, nothing is run as the service's user on a terminal", (t
 /**
  * Runs lines of shell with output to files.
  * @param to targets of standard output and error, relative to `data`
- * @param command what `assay` was asked to do
+ * @param command the command of `assay`
  */
 function toFiles(data: string, lines: string, to: readonly [string, string], command = "keys") {
   mkdirSync(join(data, "run"), { recursive: true });
@@ -92,7 +92,7 @@ function toFiles(data: string, lines: string, to: readonly [string, string], com
   return { status, texts: to.map((file) => (file.startsWith("/") ? "" : readFileSync(join(data, file), "utf8"))) };
 }
 
-// What the service's user can do with a descriptor, by whatever name.
+// Actions of the service's user on a descriptor.
 const attack = `
   for fd in 1 2; do
     readlink /proc/$$/fd/$fd >&2
@@ -139,7 +139,7 @@ test("a command fails if its output does not fit on the disk", (t) => {
   assert.match(stderr, /No space left on device\n[\s\S]*assay: not all output was written\n/);
 });
 
-test("a service goes on while the disk of its log is full, and the log goes on afterwards", (t) => {
+test("a service continues while the disk of its log is full, and the log continues afterwards", (t) => {
   const data = directory(t);
   mkdirSync(join(data, "run"));
   const text = script(`data=${data} command=serve

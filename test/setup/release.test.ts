@@ -7,7 +7,7 @@ import { Command, FakeCheckout } from "./fake-checkout.ts";
 
 const NAME = `assay-1.2.3-linux-${execFileSync("uname", ["-m"], { encoding: "utf8" }).trim()}`;
 
-/** Makes it, by the real command, and unpacks it as somebody would. */
+/** Makes a release with the real command and unpacks it. @returns its directory. */
 async function release(fake: FakeCheckout): Promise<string> {
   const { code, stderr } = await fake.run("release", "--output", fake.root);
   assert.equal(code, 0, stderr);
@@ -15,12 +15,12 @@ async function release(fake: FakeCheckout): Promise<string> {
   return join(fake.root, NAME);
 }
 
-test("a release is the same, byte for byte, whenever and wherever it is made from the same", async () => {
+test("releases from the same sources are identical, regardless of time and place", async () => {
   using fake = new FakeCheckout();
   await release(fake);
   const first = readFileSync(join(fake.root, `${NAME}.tar.gz`));
   execFileSync("sha256sum", ["--check", "--status", `${NAME}.tar.gz.sha256`], { cwd: fake.root });
-  // Other times, and what an editor or a former release leaves beside it.
+  // Other modification times, and a remaining file of a former release.
   execFileSync("find", [fake.checkout, "-exec", "touch", "-d", "2001-01-01", "{}", "+"]);
   writeFileSync(join(fake.checkout, `${NAME}.tar.gz`), "an older one\n");
   await release(fake);
@@ -50,7 +50,7 @@ test("a release sets up without npm, without a compiler and without building an 
   assert.throws(() => statSync(join(data, "current/app/node_modules/tester")));
 });
 
-test("a release says what is in it: what runs, what the dashboard is made of, and the packages of the image", async () => {
+test("a release lists its contents: its modules, those of the dashboard, and the packages of the image", async () => {
   using fake = new FakeCheckout();
   const sbom = JSON.parse(readFileSync(join(await release(fake), "release/sbom.json"), "utf8"));
   assert.deepEqual([sbom.bomFormat, sbom.specVersion], ["CycloneDX", "1.6"]);
@@ -73,12 +73,12 @@ test("a release says what is in it: what runs, what the dashboard is made of, an
   assert.deepEqual(sbom.components[2].licenses, [{ expression: "MIT" }]);
 });
 
-test("a release for another processor, and tests of a release, are refused before anything is changed", async () => {
+test("rejects a release for another processor, and tests of a release, before any change", async () => {
   using fake = new FakeCheckout();
   const unpacked = await release(fake);
   const data = join(fake.root, "elsewhere");
   const tested = await new Command(join(unpacked, "assay"), ["test"], { ASSAY_DATA: data }).end();
-  assert.match(tested.stderr, /a release has no tools to test itself with/);
+  assert.match(tested.stderr, /a release has no test tools/);
   writeFileSync(join(unpacked, "release/machine"), "pdp11\n");
   const refused = await new Command(join(unpacked, "assay"), ["set-up"], { ASSAY_DATA: data }).end();
   assert.match(refused.stderr, /this release is for pdp11, and this machine is /);
@@ -86,7 +86,7 @@ test("a release for another processor, and tests of a release, are refused befor
   assert.throws(() => statSync(data));
 });
 
-test("of Debian a release needs openssl alone", () => {
+test("of Debian's packages, a release needs only openssl", () => {
   using fake = new FakeCheckout();
   mkdirSync(join(fake.checkout, "release"));
   const script =

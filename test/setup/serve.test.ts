@@ -27,7 +27,7 @@ test("serve announces the address, the authority and, once, a key; SIGTERM drain
   }
 });
 
-test("the service is given the dashboard, which is built once for each version of it", async () => {
+test("the service receives the dashboard, which is built once per version", async () => {
   using fake = new FakeCheckout();
   const pages = async () => {
     const serve = fake.start("serve");
@@ -64,7 +64,7 @@ test("the service has no privilege and can't gain one", async () => {
   assert.match(status, /^Groups:\t *$/m);
 });
 
-test("root follows no link that a service laid into its own directories", async () => {
+test("root follows no link that a service created in its own directories", async () => {
   using fake = new FakeCheckout();
   await fake.run("keys", "list");
   const outside = join(fake.root, "outside");
@@ -79,7 +79,7 @@ test("root follows no link that a service laid into its own directories", async 
   assert.deepEqual(readdirSync(outside), []);
 });
 
-test("the authority of webhook receivers may lie where only root can read it", async () => {
+test("the authority of webhook receivers may be readable only by root", async () => {
   using fake = new FakeCheckout();
   const secret = join(fake.root, "secret");
   mkdirSync(secret, { mode: 0o700 });
@@ -101,7 +101,7 @@ for (const [part, pattern] of [
   ["launcher", "/assay-launcher\0"],
   ["service", "/src/main.ts\0serve\0"],
 ] as const) {
-  test(`a ${part} that dies is started again, the other goes on, and both stop as if nothing had been`, async () => {
+  test(`a ${part} that dies is restarted, the other continues, and both stop normally`, async () => {
     using fake = new FakeCheckout();
     const serve = fake.start("serve");
     await serve.says(/ready in/);
@@ -120,7 +120,7 @@ for (const [part, pattern] of [
       await sleep(10);
     }
     assert.ok(children().includes(other ?? 0));
-    if (part === "service") await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/); // the second stand-in hears signals, too
+    if (part === "service") await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/); // the second stand-in also handles signals
     serve.child.kill("SIGTERM");
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);
@@ -129,7 +129,7 @@ for (const [part, pattern] of [
   });
 }
 
-test("a service that ends again and again is started with pauses, in which a signal is heard", async () => {
+test("a service that ends repeatedly is restarted with pauses, which a signal ends", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
@@ -152,7 +152,7 @@ for (const [part, path, text] of [
   ["service", "src/main.ts", "process.exit(3);\n"],
   ["launcher", "launcher/build", ""],
 ] as const) {
-  test(`a ${part} that ends before it was ready once fails the command`, async () => {
+  test(`a ${part} that ends before it was first ready fails the command`, async () => {
     using fake = new FakeCheckout();
     const real = readFileSync(join(fake.checkout, path), "utf8");
     fake.write(path, part === "service" ? text + real : real.replace("createServer()", "process.exit(3)"), 0o755);
@@ -185,7 +185,7 @@ test("serve without a worker builds no sandbox, starts no launcher, and passes t
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [0, 0]);
 });
 
-test("a worker has a launcher and no address, runs beside a service, and drains", async () => {
+test("a worker has a launcher and no address, runs alongside a service, and drains", async () => {
   using fake = new FakeCheckout();
   const url = "postgres://assay@db.example/assay";
   const [serve, worker] = [
@@ -202,14 +202,14 @@ test("a worker has a launcher and no address, runs beside a service, and drains"
   assert.deepEqual(fake.list("run"), []);
 });
 
-test("a worker without a database to share is refused", async () => {
+test("rejects a worker without a shared database", async () => {
   using fake = new FakeCheckout();
   const { code, stderr } = await fake.run("worker");
   assert.equal(code, 1);
-  assert.match(stderr, /a worker of its own needs --database postgres:/);
+  assert.match(stderr, /a separate worker needs --database postgres:/);
 });
 
-test("a database that has keys is given no first key by another machine", async () => {
+test("another machine creates no first key in a database with keys", async () => {
   using fake = new FakeCheckout();
   const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
   fake.write("src/main.ts", main.replace('? "[]"', "? '[{}]'"));
@@ -223,7 +223,7 @@ test("a database that has keys is given no first key by another machine", async 
   assert.doesNotMatch(stdout, /first key/);
 });
 
-test("a signal to the whole process group drains the service as one to serve alone does", async () => {
+test("a signal to the whole process group drains the service like a signal to serve", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
@@ -233,7 +233,7 @@ test("a signal to the whole process group drains the service as one to serve alo
   assert.match(stdout, /drained/);
 });
 
-test("without a terminal, HUP has the service reload and go on", async () => {
+test("without a terminal, HUP makes the service reload and continue", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
@@ -247,7 +247,7 @@ test("without a terminal, HUP has the service reload and go on", async () => {
   assert.match(stdout, /reloaded\n[\s\S]*drained/);
 });
 
-test("a terminal that is closed ends serve, and what it started", async () => {
+test("closing the terminal ends serve and its processes", async () => {
   using fake = new FakeCheckout();
   const terminal = new Command("script", ["-qec", `${fake.checkout}/assay serve`, "/dev/null"], {
     ASSAY_DATA: fake.data,
@@ -265,7 +265,7 @@ test("a terminal that is closed ends serve, and what it started", async () => {
   assert.equal(existsSync(`/proc/${shell}`), false);
 });
 
-test("on a terminal, Ctrl-C drains the service, a killed service is started again, and neither has the terminal", async () => {
+test("on a terminal, Ctrl-C drains the service, a killed service is restarted, and neither has the terminal", async () => {
   using fake = new FakeCheckout();
   const terminal = new Command("script", ["-qec", `exec ${fake.checkout}/assay serve`, "/dev/null"], {
     ASSAY_DATA: fake.data,
@@ -290,7 +290,7 @@ test("on a terminal, Ctrl-C drains the service, a killed service is started agai
   assert.deepEqual(fake.list("run"), []);
 });
 
-test("what is set for draining is waited for, and no longer than some seconds more", async () => {
+test("serve waits for the drain time and some seconds more", async () => {
   using fake = new FakeCheckout();
   fake.write(
     "setup/instance.sh",
@@ -313,7 +313,7 @@ ask_to_end() { say "$2 s to drain"; kill -KILL "$1"; }
   assert.deepEqual([wrong.code, /ASSAY_DRAIN_MS must be a whole number/.test(wrong.stderr)], [2, true]);
 });
 
-test("while it serves, a second serve and uninstall refuse, and keys works", async () => {
+test("during serve, a second serve and uninstall fail, and keys works", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
@@ -328,7 +328,7 @@ test("while it serves, a second serve and uninstall refuse, and keys works", asy
   assert.equal((await serve.end()).code, 0);
 });
 
-test("uninstall asks, and removes everything but a user and packages that were there before", async () => {
+test("uninstall asks, and removes everything except a user and packages that existed before", async () => {
   using fake = new FakeCheckout();
   await fake.run("run");
   writeFileSync(

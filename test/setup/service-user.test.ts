@@ -57,7 +57,7 @@ for (const [what, command, names] of [
     assert.equal(stderr, "");
   });
 
-test("a process of the service's user has its caller's working directory no more", (t) => {
+test("a process of the service's user does not keep its caller's working directory", (t) => {
   const secret = join(directory(t), "private");
   mkdirSync(join(secret, "open"), { recursive: true, mode: 0o700 });
   const { stdout, stderr } = shell(`cd ${secret}/open; (as_service sh -c 'readlink /proc/$$/cwd')`);
@@ -88,7 +88,7 @@ for (const [mode, reached] of [
   [0o711, true],
   [0o700, false],
 ] as const)
-  test(`a data directory below one of mode ${mode.toString(8)} is ${reached ? "accepted" : "refused"}, and no process tries it`, (t) => {
+  test(`a data directory below one of mode ${mode.toString(8)} is ${reached ? "accepted" : "rejected"} without a test by a process`, (t) => {
     const above = directory(t);
     const data = join(above, "data");
     mkdirSync(data, { mode: 0o755 });

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
 import { processesBelow } from "./processes.ts";
 
-test("stdin, stdout and the exit code of a command pass through, set-up speaks on stderr", async () => {
+test("stdin, stdout and the exit code of a command pass through, and set-up writes to stderr", async () => {
   using fake = new FakeCheckout();
   const input = "x".repeat(300_000);
   const ended = await fake.start("run", "file").end(input);
@@ -24,7 +24,7 @@ for (const [signal, code] of [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ] as const) {
-  test(`${signal} to a command's process group ends it, which is in a session of its own, and tells so`, async () => {
+  test(`${signal} to a command's process group ends its program in another session, with exit code ${code}`, async () => {
     using fake = new FakeCheckout();
     const running = fake.start("run", "with-child");
     await running.says(/"args".*"session":"own"/);
@@ -35,7 +35,7 @@ for (const [signal, code] of [
   });
 }
 
-test("a signal that comes as Node ends does not hide its exit status", () => {
+test("a signal during the end of Node does not hide its exit status", () => {
   const wait = (then: string): number | null =>
     spawnSync(
       "dash",
@@ -54,7 +54,7 @@ test("a signal that comes as Node ends does not hide its exit status", () => {
   assert.equal(wait('trap "exit 7" TERM; while :; do sleep 0.01; done'), 7);
 });
 
-test("a second start builds nothing and says nothing", async () => {
+test("a second start builds nothing and prints nothing", async () => {
   using fake = new FakeCheckout();
   await fake.run("run");
   const second = await fake.run("run");
@@ -63,7 +63,7 @@ test("a second start builds nothing and says nothing", async () => {
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 1]);
 });
 
-test("only what changed is built again, and what is old and unused goes", async () => {
+test("only changed parts are rebuilt, and old unused versions are removed", async () => {
   using fake = new FakeCheckout();
   await fake.run("run");
   for (const text of ["1", "2", "3", "4"]) {
@@ -77,7 +77,7 @@ test("only what changed is built again, and what is old and unused goes", async 
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 2]);
 });
 
-test("what is run is the copy, without the things of git and npm", async () => {
+test("the app is a copy without the files of git and npm", async () => {
   using fake = new FakeCheckout();
   fake.write(".git/config", "secret");
   fake.write("node_modules/x/index.js", "");
@@ -103,7 +103,7 @@ test("what is run is the copy, without the things of git and npm", async () => {
   );
 });
 
-test("what an instance that was killed had mounted in its directory is unmounted by the next start", async () => {
+test("the next start unmounts mounts in the directory of a killed instance", async () => {
   using fake = new FakeCheckout();
   await fake.run("run");
   const place = join(fake.data, "run", "test-killed", "tmp");
@@ -115,7 +115,7 @@ test("what an instance that was killed had mounted in its directory is unmounted
 });
 
 for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const) {
-  test(`${signal} in the middle of a long step leaves no process and no mount, and the next start mends it`, async () => {
+  test(`${signal} during a long step leaves no process and no mount, and the next start completes it`, async () => {
     using fake = new FakeCheckout();
     writeFileSync(join(fake.root, "slow"), "");
     for (const round of [1, 2]) {
@@ -142,7 +142,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const) {
   });
 }
 
-test("two set-ups at once: the second says that it waits, and everything is built once", async () => {
+test("of two concurrent set-ups, the second waits with a message, and everything is built once", async () => {
   using fake = new FakeCheckout();
   writeFileSync(join(fake.root, "slow"), "");
   const first = fake.start("run");
@@ -156,7 +156,7 @@ test("two set-ups at once: the second says that it waits, and everything is buil
   assert.equal(fake.count("image-built"), 1);
 });
 
-test("what a dead instance left is swept", async () => {
+test("the remains of a dead instance are swept", async () => {
   using fake = new FakeCheckout();
   const running = fake.start("run");
   await running.says(/"args"/);
@@ -169,7 +169,7 @@ test("what a dead instance left is swept", async () => {
   assert.deepEqual(fake.list("run"), []);
 });
 
-test("the store is the service user's alone", async () => {
+test("only the service user can access the store", async () => {
   using fake = new FakeCheckout();
   assert.equal((await fake.run("keys", "list")).stdout, "assay_live_fake\n");
   const { mode, uid } = statSync(join(fake.data, "db"));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { FakeCheckout } from "./fake-checkout.ts";
 
-test("where nothing runs, status says so, with exit code 1, and sets nothing up", async () => {
+test("without a running instance, status fails with exit code 1 and sets nothing up", async () => {
   using fake = new FakeCheckout();
   const before = readdirSync(fake.data);
   const { code, stdout, stderr } = await fake.run("status");
@@ -16,12 +16,12 @@ test("where nothing runs, status says so, with exit code 1, and sets nothing up"
   assert.deepEqual(readdirSync(fake.data), before);
 });
 
-test("status asks what runs where it listens, as the service user, with its own copy of the program", async () => {
+test("status queries running instances as the service user, with their copy of the program", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
   const [instance = ""] = fake.list("run");
-  // A checkout that changes meanwhile is not asked.
+  // The program of a changed checkout is not used.
   fake.write("src/main.ts", "process.exitCode = 3;\n");
   const { code, stdout, stderr } = await fake.run("status", "--json");
   assert.equal(code, 7, stderr);
@@ -32,10 +32,10 @@ test("status asks what runs where it listens, as the service user, with its own 
   serve.child.kill("SIGKILL");
   await serve.end();
   const dead = await fake.run("status");
-  assert.equal(dead.code, 1, "one that was killed left its directory, and is not asked");
+  assert.equal(dead.code, 1, "a killed instance leaves its directory and is not queried");
 });
 
-test("status asks where an operator wanted it to listen", async () => {
+test("status queries a configured operator address", async () => {
   using fake = new FakeCheckout();
   const socket = join(fake.data, "db/elsewhere.sock");
   const serve = fake.startWith({ ASSAY_OPERATOR_LISTEN: `unix:${socket}` }, "serve");

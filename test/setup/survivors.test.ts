@@ -9,7 +9,7 @@ import { childrenOf, commandLine, processesBelow } from "./processes.ts";
 
 // A compromised service can start processes in sessions of their own, which keep its port, database and TLS key open.
 
-/** A checkout in which each Node of the service's user starts such a process. */
+/** A checkout in which each Node process of the service's user starts such a process. */
 function withSurvivors(): { fake: FakeCheckout; survivors: () => number[] } {
   const fake = new FakeCheckout();
   const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
@@ -85,7 +85,7 @@ test("after SIGKILL of serve, the next command ends what its service left", asyn
   assert.deepEqual(groupsBelow(fake), []);
 });
 
-test("processes that a command about the database started end with it", async () => {
+test("processes that an administrative command started end with it", async () => {
   const { fake, survivors } = withSurvivors();
   using _ = fake;
   for (const [command, status] of [
@@ -97,7 +97,7 @@ test("processes that a command about the database started end with it", async ()
   }
 });
 
-test("processes that status started end with it, and the service goes on", async () => {
+test("processes that status started end with it, and the service continues", async () => {
   const { fake, survivors } = withSurvivors();
   using _ = fake;
   const serve = fake.start("serve");
@@ -110,7 +110,7 @@ test("processes that status started end with it, and the service goes on", async
   assert.deepEqual(survivors(), []);
 });
 
-// The shell cannot reap a process while another thread of it lives or a tracer does not let it go.
+// The shell cannot reap a process while it has other threads or a tracer that holds it.
 const tracer = "syscall(101, 0x4206, getppid(), 0, 0) == 0 or die; print qq(traced\\n); sleep 300"; // PTRACE_SEIZE
 const UNREAPABLE: readonly (readonly [string, string])[] = [
   [
@@ -174,7 +174,7 @@ const shell = (lines: string) =>
   });
 const parts = "checkout=.; for part in say machine groups; do . setup/$part.sh; done; service_user=daemon";
 
-test("where no control group can be made, the command says so and goes on", () => {
+test("without a control group, the command prints a warning and continues", () => {
   const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup; ${parts}
     make_service_group test-$$
     (as_service echo started)
@@ -190,7 +190,7 @@ for (const [version, only] of [
   ["2", "head -n 1"],
   ["1", "tail -n 1"],
 ] as const)
-  test(`a process that forks without end is killed with its group of version ${version}`, (t) => {
+  test(`an endlessly forking process is killed with its group of version ${version}`, (t) => {
     const { status, stdout, stderr } = shell(`${parts}
       group=$(own_groups | ${only})
       if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi

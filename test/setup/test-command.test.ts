@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FakeCheckout } from "./fake-checkout.ts";
 
-/** A checkout with these tests; `check` is what its checks do. */
+/** A checkout with these tests; `check` is the program of its checks. */
 function checkoutWith(tests: Record<string, string>, check = ""): FakeCheckout {
   const fake = new FakeCheckout();
   fake.write("test/check.ts", check);
@@ -19,7 +19,7 @@ function checkoutWith(tests: Record<string, string>, check = ""): FakeCheckout {
 
 const TWO_FILES = { "apples/red": 'test("sweet", () => {});', "pears/green": 'test("sour", () => {});' };
 
-test("assay test ends with the summary of the tests and their verdict", async () => {
+test("assay test ends with the summary of the tests and their exit code", async () => {
   using fake = checkoutWith(TWO_FILES);
   const good = await fake.run("test");
   assert.equal(good.code, 0, good.stderr);
@@ -28,7 +28,7 @@ test("assay test ends with the summary of the tests and their verdict", async ()
   assert.equal((await fake.run("test")).code, 1);
 });
 
-test("the names of the tests that failed come last, without the suites around them", async () => {
+test("the names of failed tests are printed last, without their suites", async () => {
   using fake = checkoutWith({
     ...TWO_FILES,
     "store/bad": `
@@ -43,16 +43,16 @@ test("the names of the tests that failed come last, without the suites around th
   assert.match(stderr, /these tests failed:\n {4}test\/store\/bad\.test\.ts:\d+: rotten .*1\n$/);
 });
 
-test("a word chooses files by their path, or else tests by their name, and one that chooses none fails", async () => {
+test("a word selects files by path, or else tests by name, and fails without matches", async () => {
   using fake = checkoutWith(TWO_FILES);
   assert.match((await fake.run("test", "pears/")).stdout, /✔ sour(.*\n)+.*tests 1\n/);
   assert.match((await fake.run("test", "swee")).stdout, /✔ sweet(.*\n)+.*tests 1\n/);
   const none = await fake.run("test", "bitter");
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /no test was run: none has bitter in its file or name/);
+  assert.match(none.stderr, /no test was run: no file or test name contains bitter/);
 });
 
-test("a composed title chooses its test, and files without it end nothing that they have not begun", async () => {
+test("a word selects composed titles, and other files do not run their hooks", async () => {
   using fake = checkoutWith({
     pears: `
       import { after, before } from "node:test";
@@ -68,7 +68,7 @@ test("a composed title chooses its test, and files without it end nothing that t
   assert.doesNotMatch(stdout, /sour/);
 });
 
-test("a file whose set-up fails before a test that was chosen by name fails, and ends no other", async () => {
+test("a file whose set-up fails before a selected test fails without ending others", async () => {
   using fake = checkoutWith({
     pears:
       'import { before } from "node:test";\nbefore(() => { throw new Error("rotten"); });\ntest("swe" + "et", () => {});',
@@ -79,7 +79,7 @@ test("a file whose set-up fails before a test that was chosen by name fails, and
   assert.match(stdout, /✔ sweet(.*\n)*.*rotten/);
 });
 
-test("a file that holds something open when its tests are done fails, and the run ends", async () => {
+test("a file with open resources after its tests fails, and the run ends", async () => {
   using fake = checkoutWith({
     holds: 'import { createServer } from "node:net";\ntest("passes", () => { createServer().listen(0); });',
   });
@@ -89,10 +89,10 @@ test("a file that holds something open when its tests are done fails, and the ru
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
 });
 
-test("files of rooms that mind nobody run at once, after the others, and one that fails in there fails the run", {
+test("files that share the machine run concurrently after the others, and a failure fails the run", {
   skip: availableParallelism() === 1 && "this machine has one core",
 }, async () => {
-  /** Passes when the other one runs, too, and what has the machine for itself is over. */
+  /** Passes if the other test runs concurrently and the test that needs the machine alone has ended. */
   const meets = (mine: string, other: string) => `
     import { existsSync, writeFileSync } from "node:fs";
     import { setTimeout as sleep } from "node:timers/promises";
@@ -114,17 +114,17 @@ test("files of rooms that mind nobody run at once, after the others, and one tha
   assert.equal((await fake.run("test")).code, 1);
 });
 
-test("where a check fails, no test is run", async () => {
+test("no test is run after a failed check", async () => {
   using fake = checkoutWith(TWO_FILES, "process.exit(1);");
   const ended = await fake.run("test");
   assert.equal(ended.code, 1);
   assert.doesNotMatch(ended.stdout, /sweet/);
 });
 
-/** A kernel that is no other one: it runs here what it is given. */
+/** A stand-in for another kernel, which runs the given command here. */
 const KERNEL = `#!/bin/sh\ncd "$3" && xargs -0 -a "$2/command" env`;
 
-/** The same checkout with one. */
+/** Adds a stand-in kernel to a checkout. */
 function withKernel(fake: FakeCheckout, kernel = KERNEL): FakeCheckout {
   fake.write("test/kernel/patient-languages.ts", "");
   for (const other of ["uml", "qemu"]) fake.write(`test/kernel/${other}`, kernel, 0o755);
@@ -132,23 +132,27 @@ function withKernel(fake: FakeCheckout, kernel = KERNEL): FakeCheckout {
   return fake;
 }
 
-/** A test that tells by its name how it was run. */
-const TELLS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: launcher } = process.env;
-  test("told: " + (patience > 1 ? "patient" : launcher.endsWith(".asan") ? "sanitized" : "as ever"), () => {});`;
+/** A test whose name has the way in which it was run. */
+const REPORTS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: launcher } = process.env;
+  test("run: " + (patience > 1 ? "patient" : launcher.endsWith(".asan") ? "sanitized" : "as ever"), () => {});`;
 
-const told = (stdout: string) => [...stdout.matchAll(/✔ told: (.*) \(/g)].map(([, how]) => how).toSorted();
+const runs = (stdout: string) => [...stdout.matchAll(/✔ run: (.*) \(/g)].map(([, how]) => how).toSorted();
 
-test("the engine's suites run once more on another kernel, with more patience, and no others", async () => {
-  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS, "pears/green": TELLS }));
+test("only the engine's suites also run on another kernel, with longer timeouts", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": REPORTS, "pears/green": REPORTS }));
   const { code, stdout, stderr } = await fake.run("test");
   assert.equal(code, 0, stderr);
-  assert.deepEqual(told(stdout), ["as ever", "as ever", "patient"]);
-  assert.match(stdout, /tests 3\n(.*\n){6}.*duration_ms \d+\s*$/, "the last summary is that of both");
-  assert.deepEqual(told((await fake.run("test", "matrix")).stdout), ["as ever"], "a word is for this machine");
+  assert.deepEqual(runs(stdout), ["as ever", "as ever", "patient"]);
+  assert.match(stdout, /tests 3\n(.*\n){6}.*duration_ms \d+\s*$/, "the last summary covers both");
+  assert.deepEqual(
+    runs((await fake.run("test", "matrix")).stdout),
+    ["as ever"],
+    "a word selects tests of this machine only",
+  );
 });
 
-test("full runs every variant of what was chosen, and on one of them alone", async () => {
-  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS, "pears/green": TELLS }));
+test("full runs every variant of the chosen tests, and on runs only one variant", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": REPORTS, "pears/green": REPORTS }));
   for (const [words, expected] of [
     ["full", ["as ever", "as ever", "patient", "patient", "sanitized"]],
     ["full matrix", ["as ever", "patient", "patient", "sanitized"]],
@@ -158,7 +162,7 @@ test("full runs every variant of what was chosen, and on one of them alone", asy
   ] as const) {
     const { code, stdout, stderr } = await fake.run("test", ...words.split(" "));
     assert.equal(code, 0, stderr);
-    assert.deepEqual(told(stdout), expected, words);
+    assert.deepEqual(runs(stdout), expected, words);
     const long = ["long check: clang", "long check: 60"];
     assert.deepEqual(stdout.match(/long check: \w+/g) ?? [], words === "full" ? long : [], words);
   }
@@ -167,7 +171,7 @@ test("full runs every variant of what was chosen, and on one of them alone", asy
   assert.match(unknown.stderr, /takes one of: uml /);
 });
 
-test("the other kernel runs while this machine's own does", async () => {
+test("the other kernel runs concurrently with this machine's tests", async () => {
   const meets = (mine: string, other: string) => `
     import { existsSync, writeFileSync } from "node:fs";
     if ((process.env.ASSAY_TEST_PATIENCE > 1) === (${JSON.stringify(mine)} === "other"))
@@ -181,10 +185,10 @@ test("the other kernel runs while this machine's own does", async () => {
   );
   const { code, stdout } = await fake.run("test");
   assert.equal(code, 0, stdout);
-  assert.match(stdout, /own meets other[\s\S]*other meets own/, "the words of the other stand behind the summary");
+  assert.match(stdout, /own meets other[\s\S]*other meets own/, "the output of the other kernel follows the summary");
 });
 
-test("a run fails when a test fails on the other kernel, when it runs none, and when it ends without a result", async () => {
+test("a run fails if the other kernel fails a test, runs no test or ends without a result", async () => {
   using fake = withKernel(
     checkoutWith({
       "matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
@@ -200,7 +204,7 @@ test("a run fails when a test fails on the other kernel, when it runs none, and 
   fake.write("test/pears.test.ts", 'import { test } from "node:test";\ntest("sour", () => {});');
   for (const [words, none] of [
     ["on uml pears", "in none of test/matrix/"],
-    ["full bitter", "none has bitter in its file or name"],
+    ["full bitter", "no file or test name contains bitter"],
     ["full matrix/none", "no test was run as the variant uml"],
     ["on uml matrix/none", "no test was run as the variant uml"],
   ] as const) {
@@ -214,16 +218,16 @@ test("a run fails when a test fails on the other kernel, when it runs none, and 
   assert.equal((await fake.run("test", "on", "uml", "matrix/none")).code, 1);
 });
 
-test("a run in which set-up has garbled what was asked for runs nothing, and is not a good one", async () => {
-  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS }));
+test("a run whose mode was overwritten by set-up runs nothing and fails", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": REPORTS }));
   fake.write("setup/uml.sh", "find_uml() { uml=/ test_mode=garbled; }\n");
   const { code, stderr } = await fake.run("test");
   assert.equal(code, 1);
   assert.match(stderr, /no test was run\n$/);
 });
 
-test("of what fails on this machine no further variant is tried, but the one beside it is heard", async () => {
-  using fake = withKernel(checkoutWith({ "matrix/cells": `${TELLS}\nif (!(patience > 1)) throw new Error("bad");` }));
+test("after a failure on this machine no further variant runs, but the concurrent one is reported", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": `${REPORTS}\nif (!(patience > 1)) throw new Error("bad");` }));
   for (const [words, expected] of [
     [[], ["as ever", "patient"]],
     [["full"], ["as ever"]],
@@ -231,21 +235,21 @@ test("of what fails on this machine no further variant is tried, but the one bes
     const { code, stdout } = await fake.run("test", ...words);
     assert.equal(code, 1);
     assert.match(stdout, /✖ test.matrix.cells/);
-    assert.deepEqual(told(stdout), expected);
+    assert.deepEqual(runs(stdout), expected);
   }
 });
 
-test("where the other kernel does not exist, this is said, and full fails", async () => {
-  using fake = withKernel(checkoutWith({ "matrix/cells": TELLS }));
+test("without support for the other kernel, the run prints it and full fails", async () => {
+  using fake = withKernel(checkoutWith({ "matrix/cells": REPORTS }));
   const variants = readFileSync(join(fake.checkout, "setup/test-variants.sh"), "utf8");
   fake.write("setup/test-variants.sh", variants.replace("uname -m", "echo riscv64"));
   const plain = await fake.run("test");
-  assert.deepEqual([plain.code, told(plain.stdout)], [0, ["as ever"]]);
-  assert.match(plain.stderr, /not tried: cgroup v2 alone, in user-mode Linux, because .*x86-64.*\n$/);
+  assert.deepEqual([plain.code, runs(plain.stdout)], [0, ["as ever"]]);
+  assert.match(plain.stderr, /not tested: only cgroup v2, in user-mode Linux, because .*x86-64.*\n$/);
   for (const words of ["full", "on uml"]) {
     const { code, stderr } = await fake.run("test", ...words.split(" "));
     assert.equal(code, 1);
-    assert.match(stderr, /cannot have the variant uml: .*x86-64/);
+    assert.match(stderr, /does not support the variant uml: .*x86-64/);
   }
 });
 
@@ -253,7 +257,7 @@ for (const [mode, ms] of [
   ["plain", 40_000],
   ["full", 0],
 ] as const) {
-  test(`an interrupt ends the other kernel, too (${mode})`, async () => {
+  test(`an interrupt also ends the other kernel (${mode})`, async () => {
     using fake = checkoutWith({
       "matrix/cells": `test("cell", () => new Promise((end) => setTimeout(end, ${ms})));`,
     });
@@ -270,22 +274,22 @@ for (const [mode, ms] of [
   });
 }
 
-test("the tests are told where everything is, in a directory that is removed after them", async () => {
-  using fake = checkoutWith({ told: 'test("told", () => console.log(JSON.stringify(process.env)));' });
+test("tests receive all paths in their environment, and their directory is removed afterwards", async () => {
+  using fake = checkoutWith({ prints: 'test("prints", () => console.log(JSON.stringify(process.env)));' });
   const { stdout } = await fake.run("test");
-  const told = JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? "");
-  assert.equal(basename(told.ASSAY_TEST_LAUNCHER), "assay-launcher");
-  assert.equal(basename(told.ASSAY_TEST_LAUNCHER_ASAN), "assay-launcher.asan");
-  assert.equal(basename(told.ASSAY_TEST_LAUNCHER_FAULTS), "assay-launcher.faults");
-  assert.ok(existsSync(join(told.ASSAY_TEST_IMAGE, "rootfs")));
-  assert.ok(!existsSync(told.ASSAY_TEST_DATA));
-  assert.match(told.ASSAY_TEST_UID_BASE, /^19\d{8}$/);
-  assert.match(told.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
+  const environment = JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? "");
+  assert.equal(basename(environment.ASSAY_TEST_LAUNCHER), "assay-launcher");
+  assert.equal(basename(environment.ASSAY_TEST_LAUNCHER_ASAN), "assay-launcher.asan");
+  assert.equal(basename(environment.ASSAY_TEST_LAUNCHER_FAULTS), "assay-launcher.faults");
+  assert.ok(existsSync(join(environment.ASSAY_TEST_IMAGE, "rootfs")));
+  assert.ok(!existsSync(environment.ASSAY_TEST_DATA));
+  assert.match(environment.ASSAY_TEST_UID_BASE, /^19\d{8}$/);
+  assert.match(environment.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
 });
 
-test("every launcher that the tests use is noted, so that no other set-up takes it for an old version", async () => {
+test("every launcher of the tests is recorded, so that no other set-up removes it as an old version", async () => {
   using fake = checkoutWith({
-    told: `import { readFileSync } from "node:fs";
+    reads: `import { readFileSync } from "node:fs";
       import { dirname } from "node:path";
       const { ASSAY_TEST_DATA, ...rest } = process.env;
       const uses = readFileSync(dirname(ASSAY_TEST_DATA) + "/uses", "utf8").split("\\n");
@@ -314,7 +318,7 @@ test("a process that the tests leave behind fails the run", async () => {
   try {
     process.kill(Number(pid));
   } catch (error) {
-    // The run has ended it itself, because it names the run.
+    // The run has already killed it, because it names the run.
     assert.equal((error as NodeJS.ErrnoException).code, "ESRCH");
   }
 });
@@ -333,7 +337,7 @@ test("a control group that the tests leave behind fails the run", async () => {
   assert.equal(ended.code, 1);
 });
 
-test("what another run on the same data directory has running is not taken for a leftover of this one", async () => {
+test("running processes of another run in the same data directory are not leftovers", async () => {
   const wait = `import { existsSync as exists } from "node:fs";
     const until = async (path) => { while (!exists(path)) await new Promise((next) => setTimeout(next, 20)); };`;
   using fake = checkoutWith({});

@@ -18,7 +18,7 @@ import { type TestContext, test } from "node:test";
 
 const NOBODY = 65_534;
 
-/** Takes a range, after the shell has done `first`; the locks are in a directory of the test's own. */
+/** Takes a range after `first` in the shell; the locks are in a directory of the test. */
 function take(locks: string, first = ":") {
   const script = `checkout=$1; for p in say instance; do . "$1/setup/$p.sh"; done; uid_locks=$2
     ${first}
@@ -34,7 +34,7 @@ function place(t: TestContext): string {
   return join(root, "locks");
 }
 
-test("the locks of uid ranges are in a directory that only root can enter, made when it is missing", (t) => {
+test("the locks of uid ranges are in a directory that only root can enter, created if missing", (t) => {
   const locks = place(t);
   const { status, stdout, stderr } = take(locks);
   assert.deepEqual([status, stderr], [0, ""]);
@@ -43,7 +43,7 @@ test("the locks of uid ranges are in a directory that only root can enter, made 
   assert.equal(readdirSync(locks).length, 1);
 });
 
-test("what somebody else could have put there is refused", (t) => {
+test("rejects directories that another user could have created", (t) => {
   const others: ((locks: string) => void)[] = [
     (locks) => {
       mkdirSync(locks);
@@ -71,7 +71,7 @@ test("what somebody else could have put there is refused", (t) => {
 test("a range that is held is not taken again", (t) => {
   const locks = place(t);
   mkdirSync(locks, { mode: 0o700 });
-  // One lock under the names of all ranges but one.
+  // One lock under the names of all ranges except one.
   const others = [...Array(100).keys()].filter((range) => range !== 42);
   for (const range of others) {
     if (range === 0) writeFileSync(join(locks, "uids-0"), "");
@@ -82,7 +82,7 @@ test("a range that is held is not taken again", (t) => {
   assert.match(take(locks, `${held}; exec 4>>"$2/uids-42"; flock -n 4`).stderr, /all 100 uid ranges .* are in use/);
 });
 
-test("the files of ranges that no process holds are swept, and one that is held stays and is still not taken", (t) => {
+test("the files of free ranges are swept; a held range stays and is not taken", (t) => {
   const locks = place(t);
   mkdirSync(locks, { mode: 0o700 });
   for (const range of Array(100).keys()) writeFileSync(join(locks, `uids-${range}`), "");
@@ -90,5 +90,5 @@ test("the files of ranges that no process holds are swept, and one that is held 
   assert.deepEqual([status, stderr], [0, ""]);
   const left = readdirSync(locks);
   assert.ok(left.includes("uids-7"));
-  assert.equal(left.length, 2, "the held one, and the one that was taken afterwards");
+  assert.equal(left.length, 2, "the held range and the range taken afterwards");
 });

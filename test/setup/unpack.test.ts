@@ -16,7 +16,7 @@ import { type TestContext, test } from "node:test";
 
 const SETUP = resolve(import.meta.dirname, "../../setup");
 
-/** A data directory, a checkout with setup/fruit.sh, and a package as dpkg makes it; the archive is a directory of ours. */
+/** A data directory, a checkout with setup/fruit.sh, and a dpkg package in a local directory as its archive. */
 function makeOrchard(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), "unpack-"));
   t.after(() => rmSync(root, { recursive: true }));
@@ -41,7 +41,7 @@ function find({ root, checkout, data }: ReturnType<typeof makeOrchard>) {
   return spawnSync("sh", ["-euc", parts, root, checkout, data], { encoding: "utf8" });
 }
 
-test("a package is unpacked once and never installed, and nothing but its files is kept", (t) => {
+test("a package is unpacked once and not installed, and only its files are kept", (t) => {
   const orchard = makeOrchard(t);
   const [first, second] = [find(orchard), find(orchard)];
   const directory = first.stdout.trim();
@@ -52,16 +52,16 @@ test("a package is unpacked once and never installed, and nothing but its files 
   assert.ok(!readdirSync(orchard.root).includes("installed"));
 });
 
-test("what is unpacked otherwise has another name, and the old one stays for who uses it", (t) => {
+test("a changed way of unpacking gets another directory, and the old one stays", (t) => {
   const orchard = makeOrchard(t);
   const before = find(orchard).stdout;
-  appendFileSync(orchard.script, "# otherwise\n");
+  appendFileSync(orchard.script, "# changed\n");
   const after = find(orchard).stdout;
   assert.notEqual(after, before);
   assert.equal(readdirSync(join(orchard.data, "fruit")).length, 2);
 });
 
-test("what could not be unpacked whole is no directory that a later start would take for whole", (t) => {
+test("a failed unpacking leaves no directory that a later start would use", (t) => {
   const orchard = makeOrchard(t);
   writeFileSync(join(orchard.root, "torn_1_all.deb"), "!<arch>\n");
   const { status, stderr } = find(orchard);
