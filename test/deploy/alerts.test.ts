@@ -23,7 +23,7 @@ const ALERTS: readonly Alert[] = read("deploy/prometheus/alerts.yml")
 
 const NAMES = ALERTS.map(({ name }) => name);
 
-/** Names of metrics in an expression: what is no word of the language, no label and no duration. */
+/** Names of metrics in an expression: words other than keywords, labels and durations. */
 function metricsIn(expr: string): string[] {
   const plain = expr
     .replaceAll(/"[^"]*"/g, "")
@@ -43,7 +43,7 @@ async function exposed(): Promise<Set<string>> {
   return new Set(names);
 }
 
-test("every metric that an alert or the board names is one that a service exposes", async () => {
+test("a service exposes every metric of the alerts and the dashboard", async () => {
   const names = await exposed();
   const board = JSON.parse(read("deploy/grafana/assay.json")) as { panels: { targets?: { expr: string }[] }[] };
   const onBoard = board.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
@@ -52,12 +52,12 @@ test("every metric that an alert or the board names is one that a service expose
   for (const expr of expressions) {
     const used = metricsIn(expr);
     assert.ok(used.length > 0, expr);
-    // `up` is Prometheus's own.
+    // Prometheus provides `up`.
     for (const name of used.filter((one) => one !== "up")) assert.ok(names.has(name), `${name} in ${expr}`);
   }
 });
 
-test("the values that they ask of our labels are values that these can have", () => {
+test("expressions only compare our labels with possible values", () => {
   const board = read("deploy/grafana/assay.json").replaceAll('\\"', '"');
   const values = new Map<string, Set<string>>();
   for (const { labels } of Object.values(METRICS))
@@ -70,7 +70,7 @@ test("the values that they ask of our labels are values that these can have", ()
     for (const one of value.split("|")) assert.ok(values.get(label)?.has(one), `${label}="${one}"`);
 });
 
-test("each alert has words for a person and a heading that says what to do", () => {
+test("each alert has a summary, a description and a runbook heading", () => {
   const runbook = section(read("docs/operations.md"), "Alerts");
   const headings = [...runbook.matchAll(/^### (.+)$/gm)].map(([, name]) => name);
   assert.deepEqual(NAMES, headings);
@@ -83,7 +83,7 @@ test("each alert has words for a person and a heading that says what to do", () 
   }
 });
 
-test("the table of metrics is that of the code", () => {
+test("the table of metrics matches the code", () => {
   const told = rows(section(read("docs/operations.md"), "Metrics"));
   const expected = Object.values(METRICS).map(({ kind, name, help, labels }) => {
     const names = Object.keys(labels).map((label) => `\`${label}\``);
@@ -92,10 +92,10 @@ test("the table of metrics is that of the code", () => {
   assert.deepEqual(told, expected);
 });
 
-/** The variable, as the board writes it. */
+/** The variable of the data source in the dashboard. */
 const SOURCE = "$".concat("{datasource}");
 
-test("the board is one that Grafana reads: a variable for the data source, ids and places of their own", () => {
+test("Grafana can read the dashboard: a variable for the data source, unique ids, separate positions", () => {
   const board = JSON.parse(read("deploy/grafana/assay.json"));
   const { templating, panels } = board;
   assert.deepEqual(
@@ -121,7 +121,7 @@ test("the board is one that Grafana reads: a variable for the data source, ids a
   }
 });
 
-test("Prometheus accepts the rules and what lets it read the service", () => {
+test("Prometheus accepts the rules and the scrape configuration", () => {
   for (const args of [
     ["check", "rules", "--lint-fatal", RULES],
     ["check", "config", join(ROOT, "deploy/prometheus/scrape.yml")],
@@ -132,7 +132,7 @@ test("Prometheus accepts the rules and what lets it read the service", () => {
 });
 
 const JOB = 'job="assay",instance="a"';
-/** Rises by so much each minute. */
+/** A series that rises by an amount each minute. */
 const rising = (by: number, from = 0) => `${from}+${by}x120`;
 const steady = (value: number) => `${value}x120`;
 const ENDED = "assay_submissions_ended_total";
@@ -142,7 +142,7 @@ const CLAIMS = 'assay_database_operation_duration_seconds_bucket{job="assay",ins
 
 type Series = Readonly<Record<string, string>>;
 
-/** What has to set off each alert, and what looks much like it and must not. */
+/** For each alert, series that must trigger it, and similar series that must not. */
 const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> = {
   AssayDown: [{ [`up{${JOB}}`]: steady(0) }, { [`up{${JOB}}`]: steady(1), 'up{job="other"}': steady(0) }],
   AssayNotReady: [{ [`assay_ready{${JOB}}`]: steady(0) }, { [`assay_ready{${JOB}}`]: "1x20 0 1x100" }],
@@ -236,7 +236,7 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
   ],
 };
 
-/** The alerts that Prometheus finds firing after an hour, with the series of all cases in one world. JSON is YAML. */
+/** @returns the alerts that fire after an hour, with the series of all cases together. JSON is valid YAML. */
 function firing(t: TestContext, which: 0 | 1): string[] {
   const directory = mkdtempSync(join(tmpdir(), "assay-alerts-"));
   t.after(() => rmSync(directory, { recursive: true }));
@@ -252,7 +252,7 @@ function firing(t: TestContext, which: 0 | 1): string[] {
   writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
   const { status, words } = promtool(["test", "rules", file]);
   const found = [...words.matchAll(/alertname:\s*(\w+)/g)].map(([, name = ""]) => name);
-  assert.equal(status === 0, found.length === 0, words); // or it was the file that was wrong
+  assert.equal(status === 0, found.length === 0, words); // otherwise the file was wrong
   return found;
 }
 

@@ -4,12 +4,12 @@ import { directory } from "../hosts/host.ts";
 import { NO_KERNEL, trialOnKernel } from "./kernel.ts";
 import { launcherCapabilities } from "./units.ts";
 
-/** Four minutes on two cores of its own. */
+/** Takes four minutes on two idle cores. */
 const SECONDS = 1_500;
 const BITS = { CHOWN: 0, DAC_OVERRIDE: 1, KILL: 5, SETGID: 6, SETUID: 7, SETPCAP: 8, SYS_CHROOT: 18, SYS_PTRACE: 19 };
 const MORE_BITS = { SYS_ADMIN: 21, SYS_NICE: 23, SYS_RESOURCE: 24, MKNOD: 27 };
 
-test("where systemd is process 1, the units are installed, run a program, survive a kill, are upgraded, and go", {
+test("with systemd as process 1, units are installed, run a program, survive a kill, are upgraded and removed", {
   skip: NO_KERNEL,
 }, async (t) => {
   const said = await trialOnKernel("test/deploy/init", directory(t), SECONDS);
@@ -33,7 +33,7 @@ test("where systemd is process 1, the units are installed, run a program, surviv
     /^assay Uid: ([1-9]\d*) \1 \1 \1 CapPrm: 0{16} CapBnd: 0{16} NoNewPrivs: 1 .*\/assay\.service$/,
   );
 
-  // A program that the kernel kills for its memory ends its box, and not the unit.
+  // A program that the kernel kills for its memory ends its box, not the unit.
   assert.match(said.memory ?? "", /"verdict":"MLE","cause":"oom_kill","actor":"kernel".*\nrestarts 0 active\n/);
 
   assert.match(said.kill ?? "", ran);
@@ -42,7 +42,7 @@ test("where systemd is process 1, the units are installed, run a program, surviv
   assert.match(said.again ?? "", ran);
   assert.doesNotMatch(said.again ?? "", /The first key/);
 
-  // No control group and no process of ours is named after the two results.
+  // No control group and no process of ours follows the two results.
   assert.equal(said.stop, "success\n\nsuccess\n\n");
   assert.match(said.boot ?? "", /\bassay\.service\n/);
   assert.match(said.uninstall ?? "", /\nassay: removed\n/);

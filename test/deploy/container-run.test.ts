@@ -8,7 +8,7 @@ import { PostgresServer } from "../store/postgres-server.ts";
 import { type ComposeService, composeServices } from "./manifests.ts";
 import { Podman } from "./podman.ts";
 
-/** Submits its last argument, after port, data directory and key, from within: the trial's containers have no network. */
+/** Arguments: port, data directory, key, submission. Runs inside a container, because the containers have no network. */
 const SUBMIT = `
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
@@ -50,13 +50,13 @@ function submit(podman: Podman, name: string, key: string, code: string, port = 
 const groupsLeft = () =>
   execFileSync("find", ["/sys/fs/cgroup", "-type", "d", "-path", "*libpod-*"], { encoding: "utf8" });
 
-test("an image of this checkout runs hostile programs with what compose.yaml gives it, survives a kill, and leaves nothing", {
+test("an image of this checkout, run like compose.yaml, contains hostile programs, survives a kill and leaves nothing", {
   skip: TOO_LONG,
 }, async (t) => {
   const podman = new Podman(t);
   const { assay, service, worker } = composeServices() as Record<"assay" | "service" | "worker", ComposeService>;
 
-  await t.test("it has neither a key nor a database", () => {
+  await t.test("the image has neither a key nor a database", () => {
     const root = podman.ok("image", "mount", "assay");
     const look = `find ${root}/opt/assay ${root}/var/lib -maxdepth 4 -name '*.key' -o -maxdepth 4 -name '*.sqlite'`;
     const found = execFileSync("sh", ["-c", look]);
@@ -66,7 +66,7 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
   });
 
   let key = "";
-  await t.test("programs that eat processes and memory get their verdicts, with every control", async () => {
+  await t.test("programs that exhaust processes and memory get their verdicts, with every control", async () => {
     podman.start("one", assay);
     await healthy(podman, "one");
     const elsewhere = podman.exec("one", "env", "ASSAY_OPERATOR_LISTEN=127.0.0.1:1", "healthy");
@@ -87,30 +87,27 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
     assert.match(doctor.stdout, /\nready to run programs with full isolation\n$/, doctor.stdout + doctor.stderr);
   });
 
-  await t.test(
-    "service and launcher have the users and capabilities of any other machine, and the key is in no log",
-    () => {
-      const look =
-        'for one in /proc/[0-9]*; do echo "$(readlink $one/exe) $(grep -E "^(Uid|CapEff)" $one/status | tr -s "\\t\\n" " ")"; done';
-      const processes = podman.ok("exec", "one", "sh", "-c", look);
-      assert.match(processes, /\/node Uid: 10001 10001 10001 10001 CapEff: 0{16}/);
-      assert.match(processes, /\/assay-launcher Uid: 0 0 0 0 CapEff: 0{9}[89]ac01e3 /);
-      const { stdout, stderr } = podman.run("logs", "one");
-      assert.ok(!(stdout + stderr).includes("assay_live_"));
-    },
-  );
+  await t.test("service and launcher have their usual users and capabilities, and no log has the key", () => {
+    const look =
+      'for one in /proc/[0-9]*; do echo "$(readlink $one/exe) $(grep -E "^(Uid|CapEff)" $one/status | tr -s "\\t\\n" " ")"; done';
+    const processes = podman.ok("exec", "one", "sh", "-c", look);
+    assert.match(processes, /\/node Uid: 10001 10001 10001 10001 CapEff: 0{16}/);
+    assert.match(processes, /\/assay-launcher Uid: 0 0 0 0 CapEff: 0{9}[89]ac01e3 /);
+    const { stdout, stderr } = podman.run("logs", "one");
+    assert.ok(!(stdout + stderr).includes("assay_live_"));
+  });
 
-  await t.test("a launcher that is killed is started again", async () => {
+  await t.test("a killed launcher is restarted", async () => {
     const kill =
       "cd /proc; for one in [0-9]*; do case $(readlink $one/exe) in *assay-launcher) kill -KILL $one; exit;; esac; done";
     podman.ok("exec", "one", "sh", "-c", kill);
-    await sleep(6_000); // longer than a proof is good for
+    await sleep(6_000); // longer than a self-test is valid
     await healthy(podman, "one");
     assert.equal(submit(podman, "one", key, FORKS).result.verdict, "PLE");
   });
 
   await t.test(
-    "it stops with 0, nothing is left, and the next one has the same key and the same certificate",
+    "it stops with 0 and leaves nothing, and the next container has the same key and certificate",
     async () => {
       const authority = podman.ok("exec", "one", "cat", "/var/lib/assay/tls/ca.pem");
       podman.ok("stop", "--time", "60", "one");
@@ -126,38 +123,35 @@ test("an image of this checkout runs hostile programs with what compose.yaml giv
     },
   );
 
-  await t.test(
-    "with PostgreSQL, a service without any privilege and a worker apart run programs together",
-    async () => {
-      const server = await PostgresServer.start();
-      const [port = "", ofService = "", ofWorker = ""] = (await Promise.all([freePort(), freePort(), freePort()])).map(
-        String,
-      );
-      const shared = { ASSAY_DATABASE: server.url(await server.createDatabase()), ASSAY_WORKERS: "1" };
-      const at = (operator: string) => ({ ...shared, ASSAY_OPERATOR_LISTEN: `127.0.0.1:${operator}` });
-      const listen = { ...at(ofService), ASSAY_LISTEN: `127.0.0.1:${port}` };
-      podman.start("service", { ...service, environment: { ...service.environment, ...listen } }, "host");
-      podman.start("worker", { ...worker, environment: at(ofWorker) }, "host");
-      await healthy(podman, "service", "/live");
-      await healthy(podman, "worker");
-      await healthy(podman, "service");
-      const status = podman.ok("exec", "service", "grep", "-E", "^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs)", "/proc/1/status");
-      assert.deepEqual(
-        status.split("\n").map((line) => line.split("\t").at(-1)),
-        ["10001", "0".repeat(16), "0".repeat(16), "0".repeat(16), "1"],
-      );
-      const made = podman.ok("exec", "service", "assay", "keys", "create", "--name", "first");
-      const { result, evidence } = submit(podman, "service", made, FORKS, port, service.environment?.ASSAY_DATA);
-      assert.deepEqual([result.verdict, evidence.isolation.mode], ["PLE", "strict"]);
-      podman.ok("stop", "--time", "60", "service", "worker");
-      const codes = podman.ok("inspect", "--format", "{{.State.ExitCode}}", "service", "worker");
-      assert.equal(codes, "0\n0");
-      assert.equal(groupsLeft(), "");
-      await server.stop();
-    },
-  );
+  await t.test("with PostgreSQL, an unprivileged service and a separate worker run programs together", async () => {
+    const server = await PostgresServer.start();
+    const [port = "", ofService = "", ofWorker = ""] = (await Promise.all([freePort(), freePort(), freePort()])).map(
+      String,
+    );
+    const shared = { ASSAY_DATABASE: server.url(await server.createDatabase()), ASSAY_WORKERS: "1" };
+    const at = (operator: string) => ({ ...shared, ASSAY_OPERATOR_LISTEN: `127.0.0.1:${operator}` });
+    const listen = { ...at(ofService), ASSAY_LISTEN: `127.0.0.1:${port}` };
+    podman.start("service", { ...service, environment: { ...service.environment, ...listen } }, "host");
+    podman.start("worker", { ...worker, environment: at(ofWorker) }, "host");
+    await healthy(podman, "service", "/live");
+    await healthy(podman, "worker");
+    await healthy(podman, "service");
+    const status = podman.ok("exec", "service", "grep", "-E", "^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs)", "/proc/1/status");
+    assert.deepEqual(
+      status.split("\n").map((line) => line.split("\t").at(-1)),
+      ["10001", "0".repeat(16), "0".repeat(16), "0".repeat(16), "1"],
+    );
+    const made = podman.ok("exec", "service", "assay", "keys", "create", "--name", "first");
+    const { result, evidence } = submit(podman, "service", made, FORKS, port, service.environment?.ASSAY_DATA);
+    assert.deepEqual([result.verdict, evidence.isolation.mode], ["PLE", "strict"]);
+    podman.ok("stop", "--time", "60", "service", "worker");
+    const codes = podman.ok("inspect", "--format", "{{.State.ExitCode}}", "service", "worker");
+    assert.equal(codes, "0\n0");
+    assert.equal(groupsLeft(), "");
+    await server.stop();
+  });
 
-  await t.test("without a capability that boxes need it refuses, and says so; it never runs anything with less", () => {
+  await t.test("without a required capability it fails with a message and runs nothing", () => {
     for (const lost of ["SYS_ADMIN", "MKNOD"]) {
       const kept = assay.cap_add?.filter((name) => name !== lost) ?? [];
       const doctor = podman.once({ ...assay, cap_add: kept }, "doctor");

@@ -10,14 +10,14 @@ import { launcherCapabilities } from "./units.ts";
 const SERVICES = composeServices();
 const { assay, service, worker, postgres } = SERVICES;
 
-/** What the image sets for all that is started from it. */
+/** The environment variables of the image. */
 const OF_IMAGE = Object.fromEntries(
   [...CONTAINERFILE.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = ""]) => line.split(" ").map((one) => one.split("="))),
 );
 const config = (environment = {}) => loadConfig({}, { ...OF_IMAGE, ...environment });
 const seconds = (text = "") => Number(/^(\d+)s$/.exec(text)?.[1]);
 
-test("the containers are one service, and one profile with PostgreSQL, a service apart and workers", () => {
+test("the containers are one service, and a profile with PostgreSQL, a separate service and workers", () => {
   assert.deepEqual(Object.keys(SERVICES), ["assay", "service", "worker", "postgres"]);
   assert.equal(assay?.profiles, undefined);
   for (const one of [service, worker, postgres]) assert.deepEqual(one?.profiles, ["postgres"]);
@@ -27,11 +27,11 @@ test("the containers are one service, and one profile with PostgreSQL, a service
   );
 });
 
-test("our image comes from this machine alone", () => {
+test("our image is never pulled", () => {
   for (const one of [assay, service, worker]) assert.deepEqual([one?.image, one?.pull_policy], ["assay", "never"]);
 });
 
-test("where programs run, a container has the capabilities that the launcher keeps, and is not privileged", () => {
+test("containers that run programs have the launcher's capabilities and are not privileged", () => {
   for (const one of [assay, worker]) {
     assert.deepEqual(one?.cap_drop, ["ALL"]);
     assert.deepEqual(one?.cap_add?.map((name) => `CAP_${name}`).sort(), launcherCapabilities());
@@ -42,7 +42,7 @@ test("where programs run, a container has the capabilities that the launcher kee
   for (const one of Object.values(SERVICES)) assert.ok(!("privileged" in one));
 });
 
-test("where nothing runs, a container has a user of its own, and no privilege", () => {
+test("containers that run no programs have a separate user and no privileges", () => {
   assert.deepEqual([service?.cap_drop, service?.cap_add], [["ALL"], undefined]);
   assert.deepEqual([service?.security_opt, service?.read_only], [["no-new-privileges"], true]);
   const [, uid, gid] = /^(\d+):(\d+)$/.exec(service?.user ?? "") ?? [];
@@ -53,15 +53,15 @@ test("where nothing runs, a container has a user of its own, and no privilege", 
   assert.match(CONTAINERFILE, new RegExp(`mkdir -m 0700 ${data} && chown assay:assay ${data}\\n`));
 });
 
-test("what the containers set are settings", () => {
+test("the containers set only known settings", () => {
   for (const one of [assay, service, worker]) assert.deepEqual(config(one?.environment).unknownSettings, []);
   assert.equal(config(assay?.environment).database.kind, "sqlite");
   for (const one of [service, worker]) assert.equal(config(one?.environment).database.kind, "postgres");
-  // A certificate is made for the container's name, which is another for each unless it is said.
+  // The certificate is for the host name, which would otherwise differ for each container.
   for (const one of [assay, service]) assert.equal(one?.hostname, "assay");
 });
 
-test("clients reach the port that the image serves at, and the operator's listener is the container's own", () => {
+test("clients reach the image's port, and the operator listener is on the container's loopback", () => {
   const { listen, operatorListen } = config();
   assert.deepEqual(listen, { host: "0.0.0.0", port: 8443 });
   assert.match(CONTAINERFILE, /^EXPOSE 8443$/m);
@@ -70,7 +70,7 @@ test("clients reach the port that the image serves at, and the operator's listen
   assert.equal(worker?.ports ?? postgres?.ports, undefined);
 });
 
-test("healthy is who runs programs with every control; and without a worker, whose database answers", () => {
+test("health checks use /ready with a worker and /live without", () => {
   assert.deepEqual(assay?.healthcheck?.test, ["CMD", "healthy", "/ready"]);
   assert.deepEqual(worker?.healthcheck?.test, ["CMD", "healthy", "/ready"]);
   assert.deepEqual(service?.healthcheck?.test, ["CMD", "healthy", "/live"]);
@@ -78,12 +78,12 @@ test("healthy is who runs programs with every control; and without a worker, who
   assert.match(CONTAINERFILE, /^HEALTHCHECK .* CMD \["healthy"\]$/m);
 });
 
-test("a stop lets a drain end, and then the launcher", () => {
+test("the stop time covers a drain and the end of the launcher", () => {
   const enough = config().drainMs / 1000 + 15 + 25;
   for (const one of [assay, worker, service]) assert.equal(seconds(one?.stop_grace_period), enough);
 });
 
-test("the image is made of a release, with its own commands, and has neither a key nor a database", () => {
+test("the image is built from a release, with its own commands, without a key or a database", () => {
   const commands = readdirSync(join(ROOT, "deploy/container")).filter(
     (name) => (statSync(join(ROOT, "deploy/container", name)).mode & 0o111) !== 0,
   );

@@ -6,18 +6,18 @@ import { ROOT } from "../repo/documents.ts";
 
 const UML = process.env.ASSAY_TEST_UML;
 
-/** Why there is no kernel to boot here. */
+/** The reason why no kernel can be booted here. */
 export const NO_KERNEL = UML ? false : "with 'assay test full', or ASSAY_TEST_LONG=yes, on x86-64";
 
 /**
- * What a trial said at each of its steps, on a kernel of its own where INIT is process 1. Under all that it writes lies this
- * machine's data directory: where another command sets up another version meanwhile, the trial cannot remove its own.
+ * Runs a trial on a separate kernel with INIT as process 1. @returns the output of each step. Its writes are an overlay on
+ * this machine's data directory: if another command sets up another version meanwhile, the trial cannot remove its own.
  */
 export async function trialOnKernel(init: string, results: string, seconds: number): Promise<Record<string, string>> {
   const console = await new Promise<string>((resolve) => {
     const environment = { ...process.env, KERNEL_INIT: join(ROOT, init) };
     const kernel = [join(ROOT, "test/kernel/uml"), UML ?? "", results, ROOT, String(seconds)];
-    // It ends when we are ended: an interrupted test must not leave a machine behind.
+    // It ends with this process: an interrupted test must not leave a machine behind.
     execFile("setpriv", ["--pdeathsig", "TERM", ...kernel], { env: environment, maxBuffer: 1 << 26 }, (_, out, words) =>
       resolve(out + words),
     );

@@ -17,7 +17,7 @@ const workers = manifest("DaemonSet", "assay-worker").spec.template.spec;
 const [service] = services.containers;
 const [worker] = workers.containers;
 
-test("each manifest is what Kubernetes' own schema says of its kind", () => {
+test("each manifest is valid by Kubernetes' schema of its kind", () => {
   const made = manifests();
   assert.equal(made.length, 8);
   for (const one of made) {
@@ -30,7 +30,7 @@ test("each manifest is what Kubernetes' own schema says of its kind", () => {
   }
 });
 
-test("services have no privilege: the strictest rule for pods is that of their namespace, and they keep it", () => {
+test("services have no privileges and meet the strictest pod security standard, which their namespace enforces", () => {
   const { name, labels } = manifest("Namespace", "assay").metadata;
   assert.equal(labels["pod-security.kubernetes.io/enforce"], "restricted");
   assert.equal(manifest("Deployment", "assay").metadata.namespace, name);
@@ -49,7 +49,7 @@ test("services have no privilege: the strictest rule for pods is that of their n
   );
 });
 
-test("workers have the capabilities that the launcher keeps, and are not privileged", () => {
+test("workers have the launcher's capabilities and are not privileged", () => {
   const { privileged, readOnlyRootFilesystem, capabilities, seccompProfile, appArmorProfile, runAsUser } =
     worker.securityContext;
   assert.deepEqual([privileged, readOnlyRootFilesystem, runAsUser], [false, true, 0]);
@@ -67,7 +67,7 @@ test("workers have the capabilities that the launcher keeps, and are not privile
   assert.equal(labels["pod-security.kubernetes.io/enforce"], "privileged");
 });
 
-test("what the pods set are settings, and what they mount is where the settings say", () => {
+test("the pods set only known settings, and mount volumes at the configured paths", () => {
   const given = (container: { env: { name: string; value?: string }[] }) =>
     Object.fromEntries(
       container.env.map(({ name, value }) => [name, value ?? (name === "ASSAY_WORKERS" ? "2" : "postgres://h/d")]),
@@ -90,19 +90,19 @@ test("what the pods set are settings, and what they mount is where the settings 
   assert.deepEqual([service.args, worker.args], [["serve", "--no-worker"], ["worker"]]);
 });
 
-test("probes ask the operator's listener from within, and a stop lets a drain end", () => {
+test("probes query the operator listener from within, and the stop time covers a drain", () => {
   const asked = (probe: { exec: { command: string[] } }) => probe.exec.command;
   assert.deepEqual(asked(service.readinessProbe), ["healthy", "/live"]);
   assert.deepEqual(asked(service.startupProbe), ["healthy", "/live"]);
   assert.deepEqual(asked(worker.readinessProbe), ["healthy", "/ready"]);
   assert.deepEqual(asked(worker.startupProbe), ["healthy", "/ready"]);
-  // Who restarts services because their database is away has two outages; who restarts workers ends runs.
+  // Restarting services because of an unavailable database adds an outage; restarting workers ends runs.
   assert.deepEqual([service.livenessProbe.tcpSocket, worker.livenessProbe], [{ port: "https" }, undefined]);
   const enough = loadConfig({}, {}).drainMs / 1000 + 15 + 25;
   for (const pod of [services, workers]) assert.equal(pod.terminationGracePeriodSeconds, enough);
 });
 
-test("a worker asks for a core and the largest memory limit for each run, and sets no limit above the boxes", () => {
+test("a worker requests a core and the largest memory limit for each run, and has no limit above the boxes", () => {
   const gigabytes = (text: string) => Number(/^(\d+)Gi$/.exec(text)?.[1]) * 1024 ** 3;
   const languages = loadLanguages(LANGUAGES);
   const steps = languages.list().flatMap((one) => PROFILE_NAMES.map((profile) => languages.limitsFor(one, profile)));
@@ -116,7 +116,7 @@ test("a worker asks for a core and the largest memory limit for each run, and se
   assert.deepEqual(workersOf.valueFrom.resourceFieldRef, { resource: "requests.cpu", divisor: "1" });
 });
 
-test("the network lets clients to services alone, and workers to names and the database alone", () => {
+test("network policies admit clients only to services, and workers only to DNS and the database", () => {
   const port = Number(composeServices().assay?.ports?.[0]?.split(":").at(-1));
   assert.deepEqual(service.ports, [{ name: "https", containerPort: port }]);
   assert.deepEqual(manifest("Service", "assay").spec.ports, [{ name: "https", port: 443, targetPort: "https" }]);
@@ -127,7 +127,7 @@ test("the network lets clients to services alone, and workers to names and the d
   assert.deepEqual([...new Set(out.map((one: { port: number }) => one.port))], [53, 5432]);
 });
 
-test("what selects pods selects ours, and one service is always there", () => {
+test("selectors match our pods, and one service is always available", () => {
   for (const [kind, name] of [
     ["Deployment", "assay"],
     ["DaemonSet", "assay-worker"],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { ROOT } from "../repo/documents.ts";
 
-/** As compose.yaml has it, with the defaults of its variables; keys that are not here are an error of the types. */
+/** compose.yaml, with the defaults of its variables; other keys are a type error. */
 export interface ComposeService {
   readonly image: string;
   readonly pull_policy?: string;
@@ -36,8 +36,8 @@ export function composeServices(): Readonly<Record<string, ComposeService>> {
   return parse(text, { merge: true }).services;
 }
 
-/** Whatever a manifest may hold; what a test looks for in it is there, or the test fails. */
-// biome-ignore lint/suspicious/noExplicitAny: a manifest is what Kubernetes says it is, and its own schema is asked
+/** A manifest with any fields; a test fails if a field is missing. */
+// biome-ignore lint/suspicious/noExplicitAny: Kubernetes' own schema checks the manifests
 type Manifest = any;
 
 export function manifests(): readonly Manifest[] {

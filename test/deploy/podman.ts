@@ -6,16 +6,16 @@ import { ROOT } from "../repo/documents.ts";
 import { CONTAINERFILE, type ComposeService } from "./manifests.ts";
 import { makeRelease, PATH } from "./release.ts";
 
-/** What has no meaning for one container alone, or that only starts it again. */
+/** Keys without meaning for a single container, or only for its restart. */
 const WITHOUT_MEANING = ["image", "command", "profiles", "depends_on", "restart", "stop_grace_period", "ports"];
 
 const each = (option: string) => (value: unknown) => (value as readonly string[]).flatMap((one) => [option, one]);
 
-/** What compose.yaml says, as podman takes it. */
+/** Keys of compose.yaml as options of podman. */
 const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
   read_only: (value) => [`--read-only=${value}`, "--read-only-tmpfs=false"],
   cap_drop: each("--cap-drop"),
-  // No engine can give what its machine lacks, and some machines have no SYS_RESOURCE to give.
+  // An engine cannot grant a capability that its machine lacks, and some machines lack SYS_RESOURCE.
   cap_add: (value) => each("--cap-add")((value as readonly string[]).filter(machineHas)),
   security_opt: each("--security-opt"),
   cgroup: (value) => ["--cgroupns", String(value)],
@@ -27,17 +27,17 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
     Object.entries(value as object).flatMap(([name, text]) => ["--env", `${name}=${String(text)}`]),
   volumes: each("--volume"),
   tmpfs: each("--tmpfs"),
-  healthcheck: () => ["--no-healthcheck"], // the trial asks by itself
+  healthcheck: () => ["--no-healthcheck"], // the test checks the health itself
 };
 
-/** A key of compose.yaml that nobody has thought of here fails the trial: it would try something else. */
+/** An unknown key of compose.yaml fails the test, which would otherwise test another configuration. */
 function options(service: ComposeService, network = "none"): string[] {
   const said = Object.entries(service).flatMap(([key, value]) => {
     const option = OPTIONS[key];
-    if (!option && !WITHOUT_MEANING.includes(key)) throw new Error(`compose.yaml has '${key}', and the trial does not`);
+    if (!option && !WITHOUT_MEANING.includes(key)) throw new Error(`compose.yaml has '${key}', but the test does not`);
     return option?.(value) ?? [];
   });
-  // What an engine raises by itself may be more than the machine has to give.
+  // An engine may raise a limit above the maximum of the machine.
   const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
   return ["--network", network, ...limits, ...said, service.image];
 }
@@ -50,12 +50,12 @@ function machineHas(capability: string): boolean {
   return ((BigInt(`0x${set}`) >> SYS_RESOURCE) & 1n) === 1n;
 }
 
-/** The image of a release of this checkout, made by the Containerfile, and containers of it; all of it goes with the test. */
+/** The image of a release of this checkout, built by the Containerfile, and its containers; removed after the test. */
 export class Podman {
   readonly place: string;
 
   constructor(t: TestContext) {
-    // Node ends what was begun first before what stands on it: here the directory goes last.
+    // Node runs hooks in the order of their registration; the directory must be removed last.
     let removeDirectory = () => {};
     const { place, tarball } = makeRelease((remove) => {
       removeDirectory = remove;
@@ -70,12 +70,12 @@ export class Podman {
     execFileSync("mv", [join(place, tarball), context]);
     this.#makeBase();
     const file = join(ROOT, "deploy/container/Containerfile");
-    // As an engine builds in a cluster: without a privilege of its own. No engine's store is asked for the base.
+    // Built without privileges, like in a cluster. The base image does not come from an engine's store.
     const how = ["--isolation", "chroot", "--network", "host", "--pull=never", "--format", "docker"];
     this.ok("build", ...how, "--tag", "assay", "--file", file, context);
   }
 
-  /** The base has to come from somewhere, and tests pull nothing: Debian's own packages, under the name that FROM has. */
+  /** The base image under the name in FROM, made from Debian's packages, because tests pull no images. */
   #makeBase(): void {
     const [, name = "", suite = ""] = /^FROM (\S+:(\w+)-slim)$/m.exec(CONTAINERFILE) ?? [];
     const tar = join(this.place, "base.tar");
@@ -96,12 +96,12 @@ export class Podman {
     return stdout.trim();
   }
 
-  /** Started as compose.yaml says of the service, but without a network, or in the machine's. */
+  /** Starts a container like compose.yaml, but without a network or in the machine's. */
   start(name: string, service: ComposeService, network: "none" | "host" = "none"): void {
     this.ok("run", "--detach", "--name", name, ...options(service, network), ...(service.command ?? []));
   }
 
-  /** Another command in such a container, to its end. */
+  /** Runs another command in such a container to its end. */
   once(service: ComposeService, ...command: string[]): SpawnSyncReturns<string> {
     return this.run("run", "--rm", ...options(service), ...command);
   }

@@ -9,7 +9,7 @@ import { LANGUAGES } from "../languages/directory.ts";
 import { ROOT } from "../repo/documents.ts";
 import { makeRelease, PATH } from "./release.ts";
 
-test("a release of this checkout runs every language in a clean Debian 12 and 13, with no network at all", {
+test("a release of this checkout runs every language in a clean Debian 12 and 13 without a network", {
   skip: TOO_LONG,
 }, (t) => {
   const { place, tarball } = makeRelease((remove) => t.after(remove));

@@ -7,11 +7,11 @@ import { ROOT } from "../repo/documents.ts";
 export const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * A release of this checkout: its tarball, in a directory with room for what is made of it.
- * @param after is given what removes the directory.
+ * Makes a release of this checkout. @returns its tarball, in a directory with space for unpacking it.
+ * @param after receives the function that removes the directory.
  */
 export function makeRelease(after: (remove: () => void) => void): { place: string; tarball: string } {
-  // No data directory may be above a checkout, and the tests' own is.
+  // A data directory must not contain the checkout, and that of the tests does.
   const place = mkdtempSync("/var/tmp/assay-release-");
   after(() => rmSync(place, { recursive: true, force: true }));
   const checkout = join(place, "checkout");

@@ -8,7 +8,7 @@ import { directory, Machine, readiness } from "../hosts/host.ts";
 import { ROOT } from "../repo/documents.ts";
 import { boundingSet, launcherCapabilities, UNITS, unit } from "./units.ts";
 
-/** The units as set-up writes them for a data directory, by its own words. */
+/** The units that set-up writes for a data directory. */
 function written(t: TestContext, role: "serve" | "worker", ownWorker: "yes" | "no"): { data: string; units: string } {
   const [data, units] = [directory(t), directory(t)];
   mkdirSync(join(data, "current"));
@@ -27,7 +27,7 @@ for (const [role, ownWorker, expected] of [
   ["serve", "no", ["assay.service"]],
   ["worker", "yes", ["assay-worker.service", "assay-launcher.service"]],
 ] as const) {
-  test(`systemd finds nothing to say about the units of ${role}, own worker ${ownWorker}, in any data directory`, (t) => {
+  test(`systemd reports nothing about the units of ${role}, own worker ${ownWorker}, in any data directory`, (t) => {
     const { data, units } = written(t, role, ownWorker);
     for (const name of expected) {
       const path = join(units, name);
@@ -42,23 +42,23 @@ for (const [role, ownWorker, expected] of [
   });
 }
 
-test("a data directory that no unit would see is refused before anything is set up", () => {
+test("rejects a data directory that units cannot access before set-up", () => {
   const seen = (data: string) => {
     const script = 'data=$2; . "$1/setup/say.sh"; . "$1/setup/units.sh"; units_see_data';
     return spawnSync("sh", ["-euc", script, "sh", ROOT, data], { encoding: "utf8" });
   };
-  for (const data of ["/tmp/a", "/var/tmp/a/b", "/home/somebody/assay", "/root", "/run/user/0/a"]) {
+  for (const data of ["/tmp/a", "/var/tmp/a/b", "/home/user/assay", "/root", "/run/user/0/a"]) {
     const { status, stderr } = seen(data);
-    assert.deepEqual([status, stderr.includes(`take another data directory than ${data}`)], [1, true], data);
+    assert.deepEqual([status, stderr.includes(`choose a data directory other than ${data}`)], [1, true], data);
   }
   for (const data of ["/var/lib/assay", "/srv/home/assay", "/tmpfs"]) assert.equal(seen(data).status, 0, data);
 });
 
-/** In tenths, as `systemd-analyze security` counts with systemd 252: from 0, harmless, to 100, root without a restriction. */
+/** Exposure by `systemd-analyze security` of systemd 252, in tenths: from 0 to 100, which is unrestricted root. */
 const EXPOSURE = { "assay-launcher.service": 70, "assay.service": 15, "assay-worker.service": 15 };
 
 for (const name of UNITS) {
-  test(`${name} exposes no more than was reached`, () => {
+  test(`the exposure of ${name} does not increase`, () => {
     const path = join(ROOT, "deploy/systemd", name);
     const ask = (most: number) =>
       spawnSync("systemd-analyze", ["security", "--offline=yes", `--threshold=${most}`, path], { encoding: "utf8" });
@@ -67,7 +67,7 @@ for (const name of UNITS) {
     assert.notEqual(ask(5).status, 0);
   });
 
-  test(`what ${name} leaves out it leaves out with a reason`, () => {
+  test(`${name} has a reason for each omitted directive`, () => {
     const text = readFileSync(join(ROOT, "deploy/systemd", name), "utf8");
     const [, excuses = ""] = /^# Left out, with the reason:\n((?:#.*\n)+)/m.exec(text) ?? [];
     const hardening = [
@@ -82,7 +82,7 @@ for (const name of UNITS) {
   });
 }
 
-test("the launcher's unit has the capabilities that the launcher keeps, and the other units have none", () => {
+test("the launcher's unit has the launcher's capabilities, and the other units have none", () => {
   const listed = unit("assay-launcher.service")
     .get("CapabilityBoundingSet")
     ?.flatMap((line) => line.split(" "));
@@ -95,7 +95,7 @@ test("the launcher's unit has the capabilities that the launcher keeps, and the 
   }
 });
 
-test("what the units set are settings, and they let a drain end", () => {
+test("the units set only known settings, and their stop time covers a drain", () => {
   for (const name of ["assay.service", "assay-worker.service"] as const) {
     const set = unit(name).get("Environment") ?? [];
     const config = loadConfig({}, Object.fromEntries(set.map((one) => one.split(/=(.*)/s))));
@@ -107,10 +107,10 @@ test("what the units set are settings, and they let a drain end", () => {
   assert.ok(unit("assay-launcher.service").get("ExecStart")?.[0]?.endsWith(" /run/assay-launcher/launcher.sock"));
 });
 
-test("under the launcher's unit everything that is needed works, and a program runs with every control", async (t) => {
+test("under the launcher's unit all requirements are met, and a program runs with every control", async (t) => {
   const directives = unit("assay-launcher.service");
   const capabilities = (directives.get("CapabilityBoundingSet") ?? []).flatMap((line) => line.split(" "));
-  // ProtectSystem, ProtectHome and ProtectKernelTunables as far as a mount namespace makes them; what tests write stays.
+  // ProtectSystem, ProtectHome and ProtectKernelTunables, as far as a mount namespace can apply them; test files stay writable.
   const prepare = `
     mount --bind "$TMPDIR" "$TMPDIR"; mount --bind "$ASSAY_TEST_DATA" "$ASSAY_TEST_DATA"
     mount -o remount,bind,ro /; mount -t tmpfs -o mode=0,ro none /home
@@ -132,7 +132,7 @@ test("under the launcher's unit everything that is needed works, and a program r
   assert.equal(await launcher.stop(), 0);
 });
 
-test("without one of its capabilities the launcher's unit would make no box", async (t) => {
+test("without one of its capabilities, the launcher's unit could not make a box", async (t) => {
   for (const lost of ["CAP_SYS_ADMIN", "CAP_MKNOD", "CAP_SETUID"]) {
     const kept = launcherCapabilities().filter((name) => name !== lost);
     const machine = await Machine.with(t, { under: ["setpriv", "--bounding-set", boundingSet(kept)] });

@@ -5,7 +5,7 @@ import { ROOT } from "../repo/documents.ts";
 export const UNITS = ["assay-launcher.service", "assay.service", "assay-worker.service"] as const;
 export type Unit = (typeof UNITS)[number];
 
-/** What the unit says to each directive, in its order; an empty value takes back those before it, as systemd has it. */
+/** The values of each directive of a unit, in order; as in systemd, an empty value resets earlier ones. */
 export function unit(name: Unit): Map<string, string[]> {
   const directives = new Map<string, string[]>();
   for (const line of readFileSync(join(ROOT, "deploy/systemd", name), "utf8").split("\n")) {
@@ -16,14 +16,14 @@ export function unit(name: Unit): Map<string, string[]> {
   return directives;
 }
 
-/** The capabilities that the launcher keeps, by its own list. */
+/** The capabilities in the launcher's own list. */
 export function launcherCapabilities(): string[] {
   const source = readFileSync(join(ROOT, "launcher/prepare.c"), "utf8");
   const list = /static const int kept\[\] = \{([\s\S]*?)\};/.exec(source)?.[1] ?? "";
   return [...list.matchAll(/\bCAP_[A-Z_]+/g)].map(([name]) => name).sort();
 }
 
-/** The same as setpriv takes a bounding set: these, and no other. */
+/** These capabilities as a bounding set of setpriv, without all others. */
 export function boundingSet(capabilities: readonly string[]): string {
   return ["-all", ...capabilities.map((name) => `+${name.replace("CAP_", "").toLowerCase()}`)].join(",");
 }
