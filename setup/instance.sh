@@ -52,7 +52,7 @@ take_uid_range() {
   while range=$(((range + 1) % 100)) && [ $tries -lt 100 ]; do
     tries=$((tries + 1))
     mkdir -m 0700 -- "$uid_locks" 2>/dev/null || uid_locks_are_ours ||
-      fail "$uid_locks must be a directory of root's with mode 0700; remove what is there"
+      fail "$uid_locks must be a directory of root's with mode 0700; remove it and try again"
     # `command` prevents a failure from ending the shell: an uninstall may just have removed the directory.
     command exec 8>>"$uid_locks/uids-$range" || continue
     if flock -n 8 && [ "$(stat -L -c %i /dev/fd/8)" = "$(stat -c %i "$uid_locks/uids-$range" 2>/dev/null)" ]; then
