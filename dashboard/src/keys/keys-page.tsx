@@ -12,10 +12,14 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="What a caller shows to submit. Each has a quota of requests in any 60 seconds, and a limit on how many of its submissions run at once."
+      lead="A client submits with an API key. Each has a quota of requests in any 60 seconds, and a limit on how many of its submissions run at once."
       actions={
         <>
-          <Switch label="Ended, too" checked={ended} onChange={(e) => showEnded(e.currentTarget.checked)} />
+          <Switch
+            label="Show revoked and expired"
+            checked={ended}
+            onChange={(e) => showEnded(e.currentTarget.checked)}
+          />
           <Button leftSection={<Icon name="plus" />} onClick={open}>
             New key
           </Button>

@@ -36,7 +36,7 @@ export function LimitFields({ of }: { of?: Key }) {
         </div>
       </Checkbox.Group>
       <NativeSelect
-        label="Profile of a submission that names none"
+        label="Default profile"
         name="profile"
         defaultValue={of?.defaultProfile ?? "judge"}
         data={PROFILES}

@@ -17,7 +17,7 @@ export function MemberReset({ of: member, onClose }: { of: Member; onClose: () =
         onCancel={onClose}
         onSubmit={() => resetting.mutate()}
       >
-        <p>Whoever opens the link may choose a new password for {member.email}. Until then the old one goes on.</p>
+        <p>The link sets a new password for {member.email}. Until then the old password works.</p>
       </Form>
     </Dialog>
   );

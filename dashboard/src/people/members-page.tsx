@@ -58,7 +58,7 @@ const WITHDRAW: Column<Invited> = {
       act={() => change.withdraw(id)}
       said="The link is withdrawn."
     >
-      Whoever has it finds that it is no longer there. Another can be made.
+      The link stops working. You can create another.
     </Confirm>
   ),
 };
@@ -84,7 +84,7 @@ export function MembersPage() {
         {(pages) => {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
-            <Empty title="Nobody yet" />
+            <Empty title="No members yet" />
           ) : (
             <>
               <Rows
@@ -103,9 +103,9 @@ export function MembersPage() {
         {(pages) => {
           const invited = pages.flatMap((page) => page.invited);
           return invited.length === 0 ? null : (
-            <Section title="Links that nobody has used yet">
+            <Section title="Unused links">
               <Rows
-                caption="Links that nobody has used yet"
+                caption="Unused links"
                 columns={administrator ? [...INVITED, WITHDRAW] : INVITED}
                 rows={invited}
                 of={({ id }) => id}

@@ -45,7 +45,7 @@ export function ProjectsPage() {
       lead="A project is what webhook endpoints belong to, and keys may: its results go to its endpoints."
       actions={
         <>
-          <Switch label="Archived, too" checked={archived} onChange={(e) => showArchived(e.currentTarget.checked)} />
+          <Switch label="Show archived" checked={archived} onChange={(e) => showArchived(e.currentTarget.checked)} />
           <Button leftSection={<Icon name="plus" />} onClick={open}>
             New project
           </Button>

@@ -18,7 +18,7 @@ export function AccountForm({ of, tiers, onClose }: Props) {
       if (!of) return change.makeAccount({ name, tier });
       return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
     },
-    { said: ({ name }) => `Account ${name} is as you said.`, done: onClose },
+    { said: ({ name }) => `Account ${name} saved.`, done: onClose },
   );
   return (
     <Dialog title={of ? `Account ${of.name}` : "New account"} onClose={onClose}>

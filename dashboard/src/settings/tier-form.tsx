@@ -12,7 +12,7 @@ export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
         requestsPerMinute: Number(text(form, "requests")),
         concurrency: Number(text(form, "concurrency")),
       }),
-    { said: ({ name }) => `Tier ${name} is as you said.`, done: onClose },
+    { said: ({ name }) => `Tier ${name} saved.`, done: onClose },
   );
   return (
     <Dialog title={of ? `Tier ${of.name}` : "New tier"} onClose={onClose}>

@@ -99,7 +99,7 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
           <Output name="Standard input" text={stdin} nothing="It was given none." />
         </div>
       </Section>
-      <Section title="About it">
+      <Section title="Details">
         <Facts
           of={[
             ["Language", row.language],
@@ -121,7 +121,7 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
       )}
       <Section title="Deliveries">
         {deliveries.length === 0 ? (
-          <Empty title="It was sent to nobody">Its project has no webhook endpoint, or it has not ended.</Empty>
+          <Empty title="No deliveries">Its project has no webhook endpoint, or it has not ended.</Empty>
         ) : (
           <ol className={log.log}>
             {deliveries.map((delivery) => (

@@ -5,7 +5,7 @@ import css from "./used.module.css";
 
 const NAMES: Readonly<Record<Usage["name"], string>> = {
   cpu: "CPU time",
-  wall: "Time by the clock",
+  wall: "Wall time",
   memory: "Memory",
   processes: "Processes and threads",
   stdout: "Standard output",

@@ -39,7 +39,9 @@ export function Endpoints({ project }: { project?: string }) {
       {(pages) => {
         const rows = pages.flatMap((page) => page.endpoints);
         return rows.length === 0 ? (
-          <Empty title="No endpoint yet">Clients can poll for results, or wait. An endpoint is told by itself.</Empty>
+          <Empty title="No endpoint yet">
+            Clients can poll or wait for results. An endpoint receives them by itself.
+          </Empty>
         ) : (
           <>
             <Rows
