@@ -86,12 +86,13 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 	if (b->init < 0)
 		return fail_with(f, err, "namespaces", "pid, mount, ipc, uts");
 	b->reaped_init = false;
-	if (await_ready(s, b, b->init_fd, "init", f) < 0)
-		return -1;
+	/* Before the init is awaited: a box whose init is late is destroyed, and shares /box with the running step. */
 	char path[32];
 	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
 	b->mount_ns = open_proc(s->launcher, path);
-	return b->mount_ns < 0 ? fail(f, "namespaces", "mount namespace of the box") : 0;
+	if (b->mount_ns < 0)
+		return fail(f, "namespaces", "mount namespace of the box");
+	return await_ready(s, b, b->init_fd, "init", f);
 }
 
 static int spawn_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)

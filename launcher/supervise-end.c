@@ -53,6 +53,25 @@ void reap_program(struct watch *w)
 	read_exec_args(w);
 }
 
+int task_flags(int proc, pid_t task, unsigned *flags)
+{
+	char name[32], text[512];
+	snprintf(name, sizeof name, "%d/stat", task);
+	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	const char *after = strrchr(text, ')');
+	/* State, parent, group, session, terminal, its group, flags. */
+	if (after && sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
 /*
  * The kernel kills a whole pid namespace when its init dies. Nothing inside can end the init: if the init is exiting
  * when the program ends, it was killed from outside and the end is not the program's. Its pidfd does not show this,
@@ -61,20 +80,9 @@ void reap_program(struct watch *w)
 bool init_is_exiting(const struct watch *w)
 {
 	enum { PF_EXITING = 4 };
-	char name[32], text[512];
 	unsigned flags = PF_EXITING; /* assume that it has exited if its state cannot be read */
-	snprintf(name, sizeof name, "%d/stat", w->box->init);
-	int fd = openat(w->slot->launcher->proc, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n > 0) {
-		text[n] = 0;
-		const char *after = strrchr(text, ')');
-		/* State, parent, group, session, terminal, its group, flags. */
-		if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-			evidence_error(w->o, "state of the init", EBADMSG);
-	}
+	if (task_flags(w->slot->launcher->proc, w->box->init, &flags) < 0 && errno == EBADMSG)
+		evidence_error(w->o, "state of the init", EBADMSG);
 	return flags & PF_EXITING;
 }
 
@@ -99,11 +107,18 @@ void kill_survivors(struct watch *w)
 			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
-		kill_box(w);
+		box_kill(w->box);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
-	if (poll(&init, 1, END_TIMEOUT_MS) <= 0)
-		evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
+	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
+	while (poll(&init, 1, HURRY_MS) <= 0) {
+		if (now_ns() >= deadline) {
+			evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
+			break;
+		}
+		hurry_end(w);
+	}
+	end_helpers(w);
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 

@@ -8,11 +8,10 @@
 enum {
 	READ_AT_ONCE = 64 * 1024,
 	READS_PER_ROUND = 8, /* then the deadlines are checked again */
-	/*
-	 * 15,000 locks of one file take 1 s of CPU time to end; on a busy CPU that must not count as a failure of the
-	 * platform.
-	 */
+	/* The end can take 2 s of CPU time; on a busy CPU that must not count as a failure of the platform. */
 	END_TIMEOUT_MS = 15000,
+	HURRY_MS = 10, /* after a kill, the processes that are left are looked at so often */
+	HELPERS_MAX = 128,
 };
 
 struct watch {
@@ -29,6 +28,9 @@ struct watch {
 	/* When this stream, which was just read, is read next; 0: when data arrives. */
 	uint64_t paused_until[2];
 	bool unkillable; /* the program did not end after the kill */
+	uint64_t hurried_ns;
+	int helpers;
+	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
 };
 
 void evidence_error(struct outcome *o, const char *what, int err);
@@ -38,8 +40,12 @@ uint64_t count_oom_events(struct watch *w);
 
 /* Passes the request to the parked program, sets the limits and starts the program. */
 int start_program(struct watch *w, struct failure *f);
-/* Kills the box, which may then use idle CPUs. */
-void kill_box(struct watch *w);
+/*
+ * Called every HURRY_MS after a kill. Processes that exit may use idle CPUs; long system calls of the others are ended by
+ * helpers, which end_helpers ends.
+ */
+void hurry_end(struct watch *w);
+void end_helpers(struct watch *w);
 /* Kills the box and records the reason; the first reason stays. */
 void kill_for(struct watch *w, enum kill_reason reason);
 
@@ -52,6 +58,8 @@ void drain_pipes(struct watch *w);
 
 /* Reaps the program, and records how it ended and its progress before the exec. */
 void reap_program(struct watch *w);
+/* Reads the flags of /proc/PID/stat. */
+int task_flags(int proc, pid_t task, unsigned *flags);
 /* Whether the init of the box was killed from outside. */
 bool init_is_exiting(const struct watch *w);
 /* Kills the processes that outlived the program, and waits for the end of all. */

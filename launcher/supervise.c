@@ -27,22 +27,12 @@ void evidence_error(struct outcome *o, const char *what, int err)
 		snprintf(o->error[o->errors++], sizeof o->error[0], "%s: %s", what, strerror(err));
 }
 
-void kill_box(struct watch *w)
-{
-	enum { DYING_MAX = 1024 };
-	pid_t dying[DYING_MAX];
-	const struct launcher *l = w->slot->launcher;
-	box_kill(w->box);
-	int tasks = leaf_tasks(&l->groups, &w->box->leaf, dying, DYING_MAX);
-	cpus_spread(l->cpus, w->slot->number, dying, tasks < DYING_MAX ? tasks : DYING_MAX);
-}
-
 void kill_for(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
 		w->killed_ns = now_ns();
-		kill_box(w);
+		box_kill(w->box);
 	}
 }
 
@@ -143,7 +133,7 @@ static uint64_t next_check(const struct watch *w, bool quiet)
 	if (w->kernel_check < next)
 		next = w->kernel_check;
 	if (w->o->reason != KILL_NONE)
-		next = now_ns() + 1000000000u;
+		next = (w->hurried_ns ? w->hurried_ns : w->killed_ns) + HURRY_MS * 1000000ull;
 	if (quiet && w->quiet_until < next)
 		next = w->quiet_until;
 	for (int stream = 0; stream < 2; stream++)
@@ -196,6 +186,8 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		w->unkillable = killed && now_ns() - w->killed_ns > END_TIMEOUT_MS * 1000000ull;
 		if (w->unkillable)
 			return;
+		if (killed && now_ns() >= next_check(w, false))
+			hurry_end(w);
 		if (*stopping)
 			kill_for(w, KILL_CLIENT);
 		read_if_due(w, &b->out_fd, 0, n > 0 && on[1].revents);
@@ -225,8 +217,10 @@ static void run_bound(struct watch *w, const volatile int *stopping, void (*on_s
 		on_start(context);
 	watch_program(w, stopping);
 	reap_program(w);
-	if (w->unkillable)
+	if (w->unkillable) {
+		end_helpers(w);
 		return;
+	}
 	bool clean = o->exited && o->code == 0;
 	bool lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
 	kill_survivors(w);

@@ -46,6 +46,8 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["truncations", "one"],
   ["truncations", "many"],
   ["fewer-truncations", "many"],
+  ["pagemaps", "one"],
+  ["pagemaps", "many"],
 ];
 
 /** Modes whose end takes time in proportion to their memory. */

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { conclude } from "../../src/verdict/conclude.ts";
 import { NOBODY } from "../cli/processes.ts";
 import { PATIENCE } from "../engine/patience.ts";
-import { groupsOf, runningProgramsOf, tracesLeft } from "../launcher/machine.ts";
+import { startLauncher } from "../launcher/launcher.ts";
+import { childrenOf, groupsOf, read, runningProgramsOf, tracesLeft } from "../launcher/machine.ts";
+import { connected, run, step } from "../launcher/raw.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
@@ -64,6 +67,42 @@ test("file systems of a box go, also when another user holds its mount list open
   assert.match(mounts, / \/proc /, "the mount list can still be read");
   assert.doesNotMatch(mounts, / \/(box|tmp|dev\/shm) /);
   await stopWell(result.launcher);
+});
+
+test("file systems of a box that was given up before its init was ready go as well", async (t) => {
+  const launcher = await startLauncher({ fault: "box_5_hangs" });
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  t.after(() => raw.close());
+  // The fifth box is the first that is built while a step runs. It shares /box with that step, and is given up after 50 ms.
+  await run(raw, step(["/bin/true"], { MORE: 1 }));
+  await run(raw, step(["/bin/true"], { KEEP_WORK: 1 }));
+  const held = new Map<string, number>();
+  let ended = false;
+  const running = run(raw, step(["/bin/sleep", "1"], { MORE: 1 })).finally(() => {
+    ended = true;
+  });
+  const slots = childrenOf(launcher.pid);
+  while (!ended) {
+    for (const slot of slots)
+      for (const pid of read(`/proc/${slot}/task/${slot}/children`)
+        .split(" ")
+        .filter((pid) => pid && !held.has(pid)))
+        try {
+          held.set(pid, openSync(`/proc/${pid}/mountinfo`, "r"));
+        } catch {
+          // it has ended
+        }
+    await sleep(1);
+  }
+  t.after(() => {
+    for (const fd of held.values()) closeSync(fd);
+  });
+  await running;
+  raw.close();
+  await launcher.stop();
+  assert.ok(held.size >= 3, `${held.size} processes: the init and the program of the step, and an init that hangs`);
+  for (const fd of held.values()) assert.doesNotMatch(readFileSync(fd, "utf8"), / \/(box|tmp|dev\/shm) /);
 });
 
 const AT_ONCE = { concurrency: true }; // each test has its own launcher, and most of them wait for deadlines

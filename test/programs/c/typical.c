@@ -351,8 +351,6 @@ static void memory(void)
 	malloc_trim(0);
 	char *pages = mmap(NULL, 1 << 21, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	assert(pages != MAP_FAILED);
-	unsigned char in[512];
-	OK(mincore(pages, 1 << 21, in));
 	OK(madvise(pages, 1 << 21, MADV_DONTNEED));
 	assert(sbrk(4096) != (void *)-1);
 }

@@ -187,6 +187,28 @@ static void flood_bytes(void)
 			_exit(1);
 }
 
+// Reads in which the kernel does not look at signals, as long as the limit of address space permits: of 1.9 GiB, 0.85 s.
+// The buffer is the same 16 MiB again and again.
+static void pagemaps(void)
+{
+	enum { PIECE = 16 << 20 };
+	size_t size = 0;
+	int fd = memfd_create("buffer", 0), pagemap = open("/proc/self/pagemap", O_RDONLY);
+	char *buffer = NULL;
+	if (ftruncate(fd, PIECE) < 0)
+		_exit(1);
+	for (size_t pieces = 121; pieces > 0 && size == 0; pieces--) {
+		buffer = mmap(NULL, pieces * PIECE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		size = buffer == MAP_FAILED ? 0 : pieces * PIECE;
+	}
+	for (size_t at = 0; at < size; at += PIECE)
+		if (mmap(buffer + at, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			_exit(1);
+	for (;;)
+		if (pread(pagemap, buffer, size, 0) < 0)
+			_exit(1);
+}
+
 static const struct {
 	const char *name;
 	void (*way)(void);
@@ -195,6 +217,7 @@ static const struct {
 	{"full-tables", full_tables}, {"descriptors", descriptors},
 	{"circles", circles}, {"exits", exits}, {"vforks", vforks}, {"tree", tree}, {"stopped", stopped}, {"flood", flood},
 	{"flood-bytes", flood_bytes}, {"truncations", truncations}, {"fewer-truncations", fewer_truncations}, {"holes", holes},
+	{"pagemaps", pagemaps},
 };
 
 int main(void)
