@@ -78,13 +78,7 @@ reload() {
 
 # end_service: ends the remains of an ended service. Returns its exit status, or 137 if it had threads or a tracer left.
 end_service() {
-  # The first thread of an exiting process can end before its other threads.
-  waited=0
-  until reapable "$service_pid" || [ $waited -eq 50 ]; do
-    waited=$((waited + 1))
-    sleep 0.02
-  done
-  if [ $waited -lt 50 ]; then
+  if service_is_reapable; then
     service_status=0
     wait "$service_pid" || service_status=$?
     end_service_group
@@ -92,8 +86,23 @@ end_service() {
   fi
   kill_child "$service_pid"
   end_service_group
-  wait "$service_pid" || true
+  # A tracer outside the group, or a system call that waits for the service's own file system, can keep it.
+  if service_is_reapable; then
+    wait "$service_pid" || true
+  else
+    say "process $service_pid of the service was killed but does not end; it can keep the port of the service"
+  fi
   return 137
+}
+
+# service_is_reapable: waits a second for it. The first thread of an exiting process can end before its other threads.
+service_is_reapable() {
+  waited=0
+  until reapable "$service_pid"; do
+    [ $waited -lt 50 ] || return 1
+    waited=$((waited + 1))
+    sleep 0.02
+  done
 }
 
 # stop STATUS [MESSAGE]: stops the service first, so that it can finish running programs, then the launcher.

@@ -76,8 +76,21 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# is_passed_on DESCRIPTOR: true for pipes, sockets and /dev/null, false for terminals and files (see relay.sh).
-is_passed_on() { [ ! -t "$1" ] && [ ! -f "/dev/fd/$1" ] && [ ! -b "/dev/fd/$1" ]; }
+# is_passed_on DESCRIPTOR: true for pipes, sockets and /dev/null, false for terminals, files and the socket that is root's input as well
+# (see relay.sh).
+is_passed_on() {
+  if [ -S "/dev/fd/$1" ]; then
+    # In $(...), descriptor 1 is another one.
+    { output_socket=$(stat -L -c %i /dev/fd/9); } 9>&"$1"
+    [ "$output_socket" != "$input_socket" ]
+  else
+    [ -p "/dev/fd/$1" ] || [ "/dev/fd/$1" -ef /dev/null ]
+  fi
+}
+
+# The socket from which root's commands are read, for example by `ssh HOST sh <SCRIPT`: as output, it could be read as well.
+input_socket=
+[ ! -S /dev/fd/0 ] || input_socket=$(stat -L -c %i /dev/fd/0)
 
 # as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH
 # and the variables in $service_names, which clean_env sets. It enters the control group $service_group, if that is set.

@@ -2,7 +2,8 @@
 #
 # Every process of that user can take descriptors from its other processes (pidfd_getfd). With a descriptor of the terminal
 # it could read root's input and change the terminal's settings, and control sequences make some terminals send input. With
-# a descriptor of a file it could truncate and overwrite the file. So as_service passes on neither.
+# a descriptor of a file it could truncate and overwrite the file. From a socket that is root's input as well it could read. So as_service
+# passes on none of them.
 
 relay_pids= file_relay_pids=
 
@@ -14,8 +15,8 @@ plain_text='s/\xc2[\x80-\x9f]/?/g; s/[^\t\f -~\x80-\xff]/?/g'
 # plain [SED]: standard input as plain text. SED handles form feeds.
 plain() { LC_ALL=C sed -e "$plain_text" -e "${1:-s/\\f/?/g}"; }
 
-# open_relay [SED]: if standard output is a terminal or a file, descriptor 4 leads to it, and descriptor 5 to standard error.
-# A terminal gets plain text.
+# open_relay [SED]: if standard output is not passed on, descriptor 4 leads to it, and descriptor 5 to standard error. A
+# terminal gets plain text.
 open_relay() {
   is_passed_on 1 || start_relay 1 4 "$@"
   if is_passed_on 2; then return; fi

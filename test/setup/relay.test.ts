@@ -163,3 +163,20 @@ test("without the relay, nothing is run as the service's user with root's file",
   assert.notEqual(status, 0);
   assert.doesNotMatch(texts.join(), /started/);
 });
+
+test("a process of the service's user cannot read root's input from its output", () => {
+  const lines = script(`data=$(mktemp -d); mkdir $data/run; command=keys
+    open_relay
+    (as_service sh -c 'output=$(readlink /proc/$$/fd/1); echo "$output" >&2; echo output')
+    close_relay
+    cat
+    rm -r $data`);
+  // As sshd does it: one socket for input and output.
+  const perl = `use Socket; socketpair(A, B, AF_UNIX, SOCK_STREAM, 0);
+    if (!fork) { close A; open(STDIN, "<&B"); open(STDOUT, ">&B"); exec "sh", "-euc", $ARGV[0] }
+    close B; syswrite(A, "the rest of root's script\\n"); shutdown(A, 1); print while <A>; wait; exit $? >> 8;`;
+  const { status, stdout, stderr } = spawnSync("perl", ["-e", perl, lines], { encoding: "utf8", timeout: 30_000 });
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /^\/\S+\/run\/\.relay-\d+ \(deleted\)\n/);
+  assert.equal(stdout, "output\nthe rest of root's script\n");
+});

@@ -159,3 +159,23 @@ for (const [name, lines] of [
       assert.deepEqual(readdirSync(join(data, "run")), []);
     });
 }
+
+test("a process of the service's user gets no user namespace", () => {
+  const { stdout, stderr } = shell(`(as_service sh -c '
+    unshare --user true 2>&1 || true
+    unshare --user --mount true 2>&1 || true
+    perl -e "print syscall(${process.arch === "arm64" ? 220 : 56}, 0x10000000, 0, 0, 0, 0), qq( \\$!\\n)"
+    perl -e "print syscall(435, 0, 0), qq( \\$!\\n)"
+    ${process.execPath} -e "new (require(\\"node:worker_threads\\").Worker)(\\"console.log(7)\\", { eval: true })"')`);
+  assert.equal(
+    stdout,
+    [
+      "unshare: unshare failed: Operation not permitted",
+      "unshare: unshare failed: Operation not permitted",
+      "-1 Operation not permitted",
+      "-1 Function not implemented",
+      "7\n",
+    ].join("\n"),
+    stderr,
+  );
+});
