@@ -14,10 +14,37 @@ choose_url() {
   esac
 }
 
-# ask_node COMMAND...: prints the output as plain text, because a compromised service can change it.
+# ask_node COMMAND...: sets $answer to the output as plain text. A process of the service's user can write to the pipe and keep it open, so
+# size and time are bounded, and the shell handles signals meanwhile, as it does not in $(...).
 ask_node() {
-  answer=$(run_node as_service "$@" --data "$data" && wait "$node_pid") || return
-  printf '%s\n' "$answer" | plain
+  answer_file=$data/run/.answer-$$
+  [ ! -d "${instance_dir-}" ] || answer_file=$instance_dir/answer # removed with the instance
+  rm -f -- "$answer_file" "$answer_file.pipe"
+  mkfifo -m 0600 -- "$answer_file.pipe"
+  # Byte by byte, so that nothing is lost in a buffer when it is killed.
+  setpriv --pdeathsig KILL dd bs=1 count=65536 <"$answer_file.pipe" >"$answer_file" 2>/dev/null 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- &
+  reader_pid=$!
+  run_node as_service "$@" --data "$data" >"$answer_file.pipe"
+  asked_pid=$node_pid
+  await_end "$asked_pid" 60
+  asked_status=1
+  # Otherwise it was killed, or cannot be reaped.
+  if reapable "$asked_pid"; then
+    asked_status=0
+    wait "$asked_pid" || asked_status=$?
+  fi
+  await_end "$reader_pid" 1
+  answer=$(plain <"$answer_file")
+  rm -f -- "$answer_file" "$answer_file.pipe"
+  return $asked_status
+}
+
+# await_end PID SECONDS: kills it after that time.
+await_end() {
+  clock
+  awaited=$now
+  while alive "$1" && clock && [ $((now - awaited)) -lt $(($2 * 100)) ]; do sleep 0.02; done
+  kill_child "$1"
 }
 
 welcome() {
@@ -37,22 +64,22 @@ welcome() {
 # Shown until a person can sign in to the dashboard. A new link invalidates that of the previous start.
 show_first_link() {
   if software_is_elsewhere; then
-    people=$(ask_node members list --json) || fail "cannot read the members"
-    [ "$people" != "[]" ] || say "the dashboard has no members yet; in here: assay members link --origin $url"
+    ask_node members list --json || fail "cannot read the members"
+    [ "$answer" != "[]" ] || say "the dashboard has no members yet; in here: assay members link --origin $url"
     return
   fi
-  link=$(ask_node members link --if-empty --origin "$url") ||
-    fail "cannot make the link of the first administrator"
-  [ -z "$link" ] || cat <<TEXT
+  ask_node members link --if-empty --origin "$url" || fail "cannot make the link of the first administrator"
+  [ -z "$answer" ] || cat <<TEXT
 Open this link to become the dashboard's first administrator; it works once, for three days ('assay members link' makes another):
 
-  $link
+  $answer
 
 TEXT
 }
 
 show_first_key() {
-  key=$(ask_node keys create --name first --account first) || fail "cannot make the first key"
+  ask_node keys create --name first --account first || fail "cannot make the first key"
+  key=$answer
   cat <<TEXT
 
 The first key, shown this once: $key
@@ -71,6 +98,6 @@ TEXT
 
 # A database that other machines also use may already have keys.
 no_key_yet() {
-  keys=$(ask_node keys list --json) || fail "cannot read the keys"
-  [ "$keys" = "[]" ]
+  ask_node keys list --json || fail "cannot read the keys"
+  [ "$answer" = "[]" ]
 }

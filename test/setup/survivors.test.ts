@@ -149,6 +149,29 @@ for (const [name, attack] of UNREAPABLE) {
   });
 }
 
+// A process in the service's control group keeps the output of the command that `serve` runs when the service is ready.
+const OUTPUT_HOLDERS = [
+  ["is kept open", "sleep 300"],
+  ["does not end", "exec cat /dev/zero"],
+] as const;
+for (const [name, script] of OUTPUT_HOLDERS)
+  test(`serve does not wait for output that ${name}`, async () => {
+    using fake = new FakeCheckout();
+    const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+    const hold = `if (process.argv[2] === "members") {
+      const { spawn } = await import("node:child_process");
+      spawn("sh", ["-c", ${JSON.stringify(script)}], { detached: true, stdio: ["ignore", "inherit", "ignore"] }).unref();
+    }`;
+    fake.write("src/main.ts", `${main}\n${hold}`);
+    const serve = fake.start("serve");
+    await serve.says(/first administrator/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+    assert.ok(stdout.length < 100_000, `${stdout.length} characters`);
+  });
+
 test("a command whose program is stopped ends at the second signal", async () => {
   using fake = new FakeCheckout();
   const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
