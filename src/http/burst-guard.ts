@@ -7,29 +7,46 @@ import { network } from "./network.ts";
 const MAX_PIPELINED = 16;
 
 /**
- * Allowance for TLS records that carry little or no data: each costs some 40 us of the event loop. A legitimate request
- * has 22 to 29 bytes of overhead per record of at least 100 bytes, and a handshake is smaller than this allowance.
+ * Waste is what TLS records carry beside content: each record costs some 40 us of the event loop and has 22 to 29 bytes
+ * of overhead. A record of 1 KiB of content is free, and so is one record for each request.
  */
-const MAX_OVERHEAD_BYTES = 32_768;
+const CONTENT_FOR_EACH_FREE_BYTE = 32;
+const FREE_BYTES_FOR_EACH_REQUEST = 64;
+const FREE_HANDSHAKE_BYTES = 2_048;
 const CHECK_MS = 100;
+
+/** Waste of a network. The level has a ceiling: the network can connect again 12 s after its last waste at the latest. */
+const MAX_WASTE_BYTES = 131_072;
+const DRAINED_BYTES_PER_S = 32_768;
+const CEILING_BYTES = 524_288;
+/** Connections with less waste in one interval stay open: they belong to other clients of the network. */
+const SPARED_BYTES = 512;
+const MAX_NETWORKS = 10_000;
 
 /** Chunks of a body: each costs some 3 us of the event loop. 64 KiB in chunks of 16 bytes are allowed. */
 const MAX_CHUNKS = 4_096;
 const CHUNK_BYTES = 64;
 
-/**
- * One turn reads up to 512 KiB of a connection before it can be closed, so the client is blocked from reconnecting at
- * once.
- */
-const BLOCKED_MS = 10_000;
-const MAX_BLOCKED = 10_000;
+interface Connection {
+  readonly network: string;
+  secure: Socket | undefined;
+  /** What has been charged already. */
+  overheadBytes: number;
+  contentBytes: number;
+  requests: number;
+}
 
-/** Closes connections that occupy the event loop for long with few bytes of requests. */
+interface Bucket {
+  bytes: number;
+  /** In milliseconds of `performance.now()`. */
+  atMs: number;
+}
+
+/** Closes connections of networks that occupy the event loop for long with few bytes of requests. */
 export class BurstGuard {
   readonly #meter: Meter;
-  readonly #open = new Map<Socket, Socket | null>();
-  /** When the block of a network ends, in milliseconds of `performance.now()`. */
-  readonly #blocked = new Map<string, number>();
+  readonly #open = new Map<Socket, Connection>();
+  readonly #buckets = new Map<string, Bucket>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(meter: Meter) {
@@ -39,13 +56,22 @@ export class BurstGuard {
   /** @param server a TLS server. */
   watch(server: Server): void {
     server.on("connection", (raw: Socket) => {
-      if ((this.#blocked.get(network(raw.remoteAddress ?? "")) ?? 0) > performance.now()) {
+      const from = network(raw.remoteAddress ?? "");
+      if (this.#level(from) > MAX_WASTE_BYTES) {
         this.#close(raw);
         return;
       }
-      this.#open.set(raw, null);
+      const connection: Connection = {
+        network: from,
+        secure: undefined,
+        overheadBytes: FREE_HANDSHAKE_BYTES,
+        contentBytes: 0,
+        requests: 0,
+      };
+      this.#open.set(raw, connection);
       this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
       raw.once("close", () => {
+        this.#charge(raw, connection);
         this.#open.delete(raw);
         if (this.#open.size > 0) return;
         clearInterval(this.#timer);
@@ -53,22 +79,46 @@ export class BurstGuard {
       });
     });
     server.on("secureConnection", (secure: Socket & { readonly _parent?: Socket }) => {
-      const raw = secure._parent;
-      if (raw && this.#open.has(raw)) this.#open.set(raw, secure);
+      const connection = secure._parent && this.#open.get(secure._parent);
+      if (connection) connection.secure = secure;
     });
   }
 
   #check(): void {
-    for (const [raw, secure] of this.#open) {
-      const content = secure?.bytesRead ?? 0;
-      if (raw.bytesRead - content <= MAX_OVERHEAD_BYTES + content) continue;
-      const from = network(raw.remoteAddress ?? "");
-      this.#blocked.delete(from);
-      this.#blocked.set(from, performance.now() + BLOCKED_MS);
-      const [oldest] = this.#blocked.keys();
-      if (oldest !== undefined && this.#blocked.size > MAX_BLOCKED) this.#blocked.delete(oldest);
-      this.#close(raw);
+    const wasters: [Socket, Connection][] = [];
+    for (const [raw, connection] of this.#open) {
+      if (this.#charge(raw, connection) > SPARED_BYTES) wasters.push([raw, connection]);
     }
+    for (const [raw, connection] of wasters) {
+      if (this.#level(connection.network) > MAX_WASTE_BYTES) this.#close(raw);
+    }
+  }
+
+  /** Adds the waste of a connection since the last call to the bucket of its network. @returns the waste in bytes. */
+  #charge(raw: Socket, connection: Connection): number {
+    const { secure, network: from } = connection;
+    const contentBytes = secure?.bytesRead ?? 0;
+    const overheadBytes = Math.max(connection.overheadBytes, raw.bytesRead - contentBytes);
+    const requests = secure ? (admitted.get(secure) ?? 0) : 0;
+    const waste =
+      overheadBytes -
+      connection.overheadBytes -
+      (contentBytes - connection.contentBytes) / CONTENT_FOR_EACH_FREE_BYTE -
+      (requests - connection.requests) * FREE_BYTES_FOR_EACH_REQUEST;
+    Object.assign(connection, { overheadBytes, contentBytes, requests });
+    if (waste <= 0) return 0;
+    const bytes = Math.min(CEILING_BYTES, this.#level(from) + waste);
+    this.#buckets.delete(from);
+    this.#buckets.set(from, { bytes, atMs: performance.now() });
+    const [oldest] = this.#buckets.keys();
+    if (oldest !== undefined && this.#buckets.size > MAX_NETWORKS) this.#buckets.delete(oldest);
+    return waste;
+  }
+
+  #level(from: string): number {
+    const bucket = this.#buckets.get(from);
+    if (!bucket) return 0;
+    return Math.max(0, bucket.bytes - ((performance.now() - bucket.atMs) * DRAINED_BYTES_PER_S) / 1_000);
   }
 
   #close(raw: Socket): void {
@@ -77,11 +127,14 @@ export class BurstGuard {
   }
 }
 
+/** Requests of each connection so far. */
+const admitted = new WeakMap<Socket, number>();
 const pending = new WeakMap<Socket, number>();
 
 /** Counts a request of a connection. @returns whether it may be handled; if not, the connection is closed. */
 export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {
   if (socket.destroyed) return false;
+  admitted.set(socket, (admitted.get(socket) ?? 0) + 1);
   const count = (pending.get(socket) ?? 0) + 1;
   if (count > MAX_PIPELINED) {
     meter.count("connectionsRefused", { limit: "pipelining" });

@@ -90,23 +90,3 @@ test("a body of 64 KiB in chunks of 16 bytes is read", LIMIT, async (t) => {
   const [answer] = (await once(socket, "data")) as [Buffer];
   assert.match(String(answer), /^HTTP\/1\.1 202/);
 });
-
-test("a connection with many small TLS records is closed, and its address waits 10 s", LIMIT, async (t) => {
-  const service = await boundedService(t, "sqlite");
-  const socket = await open(t, service, "127.0.0.2");
-  socket.write("GET /api/health HTTP/1.1\r\nx: ");
-  let records = 0;
-  // Each write is a separate record, because it waits for the previous one.
-  while (await new Promise((resolve) => socket.write("y", (error) => resolve(!error)))) records++;
-  const closedMs = performance.now();
-  assert.ok(records > 1_000 && records < 100_000, `closed after ${records} records`);
-  const again = connectTcp({ host: "127.0.0.1", port: service.port, localAddress: "127.0.0.2" }).resume();
-  again.on("error", () => {});
-  await new Promise((resolve) => again.once("close", resolve));
-  const other = await open(t, service, "127.0.0.3");
-  other.write(get(service.honest.key));
-  const [answer] = (await once(other, "data")) as [Buffer];
-  assert.match(String(answer), /^HTTP\/1\.1 200/);
-  await sleep(10_500 - (performance.now() - closedMs));
-  await open(t, service, "127.0.0.2");
-});
