@@ -13,6 +13,8 @@ const MAX_PIPELINED = 16;
 const CONTENT_FOR_EACH_FREE_BYTE = 32;
 const FREE_BYTES_FOR_EACH_REQUEST = 64;
 const FREE_HANDSHAKE_BYTES = 2_048;
+/** A record of which only a part has arrived has no content yet. It can wait long: on a slow network, or if the body is paused. */
+const INCOMPLETE_RECORD_BYTES = 16_640;
 const CHECK_MS = 100;
 
 /** Waste of a network. The level has a ceiling: the network can connect again 12 s after its last waste at the latest. */
@@ -30,10 +32,7 @@ const CHUNK_BYTES = 64;
 interface Connection {
   readonly network: string;
   secure: Socket | undefined;
-  /** What has been charged already. */
-  overheadBytes: number;
-  contentBytes: number;
-  requests: number;
+  chargedBytes: number;
 }
 
 interface Bucket {
@@ -61,17 +60,11 @@ export class BurstGuard {
         this.#close(raw);
         return;
       }
-      const connection: Connection = {
-        network: from,
-        secure: undefined,
-        overheadBytes: FREE_HANDSHAKE_BYTES,
-        contentBytes: 0,
-        requests: 0,
-      };
+      const connection: Connection = { network: from, secure: undefined, chargedBytes: 0 };
       this.#open.set(raw, connection);
       this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
       raw.once("close", () => {
-        this.#charge(raw, connection);
+        this.#charge(raw, connection, 0);
         this.#open.delete(raw);
         if (this.#open.size > 0) return;
         clearInterval(this.#timer);
@@ -87,7 +80,7 @@ export class BurstGuard {
   #check(): void {
     const wasters: [Socket, Connection][] = [];
     for (const [raw, connection] of this.#open) {
-      if (this.#charge(raw, connection) > SPARED_BYTES) wasters.push([raw, connection]);
+      if (this.#charge(raw, connection, INCOMPLETE_RECORD_BYTES) > SPARED_BYTES) wasters.push([raw, connection]);
     }
     for (const [raw, connection] of wasters) {
       if (this.#level(connection.network) > MAX_WASTE_BYTES) this.#close(raw);
@@ -95,18 +88,16 @@ export class BurstGuard {
   }
 
   /** Adds the waste of a connection since the last call to the bucket of its network. @returns the waste in bytes. */
-  #charge(raw: Socket, connection: Connection): number {
-    const { secure, network: from } = connection;
+  #charge(raw: Socket, connection: Connection, incompleteBytes: number): number {
+    const { secure, network: from, chargedBytes } = connection;
     const contentBytes = secure?.bytesRead ?? 0;
-    const overheadBytes = Math.max(connection.overheadBytes, raw.bytesRead - contentBytes);
-    const requests = secure ? (admitted.get(secure) ?? 0) : 0;
-    const waste =
-      overheadBytes -
-      connection.overheadBytes -
-      (contentBytes - connection.contentBytes) / CONTENT_FOR_EACH_FREE_BYTE -
-      (requests - connection.requests) * FREE_BYTES_FOR_EACH_REQUEST;
-    Object.assign(connection, { overheadBytes, contentBytes, requests });
+    const freeBytes =
+      FREE_HANDSHAKE_BYTES +
+      contentBytes / CONTENT_FOR_EACH_FREE_BYTE +
+      (secure ? (admitted.get(secure) ?? 0) : 0) * FREE_BYTES_FOR_EACH_REQUEST;
+    const waste = raw.bytesRead - contentBytes - freeBytes - incompleteBytes - chargedBytes;
     if (waste <= 0) return 0;
+    connection.chargedBytes += waste;
     const bytes = Math.min(CEILING_BYTES, this.#level(from) + waste);
     this.#buckets.delete(from);
     this.#buckets.set(from, { bytes, atMs: performance.now() });
