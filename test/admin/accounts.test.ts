@@ -7,7 +7,7 @@ import { onEachEngine, START_MS } from "../store/temporary.ts";
 import { addProject, endOne, submit } from "../webhooks/project.ts";
 
 onEachEngine((temporaryStore) => {
-  test("an account is made once, of the tier beta unless another is named", async (t) => {
+  test("creates an account once, in the tier beta by default", async (t) => {
     const { store } = await temporaryStore(t);
     const made = await createAccount(store, { name: "acme" }, "alice");
     const { id, ...rest } = made;
@@ -34,7 +34,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await listAccounts(store)).length, 2);
   });
 
-  test("an account gets another tier by its name or id; what is unknown is said", async (t) => {
+  test("changes an account's tier by name or id; reports unknown names", async (t) => {
     const { store } = await temporaryStore(t);
     const { id } = await createAccount(store, { name: "acme" }, "alice");
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");
@@ -47,7 +47,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(updateAccount(store, "acme", { tier: "huge" }, "alice"), /^AdminError: there is no tier huge/);
   });
 
-  test("an account's records are erased in many steps, and what has not ended is counted", async (t) => {
+  test("erases an account's records in many steps and counts pending and running ones", async (t) => {
     const { store } = await temporaryStore(t);
     const project = await addProject(store, "acme");
     for (let n = 0; n < 35; n++) await endOne(store, project);
@@ -57,7 +57,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(eraseRecords(store, "nobody", "alice"), /^AdminError: there is no account nobody$/);
   });
 
-  test("a tier's limits are within their ranges", async (t) => {
+  test("rejects tier limits out of range", async (t) => {
     const { store } = await temporaryStore(t);
     const tier = { name: "beta", requestsPerMinute: 60, concurrency: 10 };
     for (const change of [
@@ -71,7 +71,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await listTiers(store), [tier]);
   });
 
-  test("an account gets another name and another tier, or neither", async (t) => {
+  test("changes an account's name and tier, or neither", async (t) => {
     const { store } = await temporaryStore(t);
     const { id } = await createAccount(store, { name: "acme" }, "alice");
     await createAccount(store, { name: "other" }, "alice");

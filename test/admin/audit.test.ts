@@ -6,7 +6,7 @@ import { createKey } from "../../src/admin/keys.ts";
 import { onEachEngine, START_MS } from "../store/temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("the trail says when, who, what, whose and from what to what", async (t) => {
+  test("the audit trail has time, actor, action, account, and old and new values", async (t) => {
     const { store } = await temporaryStore(t);
     const { id, prefix } = await createKey(store, { name: "one", profiles: ["judge"] }, "alice");
     await createKey(store, { name: "two", profiles: ["judge"] }, "bob");
@@ -31,7 +31,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("an unknown account and a number out of range are refused", async (t) => {
+  test("rejects an unknown account and a number out of range", async (t) => {
     const { store } = await temporaryStore(t);
     await assert.rejects(listAudit(store, { max: 1, account: "nobody" }), /there is no account nobody/);
     for (const max of [0, 10_001]) await assert.rejects(listAudit(store, { max }), AdminError);

@@ -6,7 +6,7 @@ import type { Delivery } from "../../src/store/port.ts";
 import { temporaryStore } from "../store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, endOne } from "../webhooks/project.ts";
 
-test("a delivery is shown with times as text, attempts in order and answers as what UTF-8 they are", () => {
+test("shows a delivery with times as text, attempts in order and responses as valid UTF-8", () => {
   const attempt = { atMs: 0, latencyMs: 5, status: 200, error: null, answer: Buffer.from([0x68, 0xff]) };
   const silent = { ...attempt, atMs: 1_000, status: null, error: "no answer", answer: null };
   const delivery: Delivery = {
@@ -46,11 +46,11 @@ test("a delivery is shown with times as text, attempts in order and answers as w
   );
 });
 
-test("what a receiver wrote moves nothing", () => {
+test("escapes control characters of a receiver's response", () => {
   assert.equal(printable("a\tb\nc\r\u001b[31m\u202e\u0000é"), "a\tb\nc\ufffd\ufffd[31m\ufffd\ufffdé");
 });
 
-test("why nothing is sent again is one sentence", async (t) => {
+test("gives the reason for not sending again in one sentence", async (t) => {
   const { store } = await temporaryStore(t);
   const project = await addProject(store);
   const { id } = await addEndpoint(store, project);

@@ -28,7 +28,7 @@ async function room(store: Store) {
 }
 
 onEachEngine((temporaryStore) => {
-  test("a new endpoint shows its secret once, and stores it sealed for this endpoint alone", async (t) => {
+  test("a new endpoint shows its secret once and stores it sealed for this endpoint only", async (t) => {
     const { store } = await temporaryStore(t);
     const { projectId, ...desk } = await room(store);
     const { made, caution } = await createEndpoint(desk, { project: "shop", url: "https://example.com/hook" }, "alice");
@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(JSON.stringify(await store.audit.list({ max: 10 })).includes(secret), false);
   });
 
-  test("what is checked is what is stored, and what is refused is not", async (t) => {
+  test("stores the validated values, and nothing for a rejected request", async (t) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     const url = "https://Example.COM:443/hook?a=b";
@@ -61,7 +61,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("a project has ten endpoints at most, and none when it is archived", async (t) => {
+  test("a project has at most ten endpoints; an archived project accepts none", async (t) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     const add = () => createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
@@ -75,7 +75,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(add(), /the project shop is archived/);
   });
 
-  test("endpoints are listed by project, switched, signed otherwise and removed", async (t) => {
+  test("lists endpoints by project, enables and disables them, changes their signature and removes them", async (t) => {
     const { store } = await temporaryStore(t);
     const desk = await room(store);
     await createProject(store, { name: "blog", account: "acme" }, "alice");

@@ -14,7 +14,7 @@ const create = (store: Store, request: Partial<NewKey> = {}) =>
 const callerOf = async (store: Store, key: string) => (await store.keys.findCaller(hashKey(key)))?.caller;
 
 onEachEngine((temporaryStore) => {
-  test("a new key works, and of the key itself only its hash is stored", async (t) => {
+  test("a new key works, and only its hash is stored", async (t) => {
     const { store } = await temporaryStore(t);
     const { key } = await create(store);
     assert.deepEqual((await callerOf(store, key))?.profiles, ["judge"]);
@@ -29,7 +29,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("keys of different names have accounts of their own; the same name or --account shares one", async (t) => {
+  test("keys with different names get separate accounts; the same name or --account shares one", async (t) => {
     const { store } = await temporaryStore(t);
     const account = async (request: Partial<NewKey>) =>
       (await callerOf(store, (await create(store, request)).key))?.accountId;
@@ -55,7 +55,7 @@ onEachEngine((temporaryStore) => {
     );
   });
 
-  test("a project that is unknown, ambiguous, archived or of another account takes no key", async (t) => {
+  test("rejects a key for a project that is unknown, ambiguous, archived or of another account", async (t) => {
     const { store } = await temporaryStore(t);
     await createProject(store, { name: "p", account: "one" }, "alice");
     await createProject(store, { name: "p", account: "two" }, "alice");
@@ -79,7 +79,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await create(store, { project: "p", account: "two" })).account, "two");
   });
 
-  test("the first profile is the default unless another is named, and none is there twice", async (t) => {
+  test("the first profile is the default unless another is given; duplicates are removed", async (t) => {
     const { store } = await temporaryStore(t);
     const first = await create(store, { profiles: ["agent", "judge", "agent"] });
     assert.deepEqual([first.profiles, first.defaultProfile], [["agent", "judge"], "agent"]);
@@ -88,7 +88,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(create(store, { defaultProfile: "agent" }), /agent is not one that the key may use: judge$/);
   });
 
-  test("values out of range are refused before anything is written", async (t) => {
+  test("rejects values out of range before any write", async (t) => {
     const { store } = await temporaryStore(t);
     const wrong = [
       { name: " " },
@@ -108,7 +108,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([await listKeys(store), await store.audit.list({ max: 10 })], [[], []]);
   });
 
-  test("a key is revoked by itself, its id or its visible start, once", async (t) => {
+  test("revokes a key once, by the key, its id or its visible prefix", async (t) => {
     const { store } = await temporaryStore(t);
     for (const by of ["key", "id", "prefix"] as const) {
       const made = await create(store, { name: by });
@@ -119,7 +119,7 @@ onEachEngine((temporaryStore) => {
     }
   });
 
-  test("what two live keys begin with names neither", async (t) => {
+  test("rejects a prefix that two live keys share", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
     const settings = {
@@ -160,7 +160,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(JSON.stringify(entry).includes(made.key), false);
   });
 
-  test("what was rotated, revoked or is unknown is not rotated; nor with an overlap that is none", async (t) => {
+  test("rejects rotation of rotated, revoked and unknown keys, and an invalid overlap", async (t) => {
     const { store } = await temporaryStore(t);
     const { key } = await create(store);
     for (const overlap of [-1, 0.5, 90 * 86_400_000 + 1, Number.NaN]) {
@@ -181,7 +181,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await listKeys(store)).filter(({ state }) => state === "live").length, 0);
   });
 
-  test("an update changes what is named, back to the tier's if null, and nothing else", async (t) => {
+  test("an update changes only the given fields; null restores the tier's limit", async (t) => {
     const { store } = await temporaryStore(t);
     const { key, id } = await create(store, { requestsPerMinute: 5, concurrency: 2, profiles: ["judge", "agent"] });
     await setTier(store, { name: "large", requestsPerMinute: 600, concurrency: 50 }, "alice");

@@ -9,7 +9,7 @@ import { temporaryStore } from "../store/temporary.ts";
 
 const keyOf = async (store: Store, id: string) => (await store.keys.list()).find((key) => key.id === id) as ApiKey;
 
-test("a profile is a member's to give while a live key of the account has it, whoever's key that is", async (t) => {
+test("a member may assign a profile while any live key of the account has it", async (t) => {
   const { store, clock } = await temporaryStore(t);
   const make = (name: string, account: string, profiles: KeyChanges["profiles"]) =>
     createKey(store, { name, account, profiles }, "operator");
@@ -33,7 +33,7 @@ test("a profile is a member's to give while a live key of the account has it, wh
   await assert.rejects(agent(), refused);
 });
 
-test("the playground's key gives nothing to others, and is not a member's to revoke", async (t) => {
+test("the playground's key grants no profile to others, and members cannot revoke it", async (t) => {
   const { store } = await temporaryStore(t);
   const { id: accountId } = await store.accounts.ensure("one", "beta", "operator");
   const id = playgroundKeyId(accountId);

@@ -14,7 +14,7 @@ const SOON = [
 ];
 const ADA = { email: "ada.lovelace@example.com", name: "Ada Lovelace" };
 
-test("a password is itself and nothing else, and two hashes of it differ", async () => {
+test("verifies only the exact password; two hashes of it differ", async () => {
   const [hash, again] = await Promise.all([hashPassword(PASSWORD), hashPassword(PASSWORD)]);
   assert.match(hash, /^\$argon2id\$v=19\$m=32768,t=3,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   assert.notEqual(hash, again);
@@ -24,7 +24,7 @@ test("a password is itself and nothing else, and two hashes of it differ", async
   }
 });
 
-test("a hash with other parameters is still read, and is known to be dated", async () => {
+test("accepts a hash with other parameters and reports it as outdated", async () => {
   const nonce = Buffer.from("a salt of old");
   const cost = { memory: 64, passes: 2, parallelism: 1, tagLength: 16 };
   const bytes = argon2Sync("argon2id", { message: PASSWORD, nonce, ...cost });
@@ -37,7 +37,7 @@ test("a hash with other parameters is still read, and is known to be dated", asy
   await assert.rejects(isPassword(PASSWORD, "$2b$10$something"), /form/);
 });
 
-test("who is not there costs as much as who is", async () => {
+test("an unknown person takes as much time as a known one", async () => {
   const hash = await hashPassword(PASSWORD);
   const cpuOf = async (stored: string | null) => {
     const began = process.cpuUsage();
@@ -49,12 +49,12 @@ test("who is not there costs as much as who is", async () => {
   assert.ok(notThere > there / 2 && notThere < there * 2, `${notThere} µs against ${there} µs`);
 });
 
-test("the same letters, composed or not, are the same password", async () => {
+test("composed and decomposed letters are the same password", async () => {
   const hash = await hashPassword("gr\u00fc\u00dfe aus k\u00f6ln");
   assert.equal(await isPassword("gru\u0308\u00dfe aus ko\u0308ln", hash), true);
 });
 
-test("what is short, guessed soon or about the person is refused with a reason", async () => {
+test("rejects short, guessable and personal passwords with a reason", async () => {
   const cases: [string, RegExp][] = [
     ["", /at least 12/],
     ["eleven char", /at least 12/],
@@ -79,7 +79,7 @@ test("what is short, guessed soon or about the person is refused with a reason",
   }
 });
 
-test("the longest and worst password keeps nobody else waiting", async (t) => {
+test("the longest and slowest password does not delay other requests", async (t) => {
   for (const worst of ["p4$$w0rd1!@5".repeat(17), "1901121999".repeat(20), "4@310$5+7%2z".repeat(80)]) {
     const before = process.threadCpuUsage();
     await checkPassword(worst, ADA).catch((error: unknown) => assert.ok(error instanceof AdminError, String(error)));

@@ -9,7 +9,7 @@ import { addKey, temporaryStore } from "../store/temporary.ts";
 
 const BY = { origin: "https://judge.example.com", actor: "cli" };
 
-test("an e-mail is compared in lower case, and is one", () => {
+test("compares e-mail addresses in lower case and rejects invalid ones", () => {
   assert.equal(emailOf(" Ada.Lovelace+x@Example.COM "), "ada.lovelace+x@example.com");
   const wrong = [
     "",
@@ -31,12 +31,12 @@ test("an e-mail is compared in lower case, and is one", () => {
   assert.throws(() => emailOf("a\u202e@b"), AdminError);
 });
 
-test("a name from elsewhere is taken if it is one", () => {
+test("accepts a provider's name if it is valid", () => {
   assert.equal(nameOr(" Ada ", "a@b"), "Ada");
   for (const none of [undefined, 1, "", "  ", "a\nb", "x".repeat(101)]) assert.equal(nameOr(none, "ada@b"), "ada");
 });
 
-test("whoever lost everything gets in again by the command: a new administrator, a reset, an end of being disabled", async (t) => {
+test("the command restores access: a new administrator, a reset, an enabled member", async (t) => {
   const { store, clock } = await temporaryStore(t);
   await firstLink(store, BY);
   const ada = await addPerson(store, "ada@example.com");
@@ -58,7 +58,7 @@ test("whoever lost everything gets in again by the command: a new administrator,
   );
 });
 
-test("a part of people, keys or projects of one account continues after a row of that account alone", async (t) => {
+test("a page of people, keys or projects of an account continues only after a row of that account", async (t) => {
   const { store } = await temporaryStore(t);
   const [mine, other] = [await addKey(store, "mine"), await addKey(store, "other")];
   const [ada, eve] = await Promise.all(
@@ -78,7 +78,7 @@ test("a part of people, keys or projects of one account continues after a row of
   }
 });
 
-test("accounts are named by id or name, and what is none is said", async (t) => {
+test("finds accounts by id or name, and reports unknown ones", async (t) => {
   const { store } = await temporaryStore(t);
   const { id } = await store.accounts.ensure("club", "beta", "test");
   await addPerson(store, "ada@example.com", []);

@@ -13,7 +13,7 @@ import {
 import { onEachEngine, START_MS } from "../store/temporary.ts";
 
 onEachEngine((temporaryStore) => {
-  test("a project has the account that is named, or one of its own name", async (t) => {
+  test("a project gets the given account, or one with its own name", async (t) => {
     const { store } = await temporaryStore(t);
     const own = await createProject(store, { name: "shop" }, "alice");
     const createdAt = new Date(START_MS).toISOString();
@@ -30,7 +30,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await listProjects(store)).length, 2);
   });
 
-  test("a project is renamed by name or id, and a taken name is refused", async (t) => {
+  test("renames a project by name or id, and rejects a name in use", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id } = await createProject(store, { name: "a", account: "acme" }, "alice");
     clock.nowMs += 1;
@@ -44,7 +44,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(renameProject(store, id, "\t", "alice"), AdminError);
   });
 
-  test("a project with live keys is not archived; an archived one can be restored", async (t) => {
+  test("rejects archiving a project with live keys; restores an archived one", async (t) => {
     const { store } = await temporaryStore(t);
     await createProject(store, { name: "shop" }, "alice");
     const key = () => createKey(store, { name: "k", project: "shop", profiles: ["judge"] }, "alice");
@@ -60,7 +60,7 @@ onEachEngine((temporaryStore) => {
     assert.equal((await key()).project, "shop");
   });
 
-  test("an id comes before a name, so that nobody's name stands in the way of another's project or account", async (t) => {
+  test("an id takes precedence over a name, so a name cannot hide another project or account", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id } = await createProject(store, { name: "a", account: "acme" }, "alice");
     clock.nowMs += 1;

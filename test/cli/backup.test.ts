@@ -28,7 +28,7 @@ async function piped(from: string | null, to: string | null, ...args: string[]):
   return { code: code ?? -1, stdout: "", stderr };
 }
 
-test("a backup of a service that runs is restored for another, on either kind of database", async (t) => {
+test("restores a backup of a running service for another service, on both databases", async (t) => {
   const data = dataDirectory(t);
   const service = await serve(t, data);
   const key = (await assay("keys", "create", "--name", "n", "--data", data)).stdout.trim();
@@ -64,7 +64,7 @@ test("a backup of a service that runs is restored for another, on either kind of
   }
 });
 
-test("what is no whole backup is one sentence, and nothing is restored", async (t) => {
+test("reports an incomplete backup in one sentence and restores nothing", async (t) => {
   const data = dataDirectory(t);
   const file = join(data, "backup");
   await assay("keys", "create", "--name", "n", "--data", data);

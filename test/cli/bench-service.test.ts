@@ -92,7 +92,7 @@ const LOADS = ["wait", "poll", "submit", "wait", "submit"];
 /** What is only submitted fills the queue, and is run before the next load. */
 const FEW = TOO_LONG ? ["--mixes", "wait,poll"] : [];
 
-test("on SQLite: both sandboxes under each load, over the records that were asked for", LIMIT, async () => {
+test("SQLite: both sandboxes under each load, with the requested numbers of records", LIMIT, async () => {
   const { loaded, stored, idle, pending } = await measured("--seconds", "1", "--records", "300", "--keys", "3", ...FEW);
   const loads = TOO_LONG ? ["wait", "poll", "wait"] : LOADS;
   assert.deepEqual(
@@ -110,7 +110,7 @@ test("on SQLite: both sandboxes under each load, over the records that were aske
   assert.ok(full && full.pending === 1_000 && full.serviceBytes > 2e7 && full.serviceBytes < 1e9);
 });
 
-test("on PostgreSQL: the server's work is counted, too, and several services share it", {
+test("PostgreSQL: includes the server's work, shared by several services", {
   ...LIMIT,
   skip: TOO_LONG,
 }, async () => {
@@ -128,7 +128,7 @@ test("on PostgreSQL: the server's work is counted, too, and several services sha
   assert.deepEqual(left, [], "its databases are gone");
 });
 
-test("numbers that are none are refused", LIMIT, async () => {
+test("rejects non-numeric values", LIMIT, async () => {
   for (const flag of ["--keys", "--records", "--services"]) {
     const { code, stderr } = await bench(flag, "1,x");
     assert.equal(code, 1);

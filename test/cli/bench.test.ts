@@ -38,7 +38,7 @@ const rows = z.array(
 
 const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"];
 
-test("the rows are boxes, the service and every language, each as a ratio to its floor", LIMIT, async () => {
+test("has rows for boxes, the service and each language, as ratios to their floors", LIMIT, async () => {
   const { code, stdout, stderr } = await bench("--json", "--runs", "1");
   assert.equal(code, 0, stderr);
   const found = rows.parse(JSON.parse(stdout));
@@ -57,7 +57,7 @@ test("the rows are boxes, the service and every language, each as a ratio to its
   assert.deepEqual(await tracesLeft(place), []);
 });
 
-test("a number of runs that is none is refused", LIMIT, async () => {
+test("rejects a non-numeric number of runs", LIMIT, async () => {
   for (const runs of ["0", "1.5"]) {
     const { code, stderr } = await bench("--runs", runs);
     assert.equal(code, 1);

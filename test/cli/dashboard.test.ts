@@ -11,7 +11,7 @@ import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
 
 const certificates = makeCertificates();
 
-test("a test that is under way when the service stops is given up, told so, and left to whoever comes next", async (t) => {
+test("a test message in progress when the service stops is abandoned, logged, and sent by the next service", async (t) => {
   const receiver = await startReceiver(t, certificates, () => {});
   const { store, database, clock } = await temporaryStore(t);
   const { id } = await addEndpoint(store, await addProject(store), { url: receiver.url });

@@ -58,7 +58,7 @@ function explained({ works, means, remedy }: Finding): boolean {
   return works ? means === undefined && remedy === undefined : Boolean(means) && Boolean(remedy);
 }
 
-test("on this machine every control and every language is tried and works", LIMIT, async () => {
+test("tests every control and language on this machine successfully", LIMIT, async () => {
   const where = await place();
   const { code, ok, checks } = await findings(where, LAUNCHER(), environment("ASSAY_TEST_IMAGE"));
   const needed = checks.filter((check) => check.needed);
@@ -79,7 +79,7 @@ test("on this machine every control and every language is tried and works", LIMI
   assert.deepEqual(await tracesLeft(where), []);
 });
 
-test("an image without /box is found, with what to do about it, and nothing is run", LIMIT, async (t) => {
+test("detects an image without /box, prints the remedy and runs nothing", LIMIT, async (t) => {
   const image = directory(t);
   for (const name of ["proc", "dev", "tmp"]) mkdirSync(join(image, "rootfs", name), { recursive: true });
   const where = await place();
@@ -98,7 +98,7 @@ test("an image without /box is found, with what to do about it, and nothing is r
   assert.deepEqual(await tracesLeft(where), []);
 });
 
-test("a format whose interpreter is the host's (flag F) is found by its name, and no other is", LIMIT, async (t) => {
+test("names formats with a host interpreter (flag F) only", LIMIT, async (t) => {
   const formats = directory(t);
   // In a mount namespace of its own: a format that were registered would be the whole machine's.
   const mount = `mount --bind ${formats} /proc/sys/fs/binfmt_misc; exec "$0" "$@"`;
@@ -121,7 +121,7 @@ for (const [name, launcher, detail] of [
   ["fails with a word", (t: TestContext) => script(t, "echo no such luck >&2; exit 3"), /^no such luck$/],
   ["dies when it should serve", (t: TestContext) => script(t, '[ "$1" = --check ] || kill -9 $$'), /SIGKILL$/],
 ] as const) {
-  test(`a launcher that ${name} is told, not crashed over or waited for`, LIMIT, async (t) => {
+  test(`reports a launcher that ${name}, without a crash or a wait`, LIMIT, async (t) => {
     const where = { instance: "no-instance", uidBase: 1_999_000_000 } as Launcher;
     const { code, ok, checks, stderr } = await findings(where, launcher(t), "/nonexistent");
     assert.deepEqual([code, ok, stderr], [1, false, ""]);
@@ -134,7 +134,7 @@ for (const [name, launcher, detail] of [
   });
 }
 
-test("for a person each check is a line, and what is missing has its meaning and its remedy", LIMIT, async (t) => {
+test("prints a line for each check, with meaning and remedy for a missing control", LIMIT, async (t) => {
   const good = '{"check":"root","works":true,"detail":"yes"}';
   const bad = '{"check":"seccomp","works":false,"detail":"EINVAL"}';
   const launcher = script(t, `echo '${good}'; echo '${bad}'; exit 1`);
@@ -149,7 +149,7 @@ test("for a person each check is a line, and what is missing has its meaning and
   assert.equal(stdout.includes("launcher"), false, "the check that failed is the reason");
 });
 
-test("what is not needed and missing is no failure, but said", LIMIT, async (t) => {
+test("reports missing optional controls without failing", LIMIT, async (t) => {
   const line = '{"check":"bpf","works":false,"detail":"EPERM"}';
   const { stdout } = await doctor(
     { instance: "no", uidBase: 1 } as Launcher,

@@ -6,7 +6,7 @@ import { assay, dataDirectory } from "./processes.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-test("keys create prints the key alone", async (t) => {
+test("keys create prints only the key", async (t) => {
   const data = dataDirectory(t);
   const { code, stdout, stderr } = await assay("keys", "create", "--name", "n", "--account", "a", "--data", data);
   assert.equal(code, 0, stderr);
@@ -14,7 +14,7 @@ test("keys create prints the key alone", async (t) => {
   assert.equal(stderr, "");
 });
 
-test("keys create --json tells the limits too, list and revoke know the key", async (t) => {
+test("keys create --json includes the limits; list and revoke find the key", async (t) => {
   const data = dataDirectory(t);
   const limits = ["--rpm", "5", "--concurrency", "2", "--profiles", "judge,agent"];
   const made = JSON.parse((await assay("keys", "create", "--name", "n", ...limits, "--json", "--data", data)).stdout);
@@ -30,7 +30,7 @@ test("keys create --json tells the limits too, list and revoke know the key", as
   assert.equal(again.stderr, "assay: there is no such live key\n");
 });
 
-test("a project's key is rotated with an overlap, updated and listed", async (t) => {
+test("rotates a project's key with an overlap, updates it and lists it", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await assay("keys", ...args, "--json", ...data);
@@ -63,7 +63,7 @@ test("a project's key is rotated with an overlap, updated and listed", async (t)
   assert.match(table, / expired \d{4}-/);
 });
 
-test("a key or project says which account it belongs to when the command names none", async (t) => {
+test("prints the account of a new key or project if the command names no account", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const note = /^note: joined the existing account shop, .*\n$/;
   const made = (name: string) => new RegExp(`^note: made the account ${name} for it; .* --account names an account\n$`);
@@ -83,7 +83,7 @@ test("a key or project says which account it belongs to when the command names n
   }
 });
 
-test("a list comes in parts, and says on stderr how to read on", async (t) => {
+test("prints a list in pages, and the command for the next page on stderr", async (t) => {
   const data = ["--data", dataDirectory(t)];
   for (const name of ["a", "b", "c"]) await assay("keys", "create", "--name", name, "--account", name, ...data);
   const names = async (...args: string[]) => {
@@ -101,7 +101,7 @@ test("a list comes in parts, and says on stderr how to read on", async (t) => {
   assert.deepEqual([code, stderr], [1, "assay: there is nothing of the id none\n"]);
 });
 
-test("several first commands at once make one database", async (t) => {
+test("several first commands at once create one database", async (t) => {
   const data = dataDirectory(t);
   const all = await Promise.all(["a", "b", "c"].map((name) => assay("keys", "create", "--name", name, "--data", data)));
   assert.deepEqual(
@@ -111,7 +111,7 @@ test("several first commands at once make one database", async (t) => {
   assert.equal(JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout).length, 3);
 });
 
-test("what root's command makes belongs to the service, for its eyes only", {
+test("files created by root's commands belong to the service, without access for others", {
   skip: !isRoot && "needs root",
 }, async (t) => {
   const data = dataDirectory(t);
@@ -125,7 +125,7 @@ test("what root's command makes belongs to the service, for its eyes only", {
   }
 });
 
-test("a wrong option is one sentence and not 0", async (t) => {
+test("a wrong option prints one sentence and fails", async (t) => {
   const data = dataDirectory(t);
   const wrong = [
     ["create"],

@@ -47,7 +47,7 @@ function send({ method = "POST", path, key = engine().key, headers = {}, body = 
 
 const lines = () => engine().service.output().split("\n").filter(Boolean);
 
-test("the whole log of a busy, hostile session has no secret in it, at the level at which it says most", {
+test("the complete log of a busy, hostile session contains no secret at the most verbose level", {
   timeout: 60_000,
 }, async () => {
   const { data, key } = engine();

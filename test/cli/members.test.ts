@@ -4,7 +4,7 @@ import { assay, dataDirectory } from "./processes.ts";
 
 const LINK = /^https:\/\/127\.0\.0\.1:8443\/dashboard\/welcome#[A-Za-z0-9_-]{43}\n$/;
 
-test("members link prints one link after the other until somebody is there, and invite and reset print theirs", async (t) => {
+test("members link prints a new link until there is a member; invite and reset print links", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const ok = async (...args: string[]) => {
     const { code, stdout, stderr } = await assay("members", ...args, ...data);

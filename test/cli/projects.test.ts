@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assay, dataDirectory } from "./processes.ts";
 
-test("accounts, projects and tiers are made, changed and listed, on an empty data directory first of all", async (t) => {
+test("creates, changes and lists accounts, projects and tiers, first on an empty data directory", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await assay(...args, "--json", ...data);
@@ -35,7 +35,7 @@ test("accounts, projects and tiers are made, changed and listed, on an empty dat
   );
 });
 
-test("without --json there is a table, or the one thing that a script needs", async (t) => {
+test("without --json, prints a table, or the one value that a script needs", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const { stdout: id } = await assay("projects", "create", "--name", "shop", ...data);
   assert.match(id, /^[0-9a-f-]{36}\n$/);
@@ -50,7 +50,7 @@ test("without --json there is a table, or the one thing that a script needs", as
   for (const [command, expected] of shown) assert.match((await assay(command, "list", ...data)).stdout, expected);
 });
 
-test("a mistake is one sentence and not 0, and changes nothing", async (t) => {
+test("a mistake prints one sentence, fails and changes nothing", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const refused: [string[], RegExp][] = [
     [["projects", "create"], /required option '--name <name>'/],

@@ -35,7 +35,7 @@ async function record(...args: string[]) {
   return { code, ...checked(JSON.parse(stdout)) };
 }
 
-test("exit status 0 is for AC alone, and the JSON is the record that the service would return", LIMIT, async () => {
+test("exits with 0 for AC only, and prints the service's record as JSON", LIMIT, async () => {
   const good = await record(file("good.py", "print('hello')\n"));
   assert.deepEqual([good.code, good.result.verdict, good.output.stdout], [0, "AC", "hello\n"]);
   assert.deepEqual([good.language, good.profile], ["python", "judge"]);
@@ -46,7 +46,7 @@ test("exit status 0 is for AC alone, and the JSON is the record that the service
   assert.match(wrong.output.stderr, /^main\.c:1/);
 });
 
-test("a person reads the verdict first, then the output, then the proof", LIMIT, async () => {
+test("prints the verdict first, then the output, then the evidence", LIMIT, async () => {
   const { code, stdout, stderr } = await run(file("said.js", "console.log('to out'); console.error('to err');"));
   assert.deepEqual([code, stderr], [0, ""]);
   assert.match(stdout, /^AC {2}accepted {3}javascript, judge\n/);
@@ -57,7 +57,7 @@ test("a person reads the verdict first, then the output, then the proof", LIMIT,
   assert.match(stdout, /teardown +verified: nothing left\n/);
 });
 
-test("what the program reads comes from a file, from this command's own input, or is nothing", LIMIT, async () => {
+test("the program reads a file, the command's standard input, or nothing", LIMIT, async () => {
   const source = file("reads.py", "import sys; print(repr(sys.stdin.read()))\n");
   assert.equal((await record(source)).output.stdout, "''\n");
   const given = await record(source, "--stdin", file("given", "from a file\n"));
@@ -67,7 +67,7 @@ test("what the program reads comes from a file, from this command's own input, o
   assert.equal(checked(JSON.parse(stdout)).output.stdout, "'from\u00e9 outside'\n");
 });
 
-test("the language is the file's ending, an alias of one, or what is named", LIMIT, async () => {
+test("takes the language from the option, or from the file name by name or alias", LIMIT, async () => {
   const shown = async (name: string, ...more: string[]) => (await record(file(name, "print(1)"), ...more)).language;
   assert.equal(await shown("one.py"), "python");
   assert.equal(await shown("two.txt", "--language", "py"), "python");
@@ -76,7 +76,7 @@ test("the language is the file's ending, an alias of one, or what is named", LIM
   assert.deepEqual([cpp.code, cpp.language], [0, "cpp"]);
 });
 
-test("a language that is not known, or not told, is one sentence with those that are", LIMIT, async () => {
+test("an unknown or missing language prints one sentence with the known languages", LIMIT, async () => {
   const all = "c, cpp, go, java, javascript, python, rust, typescript";
   const named = await run(file("five.py", "print(1)"), "--language", "cobol");
   assert.deepEqual(named, { code: 1, stdout: "", stderr: `assay: unknown language cobol; there are ${all}\n` });
@@ -87,7 +87,7 @@ test("a language that is not known, or not told, is one sentence with those that
   }
 });
 
-test("a file that is not there, or cannot be read, is one sentence", LIMIT, async () => {
+test("a missing or unreadable file prints one sentence", LIMIT, async () => {
   for (const args of [["/nonexistent.py"], [file("seven.py", "print(1)"), "--stdin", "/nonexistent"]]) {
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout], [1, ""]);
@@ -95,7 +95,7 @@ test("a file that is not there, or cannot be read, is one sentence", LIMIT, asyn
   }
 });
 
-test("the agent profile has its own limits, and another one is refused", LIMIT, async () => {
+test("the agent profile has its own limits; rejects unknown profiles", LIMIT, async () => {
   const source = file("eight.py", "print(1)");
   const judge = await record(source);
   const agent = await record(source, "--profile", "agent");
@@ -107,7 +107,7 @@ test("the agent profile has its own limits, and another one is refused", LIMIT, 
   assert.match(stderr, /Allowed choices are judge, agent/);
 });
 
-test("without a launcher it says so", LIMIT, async () => {
+test("reports a missing launcher", LIMIT, async () => {
   const { code, stdout, stderr } = await assay("run", file("nine.py", ""), "--launcher-socket", "/nonexistent");
   assert.deepEqual([code, stdout], [1, ""]);
   assert.match(stderr, /^assay: the launcher cannot be reached: connect ENOENT \/nonexistent\n$/);

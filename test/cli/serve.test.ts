@@ -9,7 +9,7 @@ import { assay, dataDirectory, get, NOBODY, serve } from "./processes.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-test("serve answers over HTTPS, knows keys that are made while it runs, and drains with 0", async (t) => {
+test("serve responds over HTTPS, accepts keys created while it runs, and drains with 0", async (t) => {
   const data = dataDirectory(t);
   const service = await serve(t, data);
   const key = (await assay("keys", "create", "--name", "n", "--data", data)).stdout.trim();
@@ -21,7 +21,7 @@ test("serve answers over HTTPS, knows keys that are made while it runs, and drai
   assert.equal(service.output().includes(key), false);
 });
 
-test("the first signal lets it finish, a second one of either kind ends it at once", async () => {
+test("the first signal starts a drain; a second signal of either kind ends it immediately", async () => {
   const module = JSON.stringify(new URL("../../src/cli/serve.ts", import.meta.url));
   const waits = `import { signalled } from ${module}; setTimeout(() => {}, 60_000); const first = signalled(); console.log("1");
     await first; console.log("2");`;
@@ -41,34 +41,34 @@ test("the first signal lets it finish, a second one of either kind ends it at on
   }
 });
 
-test("it never serves as root", { skip: !isRoot && "needs root" }, async (t) => {
+test("never serves as root", { skip: !isRoot && "needs root" }, async (t) => {
   const service = await serve(t, dataDirectory(t));
   const status = readFileSync(`/proc/${service.process.pid}/status`, "utf8");
   assert.match(status, new RegExp(`^Uid:\\t${NOBODY}\\t${NOBODY}\\t${NOBODY}\\t${NOBODY}$`, "m"));
   assert.match(status, /^CapEff:\t0+$/m);
 });
 
-test("an address that is taken ends it with a sentence", async (t) => {
+test("an address in use ends it with one sentence", async (t) => {
   const first = await serve(t, dataDirectory(t));
   const second = await assay("serve", "--data", dataDirectory(t), "--listen", `127.0.0.1:${first.port}`);
   assert.equal(second.code, 1);
   assert.match(second.stderr, /^assay: .*EADDRINUSE.*\n$/);
 });
 
-test("what fails after the worker was begun ends it, too", { timeout: 30_000 }, async (t) => {
+test("a failure after the worker's start ends it", { timeout: 30_000 }, async (t) => {
   const nowhere = ["--listen", "127.0.0.1:0", "--dashboard", "/nowhere"];
   const { code, stderr } = await assay("serve", "--data", dataDirectory(t), ...nowhere);
   assert.equal(code, 1);
   assert.match(stderr, /^assay: ENOENT.*\/nowhere'\n$/);
 });
 
-test("it refuses to offer plain HTTP to a network", async (t) => {
+test("refuses plain HTTP on a network address", async (t) => {
   const { code, stderr } = await assay("serve", "--data", dataDirectory(t), "--listen", "0.0.0.0:0", "--plain-http");
   assert.equal(code, 1);
   assert.match(stderr, /plain HTTP is only allowed on loopback/);
 });
 
-test("what belongs to one process is not offered to several", async (t) => {
+test("refuses SQLite for several processes", async (t) => {
   const data = dataDirectory(t);
   const alone = await assay("serve", "--no-worker", "--data", data);
   assert.equal(alone.code, 1);
@@ -78,7 +78,7 @@ test("what belongs to one process is not offered to several", async (t) => {
   assert.match(worker.stderr, /^assay: a worker of its own needs --database postgres:.*\n$/);
 });
 
-test("a database that does not answer is one sentence without the password", async (t) => {
+test("an unavailable database prints one sentence without the password", async (t) => {
   const url = "postgres://assay:secret@127.0.0.1:1/assay";
   for (const command of [["serve"], ["worker"], ["keys", "list"]]) {
     const { code, stderr } = await assay(...command, "--data", dataDirectory(t), "--database", url);
@@ -91,7 +91,7 @@ test("a database that does not answer is one sentence without the password", asy
   }
 });
 
-test("a service without workers serves, says that it has none, and outlives its database", {
+test("a service without workers serves, reports that, and survives an outage of its database", {
   timeout: 60_000,
 }, async (t) => {
   const server = await PostgresServer.start();

@@ -34,7 +34,7 @@ function line(page: StatusPage, name: string): string | undefined {
   return new RegExp(`^ {2}${name} +(.*)$`, "m").exec(statusText(page, NOW))?.[1];
 }
 
-test("a service that is well is told in ten lines", () => {
+test("prints ten lines for a healthy service", () => {
   assert.equal(
     statusText(WELL, NOW),
     `Assay 1.2.3: ready, every control is proven
@@ -51,7 +51,7 @@ test("a service that is well is told in ten lines", () => {
   );
 });
 
-test("what waits and what runs is told with its age", () => {
+test("prints the age of pending and running submissions", () => {
   const backlog = {
     pending: 12,
     oldestPendingMs: 93_000,
@@ -70,7 +70,7 @@ test("what waits and what runs is told with its age", () => {
   assert.equal(line(busy, "webhooks"), "2 to deliver, due for 0.7 s");
 });
 
-test("the accounts that use the most are told, and how many more there are", () => {
+test("prints the accounts with the highest usage and the number of others", () => {
   const accounts = [
     { id: "1", name: "acme", pending: 12, running: 2, requests: 60 },
     { id: "2", name: "a\u001b[2Jb", pending: 0, running: 1, requests: 0 },
@@ -85,7 +85,7 @@ test("the accounts that use the most are told, and how many more there are", () 
   );
 });
 
-test("what is wrong is in capitals", () => {
+test("prints problems in capitals", () => {
   const failures = [{ name: "sandbox", ok: false, detail: "its smoke test ended as IE" }];
   const broken: StatusPage = {
     ...WELL,
@@ -119,7 +119,7 @@ async function operator(t: TestContext, body: string, status = 200): Promise<str
   return `unix:${path}`;
 }
 
-test("where nobody answers, it is one sentence and exit code 1", async (t) => {
+test("an unreachable service prints one sentence and exits with 1", async (t) => {
   const gone = await assay("status", "--operator-listen", "unix:/nowhere/operator.sock");
   assert.equal(gone.code, 1);
   assert.match(gone.stderr, /^assay: no service answers at unix:\/nowhere\/operator\.sock: .*ENOENT.*\n$/);
@@ -131,7 +131,7 @@ test("where nobody answers, it is one sentence and exit code 1", async (t) => {
   assert.match(nowhere.stderr, /^assay: nobody to ask: .*\n$/);
 });
 
-test("gives up on an answer that does not end, after 15 s or 1 MiB", { timeout: 60_000 }, async (t) => {
+test("stops reading an endless response after 15 s or 1 MiB", { timeout: 60_000 }, async (t) => {
   const path = join(tmpdir(), `assay-endless-${process.pid}.sock`);
   let [piece, everyMs] = [" ", 1_000];
   const server = createServer((_, answer) => {
@@ -158,14 +158,14 @@ test("escapes control characters in every part of a status page", () => {
   assert.doesNotMatch(statusText(wrongType, NOW).replaceAll("\n", ""), /\p{C}/u);
 });
 
-test("several are told one after the other; as JSON, a line for each", async (t) => {
+test("prints several services one after the other; as JSON, one line each", async (t) => {
   const page = JSON.stringify(WELL);
   const two = ["--operator-listen", await operator(t, page), "--operator-listen", await operator(t, page)];
   assert.equal((await assay("status", ...two)).stdout.match(/^Assay 1\.2\.3/gm)?.length, 2);
   assert.equal((await assay("status", ...two, "--json")).stdout, `${page}\n${page}\n`);
 });
 
-test("watch looks again and again, also after somebody did not answer", { timeout: 30_000 }, async (t) => {
+test("watch repeats the request, also after a failed one", { timeout: 30_000 }, async (t) => {
   const path = join(tmpdir(), `assay-watch-${process.pid}.sock`);
   const watching = spawn(process.execPath, [MAIN, "status", "--watch", "--operator-listen", `unix:${path}`]);
   t.after(() => watching.kill("SIGKILL"));

@@ -38,7 +38,7 @@ async function room(t: TestContext, answer?: Answer): Promise<Room> {
 const make = ({ json, receiver }: Room, ...flags: string[]) =>
   json("create", "--project", "shop", "--url", receiver.url, ...flags) as Promise<{ id: string; secret: string }>;
 
-test("a test is sent by the command itself, verified by its receiver, and on record", LIMIT, async (t) => {
+test("the command sends a test message, the receiver verifies it, and the delivery is stored", LIMIT, async (t) => {
   const here = await room(t, (response) => response.writeHead(202).end("thank you"));
   const { receiver, flags, run, json } = here;
   const { id, secret } = await make(here, ...flags.slice(0, 2));
@@ -59,7 +59,7 @@ test("a test is sent by the command itself, verified by its receiver, and on rec
   assert.ok(typeof latencyMs === "number" && Date.parse(String(at)) > 0);
 });
 
-test("a test that is not delivered is not 0, is not repeated, and says why", LIMIT, async (t) => {
+test("an undelivered test message fails with a reason and is not repeated", LIMIT, async (t) => {
   const here = await room(t, (response) => response.writeHead(500).end());
   const { receiver, flags, run } = here;
   const { id } = await make(here, ...flags.slice(0, 2));
@@ -75,7 +75,7 @@ test("a test that is not delivered is not 0, is not repeated, and says why", LIM
   assert.equal(receiver.received.length, 1);
 });
 
-test("commands go by what the service was started with, and a replay is sent by the service", LIMIT, async (t) => {
+test("commands use the service's settings, and the service sends replays", LIMIT, async (t) => {
   const here = await room(t);
   const { receiver, data, flags, json } = here;
   const service = await serve(t, data, ...flags);
@@ -100,7 +100,7 @@ test("commands go by what the service was started with, and a replay is sent by 
   for (const hidden of [secret, "/hook"]) assert.equal(service.output().includes(hidden), false, hidden);
 });
 
-test("a person reads one line for each delivery", LIMIT, async (t) => {
+test("prints one line for each delivery", LIMIT, async (t) => {
   const here = await room(t);
   const { id } = await make(here, ...here.flags.slice(0, 2));
   await here.run("test", id, ...here.flags);
@@ -111,14 +111,14 @@ test("a person reads one line for each delivery", LIMIT, async (t) => {
   assert.deepEqual(others, []);
 });
 
-test("what a receiver answers cannot write to the terminal but plain text", LIMIT, async (t) => {
+test("a receiver's response reaches the terminal as plain text only", LIMIT, async (t) => {
   const here = await room(t, (response) => response.end("one\u001b[2Jtwo\u009b31m\u202ethree\r\n\tfour \u00e9"));
   const { id } = await make(here, ...here.flags.slice(0, 2));
   const { stdout } = await here.run("test", id, ...here.flags);
   assert.equal(stdout.split("\n").slice(1).join("\n"), "one\ufffd[2Jtwo\ufffd31m\ufffdthree\ufffd\n\tfour \u00e9\n");
 });
 
-test("no proxy of the environment is asked", LIMIT, async (t) => {
+test("ignores proxies in the environment", LIMIT, async (t) => {
   const proxy = await startReceiver(t, certificates);
   const here = await room(t);
   const { id } = await make(here, ...here.flags.slice(0, 2));
@@ -133,7 +133,7 @@ test("no proxy of the environment is asked", LIMIT, async (t) => {
   assert.equal(proxy.connections(), 0);
 });
 
-test("a mistake is one sentence and not 0", LIMIT, async (t) => {
+test("a mistake prints one sentence and fails", LIMIT, async (t) => {
   const { run, data, flags } = await room(t);
   const wrong: [string[], RegExp][] = [
     [["test", "none"], /^assay: there is no webhook endpoint none\n$/],

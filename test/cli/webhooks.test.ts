@@ -8,7 +8,7 @@ import { assay, dataDirectory } from "./processes.ts";
 /** Public, and no name to look up: nothing is sent there by these commands. */
 const URL = "https://93.184.216.34/hook";
 
-test("an endpoint is made, listed, changed and removed, its secret shown only when it is new", async (t) => {
+test("creates, lists, changes and removes an endpoint; prints a secret only once", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await assay("webhooks", ...args, "--json", ...data);
@@ -40,7 +40,7 @@ test("an endpoint is made, listed, changed and removed, its secret shown only wh
   for (const hidden of [secret, rotated.secret, "/hook"]) assert.equal(trail.includes(hidden), false, hidden);
 });
 
-test("neither the database nor its journal has a secret in the clear; the key file is the owner's alone", async (t) => {
+test("neither the database nor its journal contains a plain secret; only the owner can read the key file", async (t) => {
   const data = dataDirectory(t);
   await assay("projects", "create", "--name", "shop", "--data", data);
   const { stdout: secret } = await assay("webhooks", "create", "--project", "shop", "--url", URL, "--data", data);
@@ -55,7 +55,7 @@ test("neither the database nor its journal has a secret in the clear; the key fi
   assert.equal(statSync(join(data, "keys", "webhook.key")).mode & 0o777, 0o600);
 });
 
-test("where secrets are sealed with another key file, nothing starts, and no key is made in its place", async (t) => {
+test("nothing starts and no key file is created if secrets are sealed with another key file", async (t) => {
   const data = dataDirectory(t);
   const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];
   await assay("projects", "create", "--name", "shop", "--data", data);
@@ -81,7 +81,7 @@ test("where secrets are sealed with another key file, nothing starts, and no key
   }
 });
 
-test("a mistake is one sentence and not 0, and makes nothing", async (t) => {
+test("a mistake prints one sentence, fails and creates nothing", async (t) => {
   const data = ["--data", dataDirectory(t)];
   await assay("projects", "create", "--name", "shop", ...data);
   const create = (url: string) => ["create", "--project", "shop", "--url", url];
@@ -105,7 +105,7 @@ test("a mistake is one sentence and not 0, and makes nothing", async (t) => {
   assert.deepEqual(JSON.parse((await assay("webhooks", "list", "--json", ...data)).stdout), []);
 });
 
-test("the key file is rotated by one command, and a wrong or missing one is refused", async (t) => {
+test("one command rotates the key file; rejects a wrong or missing file", async (t) => {
   const data = dataDirectory(t);
   const key = join(data, "keys", "webhook.key");
   const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];

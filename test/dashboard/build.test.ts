@@ -33,7 +33,7 @@ function loadedFor(name: string, found = new Set<string>()): ReadonlySet<string>
 }
 
 for (const page of ["people/sign-in-page", "overview/overview-page"]) {
-  test(`what ${page} needs is within the budget, and neither charts nor the editor`, () => {
+  test(`${page} loads within the budget, without charts and editor`, () => {
     const needed = new Set([...loadedFor("index.html"), ...loadedFor(`src/${page}.tsx`)]);
     const sizes = ["index.html", ...needed].map((file) => readFileSync(join(directory, `${file}.br`)).length);
     const bytes = sizes.reduce((sum, size) => sum + size, 0);
@@ -46,7 +46,7 @@ for (const page of ["people/sign-in-page", "overview/overview-page"]) {
   });
 }
 
-test("each file of text is there compressed, and is the same when it is unpacked", () => {
+test("every text file also exists compressed, with the same content", () => {
   const texts = files.filter((file) => /\.(js|css|html)$/.test(file) && file !== "scheme.js");
   assert.ok(texts.length > 20);
   for (const file of texts) {
@@ -56,7 +56,7 @@ test("each file of text is there compressed, and is the same when it is unpacked
   }
 });
 
-test("the page itself has no script and no style, and takes files of the service alone", () => {
+test("the page has no inline script or style, and loads only files of the service", () => {
   const page = text("index.html");
   assert.doesNotMatch(page, /<style|\sstyle=|\son\w+=/);
   for (const [, attributes] of page.matchAll(/<script([^>]*)>/g)) assert.match(attributes ?? "", /\ssrc="/);
@@ -69,7 +69,7 @@ test("the page itself has no script and no style, and takes files of the service
   }
 });
 
-test("every component of Mantine that is used has its styles", () => {
+test("every used Mantine component has its styles", () => {
   const classes = (all: string) => new Set(all.match(/\bm_[0-9a-f]{6,8}\b/g));
   const styled = classes(readFileSync(new URL(import.meta.resolve("@mantine/core/styles.css")), "utf8"));
   const read = (ending: string) =>

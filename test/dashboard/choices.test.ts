@@ -4,7 +4,7 @@ import { addKey } from "../store/temporary.ts";
 import { violations } from "./browser.ts";
 import { inside } from "./inside.ts";
 
-test("a choice with more than 500 options says so and lists the older ones", { timeout: 120_000 }, async (t) => {
+test("a choice with more than 500 options shows a note and lists older ones", { timeout: 120_000 }, async (t) => {
   const { page, club, go } = await inside(t);
   const { store, clock } = club.running;
   for (let n = 0; n < 501; n++) {

@@ -17,18 +17,18 @@ const NAMED: readonly [string, string, string][] = [
 ];
 
 for (const [character, text, control] of NAMED) {
-  test(`${control} is shown by name, and what stands around it stays`, () => {
+  test(`shows ${control} by name and keeps the surrounding text`, () => {
     assert.deepEqual(harmless(`a${character}b`), [{ text: "a" }, { text, control }, { text: "b" }]);
   });
 }
 
-test("text, line feeds, tabs and what lies beyond the first plane are shown as they are", () => {
+test("shows text, line feeds, tabs and characters beyond the first plane unchanged", () => {
   const text = "a\tb\nc — ü 漢 😀 \u0301";
   assert.deepEqual(harmless(text), [{ text }]);
   assert.deepEqual(harmless(""), []);
 });
 
-test("no character that is left in a piece of text controls anything", () => {
+test("leaves no control character in a piece of text", () => {
   const all = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join("");
   const left = harmless(all)
     .filter(({ control }) => !control)

@@ -25,7 +25,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   const { page, asked, complaints } = await visit(t);
   const { heading, go, button } = handsOn(page);
 
-  await t.test("the one-time link makes the first administrator, and works once", async () => {
+  await t.test("the one-time link creates the first administrator and works once", async () => {
     const { url } = await firstLink(store, { origin, actor: "test" });
     await page.goto(url);
     await heading("The first administrator");
@@ -47,7 +47,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await page.goto(`${origin}/dashboard/`);
   });
 
-  await t.test("a project and a key are made; the key is shown once and opens the API", async () => {
+  await t.test("creates a project and a key; shows the key once, and the API accepts it", async () => {
     await go("Projects");
     await button("New project").click();
     await page.getByRole("textbox", { name: "Name" }).fill("shop");
@@ -74,7 +74,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.ok(!(await page.content()).includes(secret));
   });
 
-  await t.test("an endpoint is made, and a URL that may not be called is refused in words", async () => {
+  await t.test("creates an endpoint, and rejects a disallowed URL with a message", async () => {
     await go("Webhooks");
     await button("New endpoint").click();
     await page.getByLabel("URL").fill("https://169.254.169.254/hook");
@@ -90,7 +90,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.equal(await page.getByRole("dialog").count(), 0);
   });
 
-  await t.test("what is destroyed is told first, and done by its own button alone", async () => {
+  await t.test("explains a destructive action first, and runs it only by its own button", async () => {
     await go("API keys");
     await button("What to do with grader").click();
     assert.deepEqual(await violations(page), []);
@@ -135,7 +135,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   );
 
   for (const scheme of ["light", "dark"] as const) {
-    await t.test(`every page, ${scheme}: axe finds nothing, and a phone needs no scrolling sideways`, async () => {
+    await t.test(`every page, ${scheme}: axe finds nothing, and a phone needs no horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme: scheme });
       for (const name of [...PLACES, "My profile"]) {
         if (name === "My profile") {
@@ -154,7 +154,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     });
   }
 
-  await t.test("by keyboard: the first key leads to the content, a dialog gives the focus back", async () => {
+  await t.test("keyboard: the first Tab leads to the content, and a dialog returns the focus", async () => {
     await page.goto(`${origin}/dashboard/projects`);
     await heading("Projects");
     await page.keyboard.press("Tab");
@@ -179,7 +179,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.equal(await focused("ariaLabel"), "What to do with Root");
   });
 
-  await t.test("a session that ended leads to the sign-in, and back to the same page", async () => {
+  await t.test("an expired session leads to the sign-in and back to the same page", async () => {
     await page.context().clearCookies();
     // It asks again every few seconds, so it notices by itself.
     await page.getByRole("link", { name: "Nodes", exact: true }).click();
@@ -197,7 +197,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.ok(complaints.splice(0).every((text) => text.includes("status of 401")));
   });
 
-  await t.test("a link to the sign-in leads nowhere else afterwards", async () => {
+  await t.test("a sign-in link cannot redirect to another site", async () => {
     await page.context().clearCookies();
     await page.goto(`${origin}/dashboard/sign-in?to=${encodeURIComponent("https://elsewhere.example/")}`);
     await page.getByLabel("E-mail").fill("root@example.com");
@@ -207,7 +207,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.deepEqual(complaints, []);
   });
 
-  await t.test("what is not there says so", async () => {
+  await t.test("shows a message for a missing page", async () => {
     await page.goto(`${origin}/dashboard/projects/nowhere`);
     await heading("Nothing is here");
     // Chromium notes the answer about the project by itself.
@@ -219,7 +219,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     assert.deepEqual(complaints, []);
   });
 
-  await t.test("nothing was asked of anybody else", () => {
+  await t.test("sends no request to another host", () => {
     assert.ok(asked.length > 50);
     const others = asked.filter((address) => !address.startsWith(`${origin}/`) && address !== "about:blank");
     assert.deepEqual(others, []);

@@ -26,7 +26,7 @@ test("the playground, from an example to a link that others open", async (t) => 
   const examplesOf = (name: string): readonly { title: string; verdict: string; code: string; stdin: string }[] =>
     languages.find((language: { name: string }) => language.name === name).examples;
 
-  await t.test("it begins with a program of a language that works, and has one for each verdict", async () => {
+  await t.test("starts with a program in a working language, and has an example for each verdict", async () => {
     await go("/playground");
     await program.waitFor();
     const [first] = examplesOf(await page.getByLabel("Language").inputValue());
@@ -39,7 +39,7 @@ test("the playground, from an example to a link that others open", async (t) => 
       );
   });
 
-  await t.test("each of the eight languages has its examples, in colours", async () => {
+  await t.test("each of the eight languages has highlighted examples", async () => {
     assert.equal(languages.length, 8);
     for (const { name } of languages) {
       await page.getByLabel("Language").selectOption(name);
@@ -51,7 +51,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     }
   });
 
-  await t.test("Tab indents, and Escape with Tab leaves the editor, as is said beside it", async () => {
+  await t.test("Tab indents; Escape and Tab leave the editor, as its hint says", async () => {
     await page.getByText("To leave with the keyboard, press Esc, then Tab.").waitFor();
     const focused = () => page.evaluate("document.activeElement?.tagName");
     await write("x");
@@ -65,7 +65,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.equal(await source(), "    x");
   });
 
-  await t.test("Ctrl+Enter runs what stands there; what it writes and how it ended appear beside it", async () => {
+  await t.test("Ctrl+Enter runs the program, and shows its output and verdict", async () => {
     await page.getByLabel("Language").selectOption("python");
     await write(WRITTEN);
     await page.getByLabel("Standard input").fill("in\n");
@@ -90,7 +90,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.equal(await source(), WRITTEN);
   });
 
-  await t.test("its link is copied, and opens the same program with how it ended", async () => {
+  await t.test("copies a link that opens the same program with its result", async () => {
     await button("Share").click();
     const link = await clipboard();
     const id = new URL(page.url()).searchParams.get("from");
@@ -107,7 +107,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.equal(await page.getByLabel("Standard input").inputValue(), "in\n");
   });
 
-  await t.test("what was begun is still there for who looked elsewhere", async () => {
+  await t.test("keeps an unfinished program after a visit to another page", async () => {
     await write("print(3)\n");
     await page.getByRole("link", { name: "Languages", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "Languages" }).waitFor();
@@ -116,7 +116,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.equal(await source(), "print(3)\n");
   });
 
-  await t.test("the same run by the API is shown as it stands in the editor", async () => {
+  await t.test("shows the same run by the API with the program in the editor", async () => {
     const run = { language: "python", code: "print(3)\n", stdin: "in\n", profile: "agent" } as const;
     await page.getByText("agent", { exact: true }).click();
     for (const { name, text } of snippets(origin, run)) {
@@ -129,7 +129,7 @@ test("the playground, from an example to a link that others open", async (t) => 
   });
 
   for (const scheme of ["light", "dark"] as const) {
-    await t.test(`${scheme}: axe finds nothing, and a phone needs no scrolling sideways`, async () => {
+    await t.test(`${scheme}: axe finds nothing, and a phone needs no horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme: scheme });
       assert.deepEqual(await violations(page, scheme === "dark" ? ["color-contrast"] : undefined), []);
       await page.setViewportSize(PHONE);
@@ -138,7 +138,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     });
   }
 
-  await t.test("what the service does not run is told in its words, and nothing that was written is lost", async () => {
+  await t.test("shows the service's message for a rejected program, and keeps the program", async () => {
     assert.equal(complaints.join("\n"), "");
     await page.getByLabel("Language").selectOption("rust");
     await button("Run").click();
@@ -147,7 +147,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.ok(complaints.splice(0).every((text: string) => text.includes("status of 4")));
   });
 
-  await t.test("nothing was asked of anybody else, and nothing ran that nobody had asked for", async () => {
+  await t.test("sends no request to another host, and runs only requested programs", async () => {
     assert.equal(await runPending(store), 0);
     assert.deepEqual(
       asked.filter((address) => !address.startsWith(`${origin}/`) && address !== "about:blank"),

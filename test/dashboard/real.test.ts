@@ -49,7 +49,7 @@ async function looksGood(page: Page, what: string): Promise<void> {
   await page.setViewportSize(DESK);
 }
 
-describe("a service of `assay serve`, from its first link on, with nothing but a browser", { concurrency: 2 }, () => {
+describe("a service of `assay serve`, from its first link, in a browser", { concurrency: 2 }, () => {
   for (const kind of ["SQLite", "PostgreSQL"] as const) test(`on ${kind}`, LIMIT, (t) => newcomer(t, kind));
 });
 
@@ -71,7 +71,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     return { id: String(headers["webhook-id"]), record: JSON.parse(String(body)) };
   };
 
-  await t.test("the link that it printed makes the first administrator", async () => {
+  await t.test("the printed link creates the first administrator", async () => {
     const link = async (): Promise<string> => {
       for (;;) {
         const [found] = /https:\/\/\S+\/dashboard\/welcome#\S+/.exec(service.words()) ?? [];
@@ -82,7 +82,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await accept(await link(), { email: "root@example.com", name: "Root" });
   });
 
-  await t.test("a project with an endpoint and a key: a test arrives at the receiver, signed", async () => {
+  await t.test("a project with an endpoint and a key: a signed test message reaches the receiver", async () => {
     await go("Projects");
     await button("New project").click();
     await page.getByRole("textbox", { name: "Name" }).fill("course");
@@ -106,7 +106,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
   });
 
   await t.test(
-    "a run of the key: its record arrives, and the log tells how; replayed, it has the same id",
+    "a run of the key: its record arrives, and the log shows the attempt; a replay has the same id",
     async () => {
       const [answer] = await Promise.all([
         page.evaluate<{ id: string; result: { verdict: string } }>(
@@ -138,7 +138,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     },
   );
 
-  await t.test("the playground shows what a program writes before it has ended", async () => {
+  await t.test("the playground shows output of a running program", async () => {
     await go("Playground");
     const program = page.getByRole("textbox", { name: "Program" });
     const result = page.getByRole("region", { name: "What came out" });
@@ -160,7 +160,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     ["PLE", "Process limit exceeded"],
     ["SIG", "Killed by signal"],
   ] as const) {
-    await t.test(`an example of the playground is ${verdict}, as it says`, async () => {
+    await t.test(`an example of the playground gets its verdict ${verdict}`, async () => {
       const result = page.getByRole("region", { name: "What came out" });
       const options = await page.getByLabel("Example").locator("option").allTextContents();
       const label = options.find((one) => one.startsWith(`${verdict}: `)) ?? assert.fail(options.join());
@@ -171,7 +171,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     });
   }
 
-  await t.test("a run has a page of its own, with all of its evidence, and is run again from there", async () => {
+  await t.test("a run has a page with all of its evidence, and can be run again there", async () => {
     await go("Submissions");
     await page.getByLabel("Verdict").selectOption("MLE");
     const rows = page.getByRole("table", { name: "Submissions" }).getByRole("row");
@@ -194,7 +194,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await looksGood(page, "submissions");
   });
 
-  await t.test("the overview has these runs in its charts, and every check of its health holds", async () => {
+  await t.test("the overview shows these runs in its charts, and all health checks pass", async () => {
     await go("Overview");
     const chart = page.getByRole("slider", { name: "Ended, by verdict: time" });
     // What ended is added up every few seconds, and the charts ask twice a minute: who does not want to wait, loads the page again.
@@ -212,39 +212,36 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await looksGood(page, "overview");
   });
 
-  await t.test(
-    "somebody who is invited sees their account's runs, and nothing that is for administrators",
-    async () => {
-      await go("Members");
-      await button("Invite somebody").click();
-      await page.getByLabel("E-mail").fill("member@example.com");
-      await button("Make a link").click();
-      const link = await secret(/\/dashboard\/welcome#/);
-      const member = await visit(t);
-      const theirs = newcomersHands(member);
-      await theirs.accept(link, { name: "Member" });
-      await theirs.go("Submissions");
-      await member.page.getByRole("row").filter({ hasText: "memory limit" }).first().waitFor();
-      assert.equal(await member.page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
-      await theirs.go("Members");
-      assert.equal(await theirs.button("Invite somebody").count(), 0);
-      await looksGood(member.page, "member");
-      await member.page.goto(`${origin}/dashboard/settings`);
-      await member.page.getByRole("alert").waitFor();
-      assert.ok(member.complaints.splice(0).every((text) => text.includes("status of 403")));
-      await theirs.go("Playground");
-      await member.page.getByRole("textbox", { name: "Program" }).waitFor();
-      await theirs.button("Run").click();
-      await member.page
-        .getByRole("region", { name: "What came out" })
-        .getByRole("status")
-        .filter({ hasText: /AC|RE|TLE|MLE|PLE|FSE|SIG/ })
-        .waitFor();
-      assert.deepEqual(member.complaints, []);
-    },
-  );
+  await t.test("an invited member sees their account's runs, and nothing that is for administrators", async () => {
+    await go("Members");
+    await button("Invite somebody").click();
+    await page.getByLabel("E-mail").fill("member@example.com");
+    await button("Make a link").click();
+    const link = await secret(/\/dashboard\/welcome#/);
+    const member = await visit(t);
+    const theirs = newcomersHands(member);
+    await theirs.accept(link, { name: "Member" });
+    await theirs.go("Submissions");
+    await member.page.getByRole("row").filter({ hasText: "memory limit" }).first().waitFor();
+    assert.equal(await member.page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
+    await theirs.go("Members");
+    assert.equal(await theirs.button("Invite somebody").count(), 0);
+    await looksGood(member.page, "member");
+    await member.page.goto(`${origin}/dashboard/settings`);
+    await member.page.getByRole("alert").waitFor();
+    assert.ok(member.complaints.splice(0).every((text) => text.includes("status of 403")));
+    await theirs.go("Playground");
+    await member.page.getByRole("textbox", { name: "Program" }).waitFor();
+    await theirs.button("Run").click();
+    await member.page
+      .getByRole("region", { name: "What came out" })
+      .getByRole("status")
+      .filter({ hasText: /AC|RE|TLE|MLE|PLE|FSE|SIG/ })
+      .waitFor();
+    assert.deepEqual(member.complaints, []);
+  });
 
-  await t.test("nothing was asked of anybody else, and the browser had nothing to complain of", () => {
+  await t.test("sends no request to another host, and the browser logs no error", () => {
     assert.deepEqual(complaints, []);
     assert.deepEqual(
       asked.filter((address) => !address.startsWith(`${origin}/`)),

@@ -20,7 +20,7 @@ const PROGRAMS: Readonly<Record<string, readonly [program: string, ending: strin
 };
 
 for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
-  test(`the ${name} snippet submits exactly what stands in the playground, and tells how it ended`, async (t) => {
+  test(`the ${name} snippet submits the program of the playground and prints the result`, async (t) => {
     const { port, caPath, key, store } = await startHttp(t);
     const asked = { language: "python", code: NASTY, stdin: `${NASTY}\n`, profile: "judge" } as const;
     const text = snippets(`https://127.0.0.1:${port}`, asked).find((each) => each.name === name)?.text ?? "";
@@ -46,7 +46,7 @@ for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
   });
 }
 
-test("an input that is empty is left out of a snippet", () => {
+test("a snippet omits an empty input", () => {
   const asked = { language: "c", code: "int main(void) { return 0; }", stdin: "", profile: "agent" } as const;
   for (const { text } of snippets("https://assay.example", asked)) assert.doesNotMatch(text, /stdin/);
 });

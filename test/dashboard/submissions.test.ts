@@ -30,7 +30,7 @@ const OUT_OF_MEMORY: Outcome = {
   },
 };
 
-test("submissions, as somebody looks for them and at them", async (t) => {
+test("submissions: search and detail pages", async (t) => {
   const { page, club, origin, go, clipboard, complaints, asked } = await inside(t);
   const { store, submit } = club.running;
   const key = await club.running.key({ project: "shop", name: "grader", concurrency: 1000 });
@@ -46,7 +46,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await rows.nth(count).waitFor();
   };
 
-  await t.test("where nothing was submitted, the page says what to do", async () => {
+  await t.test("an empty list explains how to submit", async () => {
     await go(SUBMISSIONS);
     await page.getByText("Nothing was submitted yet").waitFor();
     await page.getByRole("link", { name: "playground", exact: true }).waitFor();
@@ -60,7 +60,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
   await end(conclude({ execute: report({ exitCode: 7 }) }));
   const waiting = await send();
 
-  await t.test("each is in the list with its verdict in words, newest first, and older ones follow", async () => {
+  await t.test("lists submissions with their verdicts in words, newest first, and loads older ones", async () => {
     await go(SUBMISSIONS);
     assert.equal(await amount(), 50);
     const begins = async (row: number) => (await rows.nth(row).getByRole("cell").allTextContents()).join(" ");
@@ -73,7 +73,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.equal(await button("Show older ones").count(), 0);
   });
 
-  await t.test("what narrows the list down is in the address, and found there again", async () => {
+  await t.test("filters are in the address and are restored from it", async () => {
     await page.getByLabel("Verdict").selectOption("MLE");
     await shows(1);
     assert.equal(new URL(page.url()).search, "?verdict=MLE");
@@ -98,7 +98,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await shows(50);
   });
 
-  await t.test("what changed is shown where it stands; what is new waits for whoever is at the list", async () => {
+  await t.test("updates changed rows in place, and announces new ones", async () => {
     await page.getByLabel("Status").selectOption("pending");
     await shows(1);
     await rows.nth(1).hover();
@@ -119,7 +119,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await button("Clear").click();
   });
 
-  await t.test("by keyboard one goes from row to row, and into one of them", async () => {
+  await t.test("keyboard: moves between rows and opens one", async () => {
     await go(`${SUBMISSIONS}?verdict=MLE`);
     await go(SUBMISSIONS);
     await rows.nth(1).getByRole("link").focus();
@@ -132,7 +132,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     await page.getByRole("heading", { level: 1, name: /^Submission / }).waitFor();
   });
 
-  await t.test("a newcomer is told why a run is MLE and not RE, and what proves it", async () => {
+  await t.test("explains why a run is MLE and not RE, with the evidence", async () => {
     await go(`${SUBMISSIONS}/${exceeded}`);
     await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
     const why = page.getByText("Why not RE?").locator("..");
@@ -150,7 +150,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     );
   });
 
-  await t.test("the output can do nothing to the page, and is said to be cut off", async () => {
+  await t.test("shows output without effect on the page, and marks it as truncated", async () => {
     const output = page.getByRole("region", { name: "Standard output" });
     assert.equal(await output.textContent(), "red ESC[31m and U+202Eback\n");
     assert.equal(await output.getByTitle("U+202E").textContent(), "U+202E");
@@ -160,7 +160,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.equal(await page.getByRole("region", { name: "Standard input" }).textContent(), "a line\n");
   });
 
-  await t.test("the source is shown with its colours, and its editor takes no style of the page", async () => {
+  await t.test("shows highlighted source, without styles of the page", async () => {
     const source = page.getByRole("textbox", { name: "Source of the program" });
     await source.locator(".cm-line span").first().waitFor();
     assert.equal((await source.locator(".cm-line").allTextContents()).join("\n"), SOURCE);
@@ -175,7 +175,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.equal((await source.locator(".cm-line").allTextContents()).join("\n"), SOURCE);
   });
 
-  await t.test("the raw record is copied and downloaded as clients receive it", async () => {
+  await t.test("copies and downloads the raw record as clients receive it", async () => {
     const record = (await club.running.ask({ path: `/api/result/${exceeded}`, key })).json;
     await page.getByText("The record, as clients and webhooks receive it").click();
     await button("Copy the record").click();
@@ -189,7 +189,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
   });
 
   for (const scheme of ["light", "dark"] as const) {
-    await t.test(`${scheme}: axe finds nothing, and a phone needs no scrolling sideways`, async () => {
+    await t.test(`${scheme}: axe finds nothing, and a phone needs no horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme: scheme });
       for (const path of [SUBMISSIONS, `${SUBMISSIONS}?verdict=FSE`, `${SUBMISSIONS}/${exceeded}`]) {
         await go(path);
@@ -201,7 +201,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     });
   }
 
-  await t.test("run again, it is watched: what it writes is there before it has ended", async () => {
+  await t.test("run again, it shows output before the run has ended", async () => {
     await end(conclude({ execute: report() }));
     await button("Run again").click();
     await page.getByText("It is accepted and waits for a worker.").waitFor();
@@ -222,7 +222,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.equal(await output.textContent(), "one\ntwo\n");
   });
 
-  await t.test("a submission of others is not there, in the service's words", async () => {
+  await t.test("shows the service's message for a submission of another account", async () => {
     assert.equal(complaints.join("\n"), "");
     const { json } = await club.eve("POST", SUBMISSIONS, {
       ...{ accountId: club.other.accountId, language: "python", code: "1", stdin: "", profile: "judge" },
@@ -232,7 +232,7 @@ test("submissions, as somebody looks for them and at them", async (t) => {
     assert.ok(complaints.splice(0).every((text: string) => text.includes("status of 404")));
   });
 
-  await t.test("nothing was asked of anybody else", () => {
+  await t.test("sends no request to another host", () => {
     assert.ok(asked.length > 50);
     assert.deepEqual(
       asked.filter((address) => !address.startsWith(`${origin}/`) && address !== "about:blank"),

@@ -6,7 +6,7 @@ import { counted, duration, relative, size } from "../../dashboard/src/pieces/wo
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const from = (ms: number) => relative(new Date(NOW + ms).toISOString(), NOW);
 
-test("a time is told in the largest unit that has passed, and as a date where days say little", () => {
+test("formats a time in the largest unit that has passed, and as a date after some days", () => {
   assert.deepEqual(
     [-30_000, -60_000, -3_599_000, -7_200_000, -86_400_000, -40 * 86_400_000, -90 * 86_400_000].map(from),
     ["just now", "1 minute ago", "59 minutes ago", "2 hours ago", "yesterday", "40 days ago", "1 Dec 2025"],
@@ -16,7 +16,7 @@ test("a time is told in the largest unit that has passed, and as a date where da
   assert.deepEqual([30_000, 120_000, 86_400_000].map(from), ["in less than a minute", "in 2 minutes", "tomorrow"]);
 });
 
-test("a duration and a size have the unit that they fill, and no more digits than can be read", () => {
+test("formats a duration and a size with a fitting unit and few digits", () => {
   assert.deepEqual(
     [0, 0.0432, 9.14, 130.25, 999, 1_000, 1_450, 59_900, 90_000, 7_200_000, 2_592_000_000].map(duration),
     ["0 ms", "0.043 ms", "9.1 ms", "130 ms", "999 ms", "1 s", "1.4 s", "59.9 s", "1.5 min", "2 h", "30 d"],
@@ -35,7 +35,7 @@ test("a duration and a size have the unit that they fill, and no more digits tha
   );
 });
 
-test("an axis has steps of 1, 2 or 5, its last one above all values, and labels that do not touch", () => {
+test("an axis has steps of 1, 2 or 5, ends above all values, and has separate labels", () => {
   assert.deepEqual(steps(0), [0, 1]);
   assert.deepEqual(steps(1), [0, 0.5, 1]);
   assert.deepEqual(steps(193), [0, 50, 100, 150, 200]);

@@ -32,7 +32,7 @@ function makeNext({ checkout }: Installation): void {
   writeFileSync(path, `import { next } from "./migrations/next.ts";\n${text.replace(list, "$1, next]")}`);
 }
 
-test("the next release starts beside this one, migrates under load, and no request fails", {
+test("the next release starts alongside this one, migrates under load, and no request fails", {
   timeout: 180_000,
 }, async (t) => {
   const server = await postgresServer();

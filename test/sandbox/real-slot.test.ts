@@ -99,7 +99,7 @@ test("refuses a second step while one runs, which continues", LIMIT, async () =>
   slot.close();
 });
 
-test("a refused step names the reason, and the slot is gone", LIMIT, async () => {
+test("a rejected step has the reason, and the slot has ended", LIMIT, async () => {
   const slot = await open();
   const escaping = shell("true", { files: [{ name: "../etc", data: Buffer.from("x") }] });
   await assert.rejects(slot.run(escaping), { name: "SandboxError", message: /refused the request: FILE_NAME/ });

@@ -58,7 +58,7 @@ for (const [name, bytes, error] of [
   });
 }
 
-test("rejects a missing launcher, and one that closes the connection", LIMIT, async (t) => {
+test("rejects a missing launcher, and a launcher that closes the connection", LIMIT, async (t) => {
   const launcher = await fakeLauncher(t);
   await assert.rejects(Slot.open(`${launcher.socket}-not`), lost(/^the launcher cannot be reached: .*ENOENT/));
   const opening = Slot.open(launcher.socket);

@@ -160,7 +160,7 @@ test("rejects a second value of a single key, and keeps repeated keys in order",
   }
 });
 
-test("requires each required key and no other", () => {
+test("requires exactly the required keys", () => {
   for (const name of Object.keys(FRAMES) as FrameName[]) {
     for (const [left, { count }] of rows(name)) {
       const decode = () => new Entries({ name, body: body(frame(name, Buffer.alloc(0), left)) });

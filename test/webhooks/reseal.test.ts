@@ -128,7 +128,7 @@ onEachEngine((open) => {
     assert.equal((await allOpened(temporary, path)).length, 501);
   });
 
-  test("the next command completes one that was killed between two parts", async (t) => {
+  test("the next command completes a command that was killed between two parts", async (t) => {
     const { temporary, store, path, sealer, project, config } = await room(t, open);
     await addMany(store, project.id, sealer, 5);
     const before = await allOpened(temporary, path);
