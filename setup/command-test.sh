@@ -110,10 +110,10 @@ tests_start=$now
 case $test_mode in
 plain)
   run_quiet
-  [ -z "$variants" ] || start_beside "$beside"
+  [ -z "$variants" ] || [ $interruptions -gt 0 ] || start_beside "$beside"
   run_machine
   run_sharing
-  [ -z "$variants" ] || finish_beside "$beside"
+  [ -z "$variants" ] || [ -z "$beside_pid" ] || finish_beside "$beside"
   ;;
 full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"

@@ -80,6 +80,9 @@ export class FakeCheckout implements Disposable {
 
   [Symbol.dispose](): void {
     for (const { child } of this.#commands) child.kill("SIGKILL");
+    const instances = existsSync(join(this.data, "run")) ? this.list("run") : [];
+    const script = `. "$1/setup/say.sh"; . "$1/setup/groups.sh"; remove_groups "$2"`;
+    for (const instance of instances) execFileSync("sh", ["-c", script, "sh", this.checkout, instance]);
     rmSync(this.root, { recursive: true, force: true });
   }
 
