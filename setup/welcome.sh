@@ -21,10 +21,17 @@ ask_node() {
   [ ! -d "${instance_dir-}" ] || answer_file=$instance_dir/answer # removed with the instance
   rm -f -- "$answer_file" "$answer_file.pipe"
   mkfifo -m 0600 -- "$answer_file.pipe"
-  # Byte by byte, so that nothing is lost in a buffer when it is killed.
-  setpriv --pdeathsig KILL dd bs=1 count=65536 <"$answer_file.pipe" >"$answer_file" 2>/dev/null 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- &
-  reader_pid=$!
-  run_node as_service "$@" --data "$data" >"$answer_file.pipe"
+  # While descriptor 9 is open, opening the FIFO does not block: a signal between the two starts would leave a process that waits.
+  # Perl, because it buffers nothing and reads on after 64 KiB: the program does not fail by a longer list.
+  # shellcheck disable=SC2016 # variables of Perl
+  {
+    setpriv --pdeathsig KILL perl -e 'while ($read = sysread(STDIN, $part, 65536)) {
+        syswrite(STDOUT, $part, 65536 - $sum) if $sum < 65536;
+        $sum += $read;
+      }' <"$answer_file.pipe" >"$answer_file" 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- 9>&- &
+    reader_pid=$!
+    run_node as_service "$@" --data "$data" >"$answer_file.pipe" 9>&-
+  } 9<>"$answer_file.pipe"
   asked_pid=$node_pid
   await_end "$asked_pid" 60
   asked_status=1

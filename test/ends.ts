@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { after, beforeEach } from "node:test";
+import { isMainThread } from "node:worker_threads";
 import { PATIENCE } from "./engine/patience.ts";
 
 /**
@@ -18,7 +19,7 @@ let begun = false;
 
 if (process.env.NODE_TEST_CONTEXT) {
   const times = process.env.ASSAY_TEST_TIMES;
-  if (times) process.on("exit", () => appendFileSync(times, `${timesOfThisFile()}\n`));
+  if (times && isMainThread) process.on("exit", () => appendFileSync(times, `${timesOfThisFile()}\n`));
   beforeEach(() => {
     begun = true;
   });

@@ -48,7 +48,7 @@ test("rejects an unknown command and --data without a directory", () => {
   assert.equal(assay("serve", "--workers", "two", "--data", "/nowhere/at/all").status, 2);
 });
 
-test("rejects a processor without a system call table before any change", (t) => {
+test("a processor without a system call table is rejected before any change", (t) => {
   using fake = new FakeCheckout();
   const before = readdirSync(fake.data);
   // The kernel then reports a 32-bit processor, as for a 32-bit system.
