@@ -92,11 +92,11 @@ export default {
       to: { path: "^bench/" },
     },
     {
-      name: "dashboard-knows-answers-alone",
+      name: "dashboard-imports-api-types-only",
       severity: "error",
-      comment: "The page knows of the service what answers.ts says, and asks for the rest through its API.",
+      comment: "The dashboard imports the types of the API from the service, and requests the rest through the API.",
       from: { path: "^dashboard/" },
-      to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/answers\\.ts$" },
+      to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/api-types\\.ts$" },
     },
     {
       name: "service-not-to-dashboard",

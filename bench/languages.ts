@@ -55,10 +55,10 @@ export async function languageRows(flags: EngineFlags, socket: string, runs: num
   const rows: Row[] = [];
   try {
     const { submit, stop } = await startedService(data, socket);
-    for (const { name, hello } of languages.list()) {
+    for (const { name, smokeTest } of languages.list()) {
       const times: number[] = [];
       for (let i = -2; i < runs; i++) {
-        const ms = await timed(() => submit(name, hello.code));
+        const ms = await timed(() => submit(name, smokeTest.code));
         if (i >= 0) times.push(ms);
       }
       rows.push(timesRow(`hello_${name}`, "ms", times, quantile(floors[name] ?? [], 0.5)));
@@ -74,7 +74,7 @@ async function bareTimes(flags: EngineFlags, languages: Languages, runs: number)
   const directory = mkdtempSync(join(tmpdir(), "assay-bare-"));
   const sources = join(directory, "sources");
   mkdirSync(sources);
-  for (const { source, hello } of languages.list()) writeFileSync(join(sources, source), hello.code);
+  for (const { source, smokeTest } of languages.list()) writeFileSync(join(sources, source), smokeTest.code);
   const plan = { runs, languages: languages.list().map(({ name }) => ({ name, commands: PLAIN[name] })) };
   writeFileSync(join(directory, "plan.json"), JSON.stringify(plan));
   const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));

@@ -57,7 +57,7 @@ function answer(printed: string): Buffer {
 
 const languages = ourLanguages().list();
 const COMPILED = answer("");
-const PRINTED = new Map(languages.map((language) => [language, answer(language.hello.stdout)]));
+const PRINTED = new Map(languages.map((language) => [language, answer(language.smokeTest.stdout)]));
 
 /** Serves one connection. A step with the same bytes as the step before gets the same answer. */
 function serve(connection: Socket, slot: number): void {
@@ -68,7 +68,7 @@ function serve(connection: Socket, slot: number): void {
     const step = new Entries(frame);
     if (step.int("KEEP_WORK") === 1) return (compiled && PRINTED.get(compiled)) ?? null;
     const [name, data] = [step.texts("FILE_NAME")[0], step.texts("FILE_DATA")[0]];
-    const language = languages.find(({ source, hello }) => source === name && hello.code === data);
+    const language = languages.find(({ source, smokeTest: hello }) => source === name && hello.code === data);
     if (!language) return null;
     compiled = language;
     return language.compile ? COMPILED : (PRINTED.get(language) ?? null);

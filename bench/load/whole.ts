@@ -102,7 +102,7 @@ export async function measureWhole(options: Options): Promise<Whole> {
   const { uid } = statSync(options.launcherSocket);
   const user: User = { uid, gid: statSync(within).gid };
   if (uid === 0) throw new Error("the launcher accepts only root, and no service runs as root");
-  const hello = ourLanguages().resolve("python")?.hello.code ?? "";
+  const hello = ourLanguages().resolve("python")?.smokeTest.code ?? "";
   const rows = {
     loaded: [] as LoadedBesideBare[],
     stored: [] as Stored[],

@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import type * as A from "../../src/http/dashboard/answers.ts";
+import type * as A from "../../src/http/dashboard/api-types.ts";
 
 /**
  * Everything that the page asks of the service: the only file that knows its paths. `asking` are questions, kept by

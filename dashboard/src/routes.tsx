@@ -7,9 +7,9 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { WINDOWS, type Window } from "../../src/http/dashboard/answers.ts";
+import { WINDOWS, type Window } from "../../src/http/dashboard/api-types.ts";
 import { asking } from "./api.ts";
-import { Broken, Lost } from "./pieces/lost.tsx";
+import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
 import { SEARCHED, type Search } from "./submissions/search.ts";
@@ -18,7 +18,7 @@ import { SEARCHED, type Search } from "./submissions/search.ts";
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
   component: Outlet,
-  notFoundComponent: Lost,
+  notFoundComponent: NotFoundPage,
 });
 
 const signIn = createRoute({
@@ -130,7 +130,7 @@ const pages = [
     "/profile",
     lazyRouteComponent(() => import("./people/profile-page.tsx"), "ProfilePage"),
   ),
-  createRoute({ getParentRoute: () => inside, path: "/$", component: Lost }),
+  createRoute({ getParentRoute: () => inside, path: "/$", component: NotFoundPage }),
 ] as const;
 
 export const router = createRouter({
@@ -139,7 +139,7 @@ export const router = createRouter({
   context: { queries },
   defaultPreload: "intent",
   defaultErrorComponent: Broken,
-  defaultNotFoundComponent: Lost,
+  defaultNotFoundComponent: NotFoundPage,
   scrollRestoration: true,
 });
 

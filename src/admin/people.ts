@@ -19,7 +19,7 @@ export interface LinkView {
 }
 
 /** Where people reach the service, and who does this. */
-export interface Asked {
+export interface LinkRequest {
   /** `https://HOST:PORT`. */
   readonly origin: string;
   readonly actor: AuditActor;
@@ -80,7 +80,7 @@ export function nameOr(text: unknown, email: string): string {
 }
 
 /** A link that makes the first administrator. @throws AdminError when there is somebody already. */
-export async function firstLink(store: Store, asked: Asked): Promise<LinkView> {
+export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkView> {
   const link = await makeLink(store, { kind: "first" }, asked);
   if (!link) {
     throw new AdminError(
@@ -99,7 +99,7 @@ export interface NewMember {
 }
 
 /** A link by which somebody new gets in. @throws AdminError when the e-mail is none or somebody's, or there is no such account. */
-export async function invite(store: Store, member: NewMember, asked: Asked): Promise<LinkView> {
+export async function invite(store: Store, member: NewMember, asked: LinkRequest): Promise<LinkView> {
   const email = emailOf(member.email);
   const { account, administrator } = member;
   if (account === undefined && !administrator) {
@@ -112,7 +112,7 @@ export async function invite(store: Store, member: NewMember, asked: Asked): Pro
 }
 
 /** A link by which somebody chooses a new password. @param which e-mail or id. @throws AdminError when nobody is that, or is disabled. */
-export async function reset(store: Store, which: string, asked: Asked): Promise<LinkView> {
+export async function reset(store: Store, which: string, asked: LinkRequest): Promise<LinkView> {
   const { id, email } = await findPerson(store, which);
   const link = await makeLink(store, { kind: "reset", personId: id }, asked);
   if (!link) throw new AdminError(`${email} is disabled; enable them first`);
@@ -158,7 +158,11 @@ export function checkChosen(chosen: { readonly email: string; readonly name: str
 }
 
 /** @returns undefined when the store says that nobody needs it. */
-async function makeLink(store: Store, what: NewInvitation, { origin, actor }: Asked): Promise<LinkView | undefined> {
+async function makeLink(
+  store: Store,
+  what: NewInvitation,
+  { origin, actor }: LinkRequest,
+): Promise<LinkView | undefined> {
   const { token, hash } = newToken();
   const expiresAtMs = await store.invitations.add({ id: randomUUID(), hash, lastsMs: LINK_MS[what.kind] }, what, actor);
   if (expiresAtMs === undefined) return undefined;

@@ -7,20 +7,20 @@ const PATIENCE_MS = 15_000;
 const LARGEST_BYTES = 1 << 20;
 
 /** The operator's listener is not there, or says nothing that makes sense. */
-export class NobodyAnswers extends OperatorError {
-  override readonly name = "NobodyAnswers";
+export class ServiceUnreachable extends OperatorError {
+  override readonly name = "ServiceUnreachable";
 }
 
 /**
  * GET from an operator's listener. A compromised service can answer as it likes, so the time and the size of the whole answer are bounded.
- * @throws NobodyAnswers, in words for an operator, unless it is 200
+ * @throws ServiceUnreachable, in words for an operator, unless it is 200
  */
 export function askOperator(address: Address, path: string): Promise<string> {
   const where = "path" in address ? { socketPath: address.path } : address;
   const name = "path" in address ? `unix:${address.path}` : `${address.host}:${address.port}`;
   const signal = AbortSignal.timeout(PATIENCE_MS);
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new NobodyAnswers(`no service answers at ${name}: ${why}`));
+    const fail = (why: string) => reject(new ServiceUnreachable(`no service answers at ${name}: ${why}`));
     const failed = ({ message }: Error) =>
       fail(signal.aborted ? `no complete answer within ${PATIENCE_MS / 1000} s` : message);
     const asked = request({ ...where, path, agent: false, signal }, (answer) => {

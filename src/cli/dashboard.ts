@@ -8,8 +8,8 @@ import { checkUrl } from "../webhooks/guard.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { sendTest } from "../webhooks/send-test.ts";
 import { BlockedError } from "../webhooks/target.ts";
-import type { Fleet } from "../worker/fleet.ts";
 import type { Worker } from "../worker/worker.ts";
+import type { WorkerRegistry } from "../worker/worker-registry.ts";
 import { ourExamples } from "./engine.ts";
 
 export interface DashboardOptions {
@@ -41,7 +41,7 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
 }
 
 /** Workers as they are seen where they may be anywhere, or else the one that there is. */
-export function nodesOf(fleet: Fleet | null, worker: Worker | null): DashboardOptions["nodes"] {
+export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): DashboardOptions["nodes"] {
   if (fleet) return () => fleet.nodes();
   return async () => {
     if (!worker) return [];

@@ -9,7 +9,7 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { MEANINGS } from "../domain/remedies.ts";
 import { ourBuild } from "../sandbox/build.ts";
-import { Prover } from "../worker/readiness.ts";
+import { SelfTest } from "../worker/self-test.ts";
 import { type EngineFlags, ourLanguages } from "./engine.ts";
 import { DATA } from "./with-store.ts";
 
@@ -86,7 +86,7 @@ async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => vo
     for (let end: End | null = null; !existsSync(socket); end = await Promise.race([ended, sleep(10, null)])) {
       if (end) return note(finding("launcher", false, `it did not listen: ${end.how}`, "launcher"));
     }
-    const prover = new Prover(socket, ourLanguages());
+    const prover = new SelfTest(socket, ourLanguages());
     for (const { name, ok, detail, fault } of await prover.proveAll())
       note(finding(`language ${name}`, ok, fault ?? detail, "language"));
     prover.close();

@@ -9,7 +9,7 @@ import { type SubmissionRecord, toRecord } from "../domain/record.ts";
 import { newSubmission, type Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { Slot } from "../sandbox/slot.ts";
-import { conclude } from "../verdict/conclude.ts";
+import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
 import { ourLanguages } from "./engine.ts";
@@ -73,7 +73,7 @@ async function runProgram(
   const startedAtMs = Date.now();
   let outcome: Outcome;
   try {
-    outcome = conclude(await run(slot, plan(language, languages.limitsFor(language, profile), program)));
+    outcome = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, profile), program)));
   } finally {
     slot.close();
   }

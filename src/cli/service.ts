@@ -2,7 +2,7 @@ import pino, { type Logger } from "pino";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
-import { Summariser } from "../history/summariser.ts";
+import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { checkFree } from "../http/free-address.ts";
 import { OperatorServer } from "../http/operator.ts";
@@ -14,9 +14,9 @@ import type { Store } from "../store/port.ts";
 import { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";
-import { Announcer } from "../worker/announcer.ts";
-import { Fleet } from "../worker/fleet.ts";
 import { Worker } from "../worker/worker.ts";
+import { WorkerHeartbeat } from "../worker/worker-heartbeat.ts";
+import { WorkerRegistry } from "../worker/worker-registry.ts";
 import { dashboardOf, nodesOf } from "./dashboard.ts";
 import { ourLanguages } from "./engine.ts";
 import { providerOf } from "./oidc-settings.ts";
@@ -57,12 +57,12 @@ export async function startService(config: Config): Promise<Service> {
   const tracer = tracing ?? NO_TRACER;
   const worker = config.ownWorker ? work(config, store, log, { meter, tracer }) : null;
   // Where workers may be anywhere, ours is one of them; else it is all there is.
-  const fleet = store.manyProcesses ? await Fleet.start({ store, leaseMs: config.leaseMs, log }) : null;
+  const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const engine = fleet ?? worker?.engine;
   if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const summariser = Summariser.start({ store, log });
+  const summariser = StatsAggregator.start({ store, log });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
   const nodes = nodesOf(fleet, worker?.engine ?? null);
@@ -188,7 +188,7 @@ function work(
   const engine = Worker.start({ ...config, store, languages: ourLanguages(), log, ...told });
   const { leaseMs } = config;
   const announcer = store.manyProcesses
-    ? Announcer.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)
+    ? WorkerHeartbeat.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)
     : null;
   return {
     engine,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { ConfigError, loadConfig } from "../config.ts";
 import type { Address } from "../domain/transport.ts";
-import { askOperator, NobodyAnswers } from "./ask-operator.ts";
+import { askOperator, ServiceUnreachable } from "./ask-operator.ts";
 import type { StatusPage } from "./operator-pages.ts";
 import { append } from "./option-values.ts";
 import { statusText } from "./status-text.ts";
@@ -41,7 +41,7 @@ export function statusCommand(): Command {
       for (;;) {
         // One that is started again is seen again.
         const seen = await look(addresses, options.json).catch((error: unknown) => {
-          if (error instanceof NobodyAnswers) return `${error.message}\n`;
+          if (error instanceof ServiceUnreachable) return `${error.message}\n`;
           throw error;
         });
         process.stdout.write(`${begin}${seen}`);

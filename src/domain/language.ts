@@ -33,5 +33,5 @@ export interface Language {
   readonly execute: Command;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;
   /** The smoke test: a program that prints `stdout` and exits 0. */
-  readonly hello: { readonly code: string; readonly stdout: string };
+  readonly smokeTest: { readonly code: string; readonly stdout: string };
 }

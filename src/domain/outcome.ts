@@ -90,7 +90,7 @@ export interface Evidence {
 }
 
 /** Run statistics for the dashboard; not part of the record. */
-export interface Course {
+export interface RunStats {
   /** The whole compile step; null without one. */
   readonly compileMs: number | null;
   /** Null if the program was not executed. */
@@ -121,7 +121,7 @@ export interface Outcome {
   /** Null without a report. */
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
-  readonly course?: Course;
+  readonly course?: RunStats;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Submission } from "./submission.ts";
  */
 export interface Tracer {
   /** A request was answered. */
-  answered(request: Answered): void;
+  answered(request: TracedRequest): void;
   /** A worker ran a submission once. The outcome may be discarded and the submission repeated. */
   ran(submission: Submission, run: Ran): void;
   /** A submission has its final outcome. */
@@ -16,7 +16,7 @@ export interface Tracer {
   attempted(attempt: Attempted): void;
 }
 
-export interface Answered {
+export interface TracedRequest {
   readonly method: string;
   /** The pattern of its route; undefined without a matching route. */
   readonly route: string | undefined;

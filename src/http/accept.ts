@@ -3,7 +3,7 @@ import { NO_METER } from "../domain/meter.ts";
 import { type Caller, newSubmission, programOf, requestHash, type Submission } from "../domain/submission.ts";
 import type { Enqueued } from "../store/port.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { Asked } from "./request.ts";
+import type { ValidatedRequest } from "./request.ts";
 
 /** A full queue of short programs usually has room again within this time. */
 const FULL_RETRY_SECS = 1;
@@ -25,7 +25,7 @@ export interface How {
  * @throws ClientError when it is not accepted.
  */
 export async function accept(
-  { submit, refusal }: Asked,
+  { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
   { key, live = false, revoked = "unauthorized" }: How = {},

@@ -4,8 +4,8 @@ import { clientError } from "../domain/error.ts";
 import { hashKey, hasKeyForm } from "../domain/key.ts";
 import type { Caller } from "../domain/submission.ts";
 import type { KeyStore } from "../store/admin-port.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 import { network } from "./network.ts";
-import { Turns } from "./turns.ts";
 import { MinuteWindow } from "./window.ts";
 
 /** Failed authentications per address and minute. Beyond this, keys from the address are looked up one at a time. */
@@ -23,7 +23,7 @@ const MOST_KNOWN = 10_000;
  */
 export class Failures {
   readonly window = new MinuteWindow();
-  readonly turns = new Turns();
+  readonly turns = new KeyedMutex();
   readonly #known = new Set<string>();
 
   isKnown(hash: string): boolean {

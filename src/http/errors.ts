@@ -49,7 +49,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {
   if (error instanceof ClientError) return error;
   if (error instanceof AdminError) return clientError("notPossible", [error.message]);
-  if (error instanceof StoreUnavailable) return clientError("databaseAway", [], { headers: DATABASE_RETRY });
+  if (error instanceof StoreUnavailable) return clientError("databaseUnavailable", [], { headers: DATABASE_RETRY });
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const listed = FRAMEWORK[code ?? ""];
   if (listed) return listed(request);

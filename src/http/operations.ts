@@ -44,7 +44,7 @@ export const ANYWHERE: readonly ErrorCode[] = [
   "headersTooLarge",
   "internal",
   "shuttingDown",
-  "databaseAway",
+  "databaseUnavailable",
   "tooManyConnections",
 ];
 
@@ -56,13 +56,13 @@ export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllow
  */
 export const DASHBOARD: readonly ErrorCode[] = [
   "bodyTooLarge",
-  "notAsWanted",
+  "invalidRequest",
   "signInNeeded",
   "signInRefused",
   "notAllowed",
   "foreignOrigin",
-  "notThere",
-  "linkUseless",
+  "notFound",
+  "linkInvalid",
   "noDashboard",
   "notPossible",
   "tooManySignIns",

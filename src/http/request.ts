@@ -32,7 +32,7 @@ const MAX_NAMED = 5;
 const UNPROVEN_RETRY_SECS = 2;
 
 /** A valid request, and the error for it if it is new. */
-export interface Asked {
+export interface ValidatedRequest {
   readonly submit: SubmitRequest;
   /** Set while the language is unavailable. A request accepted earlier still returns its record. */
   readonly refusal: ClientError | null;
@@ -46,7 +46,7 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { canonicalLanguage, engine }: Pick<Dependencies, "canonicalLanguage" | "engine">,
-): Asked {
+): ValidatedRequest {
   const fields = checkShape(body);
   const code = checkText("code", fields.code);
   const stdin = checkText("stdin", fields.stdin ?? "");

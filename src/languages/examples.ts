@@ -31,8 +31,8 @@ export function loadExamples(directory: string, languages: Languages): ReadonlyM
   const parsed = listSchema.safeParse(JSON.parse(text(path)));
   if (!parsed.success) fail(path, z.prettifyError(parsed.error));
   return new Map(
-    languages.list().map(({ name, source, hello }) => {
-      const first = { title: "Hello", verdict: "AC", code: hello.code, stdin: "" };
+    languages.list().map(({ name, source, smokeTest }) => {
+      const first = { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" };
       const others = parsed.data.map(({ program, ...example }) => {
         return { ...example, code: text(join(directory, "examples", name, `${program}${extname(source)}`)) };
       });

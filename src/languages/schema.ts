@@ -68,7 +68,7 @@ export const languageSchema = z.strictObject({
   compile: command.nullable(),
   execute: command,
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }),
-  hello: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
+  smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
 }) as z.ZodType<Language>;
 
 const profile = z.strictObject({ compile: limits, execute: limits });

@@ -8,7 +8,11 @@ import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** @param now milliseconds since the epoch. */
-export function accountStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): AccountStore {
+export function accountStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): AccountStore {
   const select = () =>
     db
       .selectFrom("accounts")

@@ -16,7 +16,7 @@ type Row = Readonly<Record<string, Cell>>;
  * @returns the number of rows.
  */
 export async function backup(
-  { abilities }: Engine,
+  { capabilities: abilities }: Engine,
   now: () => number,
   write: (line: string) => Promise<void>,
 ): Promise<number> {

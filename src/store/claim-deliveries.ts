@@ -1,7 +1,7 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../domain/webhook.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
-import type { Abilities } from "./engine.ts";
+import type { Capabilities } from "./engine.ts";
 import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 import type { Schema } from "./schema.ts";
 import type { Share } from "./share.ts";
@@ -35,7 +35,7 @@ export interface Claimed {
  */
 export async function claimDue(
   trx: Transaction<Schema>,
-  { lock }: Pick<Abilities, "lock">,
+  { lock }: Pick<Capabilities, "lock">,
   request: DueRequest,
 ): Promise<Claimed> {
   // Serialised: a concurrent claim would make the count of attempts under way wrong.

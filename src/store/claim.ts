@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Abilities } from "./engine.ts";
+import type { Capabilities } from "./engine.ts";
 import type { Claim } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Schema } from "./schema.ts";
@@ -14,7 +14,7 @@ export interface ClaimRequest {
 
 export async function claim(
   trx: Transaction<Schema>,
-  { lock }: Pick<Abilities, "lock">,
+  { lock }: Pick<Capabilities, "lock">,
   request: ClaimRequest,
 ): Promise<Claim[]> {
   // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.

@@ -18,7 +18,11 @@ import type { Schema } from "./schema.ts";
 import type { Transactions } from "./transactions.ts";
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): DeliveryStore {
+export function deliveryStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): DeliveryStore {
   let lastMs = Number.POSITIVE_INFINITY;
   return {
     async claimDue({ leaseMs, ...limits }) {

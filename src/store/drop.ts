@@ -12,7 +12,11 @@ import type { Transactions } from "./transactions.ts";
 const DROPPED = internalError("dropped by the operator before it ran");
 
 /** @param now milliseconds since the epoch. */
-export function queueStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): QueueStore {
+export function queueStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): QueueStore {
   return {
     beginDrop(whose, actor) {
       return transactions.run(async (trx) => {

@@ -16,7 +16,11 @@ const DAY_MS = 86_400_000;
 type EndpointRow = Selectable<Schema["endpoints"]>;
 
 /** @param now milliseconds since the epoch. */
-export function endpointStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): EndpointStore {
+export function endpointStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): EndpointStore {
   /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
   const change = (
     id: string,

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Abilities } from "./engine.ts";
+import type { Capabilities } from "./engine.ts";
 import { isLive } from "./key-rows.ts";
 import type { Enqueue, Enqueued } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
@@ -21,7 +21,7 @@ export const ENQUEUE_LOCK = "enqueue";
  */
 export async function enqueue(
   trx: Transaction<Schema>,
-  { lock }: Pick<Abilities, "lock">,
+  { lock }: Pick<Capabilities, "lock">,
   { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
 ): Promise<Enqueued[]> {
   // Serialised: concurrent transactions could both count the last place as free.

@@ -13,11 +13,11 @@ const HOUR_MS = 3_600_000;
  * it deletes that row. Each end is therefore counted once, regardless of crashes, delays and deleted records. If each end
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  */
-export function historyStore({ db, abilities }: Engine, transactions: Transactions): HistoryStore {
+export function historyStore({ db, capabilities: abilities }: Engine, transactions: Transactions): HistoryStore {
   return {
     count(max) {
       // A power failure that loses the aggregate also restores the uncounted rows.
-      return transactions.runUnflushed(async (trx) => {
+      return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
         const ended = await takeUncounted(trx, max);
         if (ended.length > 0) await addUp(trx, ended);
@@ -26,7 +26,7 @@ export function historyStore({ db, abilities }: Engine, transactions: Transactio
     },
 
     async shrink({ hoursBeforeMs, forgetBeforeMs }) {
-      await transactions.runUnflushed(async (trx) => {
+      await transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
         for (const table of ["history", "history_times"] as const) {
           await trx.deleteFrom(table).where("at", "<", forgetBeforeMs).execute();

@@ -10,7 +10,7 @@ import type { Transactions } from "./transactions.ts";
 
 /** @param now milliseconds since the epoch. */
 export function invitationStore(engine: Engine, transactions: Transactions, now: () => number): InvitationStore {
-  const { db, abilities } = engine;
+  const { db, capabilities: abilities } = engine;
   return {
     add(link, what, actor) {
       return transactions.run(async (trx) => {
@@ -100,7 +100,9 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
 
     async forget() {
       const atMs = now();
-      await transactions.runUnflushed((trx) => trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute());
+      await transactions.runAsyncCommit((trx) =>
+        trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute(),
+      );
     },
   };
 }

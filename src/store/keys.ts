@@ -1,9 +1,9 @@
 import type { Kysely, Transaction } from "kysely";
 import type { KeyBounds, KeyChanges, KeyStore, KeysRefused } from "./admin-port.ts";
 import { note } from "./audit.ts";
+import { Batcher } from "./batcher.ts";
 import type { Engine } from "./engine.ts";
 import { ENQUEUE_LOCK } from "./enqueue.ts";
-import { Gathered } from "./gathered.ts";
 import { inTime, READ_PATIENCE_MS } from "./in-time.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
@@ -18,9 +18,13 @@ const TOUCH_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** @param now milliseconds since the epoch. */
-export function keyStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): KeyStore {
+export function keyStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): KeyStore {
   const touched = new Map<string, number>();
-  const callers = new Gathered((hashes: readonly string[]) => findCallers(db, hashes, now()));
+  const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
     add(key, actor, bounds = null) {
       return transactions.run(async (trx) => {

@@ -17,7 +17,7 @@ interface Finished {
 }
 
 /** A new value of `lease_until` that always differs from the last, whatever the clock is: the heartbeat for observers. */
-export function signOfLife(table: "submissions" | "workers", untilMs: number) {
+export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
 }
@@ -45,7 +45,7 @@ const UNLEASED = { worker_id: null, lease_until: null };
 
 export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs: number): Promise<boolean> {
   const result = await held(trx, lease)
-    .set({ lease_until: signOfLife("submissions", leaseUntilMs) })
+    .set({ lease_until: nextLeaseUntil("submissions", leaseUntilMs) })
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import type { Listening, Notify } from "./engine.ts";
+import { isSubmissionEvent, isTopic, type StoreEvent } from "./notifier.ts";
 import type { Schema } from "./schema.ts";
-import { isOfOne, isTopic, type Word } from "./wakeups.ts";
 
 const CHANNEL = "assay";
 /** Heartbeat interval of a silent connection. */
@@ -18,13 +18,13 @@ export function notifyBy(config: pg.ClientConfig): Notify {
   // Notifications of this process have already been delivered.
   const mark = randomBytes(6).toString("hex");
   return {
-    tell: (trx, words) => tell(trx, mark, words),
+    publish: (trx, words) => tell(trx, mark, words),
     listen: (onWord, onGap) => new Listener(config, (from, word) => from !== mark && onWord(word), onGap),
   };
 }
 
 /** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
-async function tell(trx: Transaction<Schema>, mark: string, words: readonly Word[]): Promise<void> {
+async function tell(trx: Transaction<Schema>, mark: string, words: readonly StoreEvent[]): Promise<void> {
   if (words.length === 0) return;
   const payloads = words.map((word) => [mark, word.kind, ...("id" in word ? [word.id] : [])].join(" "));
   await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(trx);
@@ -37,12 +37,12 @@ async function tell(trx: Transaction<Schema>, mark: string, words: readonly Word
  */
 class Listener implements Listening {
   readonly #config: pg.ClientConfig;
-  readonly #onWord: (from: string, word: Word) => void;
+  readonly #onWord: (from: string, word: StoreEvent) => void;
   readonly #onGap: () => void;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
 
-  constructor(config: pg.ClientConfig, onWord: (from: string, word: Word) => void, onGap: () => void) {
+  constructor(config: pg.ClientConfig, onWord: (from: string, word: StoreEvent) => void, onGap: () => void) {
     this.#config = { ...config, application_name: "assay listener", query_timeout: HEARTBEAT_MS };
     this.#onWord = onWord;
     this.#onGap = onGap;
@@ -89,7 +89,7 @@ class Listener implements Listening {
 
   #receive(payload: string): void {
     const [from = "", kind = "", id] = payload.split(" ");
-    if (isOfOne(kind) && id) this.#onWord(from, { kind, id });
+    if (isSubmissionEvent(kind) && id) this.#onWord(from, { kind, id });
     else if (isTopic(kind)) this.#onWord(from, { kind });
   }
 

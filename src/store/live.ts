@@ -1,16 +1,16 @@
 import type { Engine } from "./engine.ts";
+import type { Notifier } from "./notifier.ts";
 import type { LiveLook, LiveStore } from "./observe-port.ts";
 import type { Transactions } from "./transactions.ts";
-import type { Wakeups } from "./wakeups.ts";
 
 /** Maximum number of pieces per read; readers read again. */
 const MAX_PIECES = 64;
 
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
-export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Wakeups): LiveStore {
+export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Notifier): LiveStore {
   return {
     append({ submissionId, workerId, fence }, n, pieces) {
-      return transactions.runUnflushed(
+      return transactions.runAsyncCommit(
         async (trx) => {
           const held = await trx
             .selectFrom("submissions")

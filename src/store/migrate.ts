@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Abilities, Engine } from "./engine.ts";
+import type { Capabilities, Engine } from "./engine.ts";
 import { StoreError } from "./errors.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
@@ -12,7 +12,7 @@ import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
 import { sends } from "./migrations/0009-sends.ts";
 import type { Schema } from "./schema.ts";
 
-export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
+export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
 
 /** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
 const MIGRATIONS: readonly Migration[] = [
@@ -36,17 +36,17 @@ export const NEWEST = MIGRATIONS.length;
  * @throws StoreError if the schema is newer than this program.
  */
 export async function migrate(engine: Engine): Promise<void> {
-  const { db, abilities } = engine;
+  const { db, capabilities: abilities } = engine;
   if ((await readVersion(db, abilities)) === NEWEST) return;
   await db.transaction().execute(async (trx) => {
-    await abilities.patient(trx); // another process may be migrating
+    await abilities.disableStatementTimeout(trx); // another process may be migrating
     await abilities.lock(trx, "migrate");
     await migrateTo(trx, abilities, NEWEST);
   });
 }
 
 /** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */
-export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, target: number): Promise<void> {
+export async function migrateTo(trx: Transaction<Schema>, abilities: Capabilities, target: number): Promise<void> {
   const version = await readVersion(trx, abilities);
   if (version > NEWEST) {
     throw new StoreError(
@@ -61,7 +61,7 @@ export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, 
 }
 
 /** 0 for an empty database. */
-export async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
+export async function readVersion(db: Kysely<Schema>, { hasTable }: Capabilities): Promise<number> {
   if (!(await hasTable(db, "schema_version"))) return 0;
   const result = await sql<{ version: number }>`select version from schema_version`.execute(db);
   return result.rows[0]?.version ?? 0;

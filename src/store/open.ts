@@ -10,11 +10,12 @@ import { queueStore } from "./drop.ts";
 import { endpointStore } from "./endpoints.ts";
 import type { Engine, Listening } from "./engine.ts";
 import { historyStore } from "./history.ts";
+import { instrumented } from "./instrumented.ts";
 import { invitationStore } from "./invitations.ts";
 import { keyStore } from "./keys.ts";
 import { liveStore } from "./live.ts";
-import { measured } from "./measured.ts";
 import { migrate } from "./migrate.ts";
+import { Notifier } from "./notifier.ts";
 import { peopleStore } from "./people.ts";
 import type { Store } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
@@ -31,7 +32,6 @@ import { openSqlite } from "./sqlite.ts";
 import { submissionStore } from "./submissions.ts";
 import { tierStore } from "./tiers.ts";
 import { Transactions } from "./transactions.ts";
-import { Wakeups } from "./wakeups.ts";
 import { workerStore } from "./workers.ts";
 
 export interface StoreOptions {
@@ -63,7 +63,7 @@ export async function openStore({
     throw error;
   }
   const store = composeStore(engine, now, steady);
-  return meter === NO_METER ? store : measured(store, meter);
+  return meter === NO_METER ? store : instrumented(store, meter);
 }
 
 /**
@@ -85,11 +85,11 @@ export function openEngine(database: Database): Engine | Promise<Engine> {
 }
 
 function composeStore(engine: Engine, now: () => number, steady: () => number): Store {
-  const { notify } = engine.abilities;
+  const { notify } = engine.capabilities;
   let listening: Listening | undefined;
-  const wakeups = new Wakeups(() => {
+  const wakeups = new Notifier(() => {
     listening = notify?.listen(
-      (word) => wakeups.say(word),
+      (word) => wakeups.publish(word),
       () => wakeups.sayAll(),
     );
   });

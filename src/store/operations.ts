@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { type ClaimRequest, claim } from "./claim.ts";
-import type { Abilities } from "./engine.ts";
+import type { Capabilities } from "./engine.ts";
 import { enqueue } from "./enqueue.ts";
 import { type Finish, finish, renew } from "./lease.ts";
 import type { Enqueue, Lease } from "./port.ts";
@@ -8,7 +8,7 @@ import { type Take, takeQuota } from "./quota.ts";
 import type { Schema } from "./schema.ts";
 
 type Trx = Transaction<Schema>;
-type Locks = Pick<Abilities, "lock">;
+type Locks = Pick<Capabilities, "lock">;
 
 /**
  * The frequent operations by name, so that an engine with its connection in another thread can run a whole operation there,
@@ -27,7 +27,7 @@ export const OPERATIONS = {
 };
 
 export type Operation = keyof typeof OPERATIONS;
-export type Asked<O extends Operation> = Parameters<(typeof OPERATIONS)[O]>[2];
+export type OperationInput<O extends Operation> = Parameters<(typeof OPERATIONS)[O]>[2];
 export type Result<O extends Operation> = Awaited<ReturnType<(typeof OPERATIONS)[O]>>;
 
 export interface Call {

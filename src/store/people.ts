@@ -12,7 +12,7 @@ export type PersonRow = Selectable<Schema["people"]>;
 
 /** @param now milliseconds since the epoch. */
 export function peopleStore(engine: Engine, transactions: Transactions, now: () => number): PeopleStore {
-  const { db, abilities } = engine;
+  const { db, capabilities: abilities } = engine;
   return {
     any: () => anybody(db),
 
@@ -98,7 +98,7 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
     },
 
     async rehash(id, from, to) {
-      await transactions.runUnflushed((trx) =>
+      await transactions.runAsyncCommit((trx) =>
         trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
       );
     },

@@ -65,10 +65,10 @@ export async function openPostgres(url: string): Promise<Engine> {
   }
   return {
     db,
-    abilities: {
+    capabilities: {
       oneWriter: false,
       performAll: null,
-      unflushed: (work) =>
+      asyncCommit: (work) =>
         db
           .transaction()
           .setIsolationLevel("read committed")
@@ -86,14 +86,14 @@ export async function openPostgres(url: string): Promise<Engine> {
             await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
             return await work(trx);
           }),
-      patient: async (trx) => {
+      disableStatementTimeout: async (trx) => {
         await sql.raw(PATIENT).execute(trx);
         await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
       },
       lock: async (trx, name) => {
         await sql`select pg_advisory_xact_lock(hashtextextended(${`assay ${name}`}, 0))`.execute(trx);
       },
-      lostToAnother: (error) => LOST_TO_ANOTHER.has((error as { code?: string }).code ?? ""),
+      isRetryable: (error) => LOST_TO_ANOTHER.has((error as { code?: string }).code ?? ""),
       notify: notifyBy(config),
       // Not to_regclass: within a transaction, it may not see a table that another process has just created.
       hasTable: async (any, name) => {
@@ -106,8 +106,8 @@ export async function openPostgres(url: string): Promise<Engine> {
         sequenceType: "bigint",
         sequence: (column) => column.primaryKey().generatedAlwaysAsIdentity(),
       },
-      givenNumbers: sql`overriding system value`,
-      countOn: async (trx, table, column) => {
+      overridingSequence: sql`overriding system value`,
+      advanceSequence: async (trx, table, column) => {
         await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
           from ${sql.table(table)}`.execute(trx);
       },

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
+import { Batcher } from "./batcher.ts";
 import type { Engine } from "./engine.ts";
-import { Gathered } from "./gathered.ts";
 import { inTime, READ_PATIENCE_MS } from "./in-time.ts";
 import type { QuotaStore } from "./port.ts";
 import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
@@ -18,9 +18,13 @@ import type { Transactions } from "./transactions.ts";
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
-export function quotaStore({ abilities }: Engine, transactions: Transactions, now: () => number): QuotaStore {
+export function quotaStore(
+  { capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): QuotaStore {
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
-  const takes = new Gathered((all: readonly Take[]) => takeAll(transactions, all, now));
+  const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const recent = abilities.oneWriter ? new Recent() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
@@ -43,7 +47,7 @@ export function quotaStore({ abilities }: Engine, transactions: Transactions, no
     async forget() {
       recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
-      await transactions.runUnflushed((trx) =>
+      await transactions.runAsyncCommit((trx) =>
         trx
           .deleteFrom("quota")
           .where("at", "<=", cutoff)
@@ -78,7 +82,7 @@ interface Newest {
 async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<number[]> {
   const answers = new Map<Take, number>();
   for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
-    const some = await transactions.callUnflushed("takeQuota", { takes: left, nowMs: now() });
+    const some = await transactions.callAsyncCommit("takeQuota", { takes: left, nowMs: now() });
     for (const [at, one] of left.entries()) {
       const answer = some[at];
       if (answer !== undefined) answers.set(one, answer);

@@ -3,7 +3,7 @@ import type { AuditActor } from "../domain/audit.ts";
 import { note } from "./audit.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
-import type { Abilities } from "./engine.ts";
+import type { Capabilities } from "./engine.ts";
 import { insertDelivery } from "./outbox.ts";
 import type { DeliveryClaim, ReplayBounds } from "./port.ts";
 import type { Schema } from "./schema.ts";
@@ -18,7 +18,7 @@ interface Asking {
 /** @returns undefined if there is nothing to replay, null at the bounds of the account. */
 export async function replay(
   trx: Transaction<Schema>,
-  { lock }: Pick<Abilities, "lock">,
+  { lock }: Pick<Capabilities, "lock">,
   id: string,
   bounds: ReplayBounds | null,
   asking: Asking,
@@ -104,7 +104,7 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
  */
 export async function replayFailed(
   trx: Transaction<Schema>,
-  { lock }: Pick<Abilities, "lock">,
+  { lock }: Pick<Capabilities, "lock">,
   { endpointId, afterSeq, lookAt }: ReplayPlace,
   { sinceMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,

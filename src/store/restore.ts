@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Abilities, Engine } from "./engine.ts";
+import type { Capabilities, Engine } from "./engine.ts";
 import { StoreError } from "./errors.ts";
 import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
@@ -20,7 +20,7 @@ import {
  * @returns the number of rows.
  * @throws StoreError if the database is not empty, or the backup is incomplete or from a newer release.
  */
-export async function restore({ db, abilities }: Engine, lines: AsyncIterable<string>): Promise<number> {
+export async function restore({ db, capabilities: abilities }: Engine, lines: AsyncIterable<string>): Promise<number> {
   const reader = lines[Symbol.asyncIterator]();
   const next = async (): Promise<unknown> => {
     const { done, value } = await reader.next();
@@ -29,12 +29,12 @@ export async function restore({ db, abilities }: Engine, lines: AsyncIterable<st
   const head = (await next()) as Partial<BackupHead> | undefined;
   checkHead(head);
   return await db.transaction().execute(async (trx) => {
-    await abilities.patient(trx);
+    await abilities.disableStatementTimeout(trx);
     await abilities.lock(trx, "migrate");
     await makeEmpty(trx, abilities, head.schema);
     const count = await readRows(trx, abilities, next);
     await migrateTo(trx, abilities, NEWEST);
-    for (const { name, counts } of TABLES) if (counts) await abilities.countOn(trx, name, counts);
+    for (const { name, counts } of TABLES) if (counts) await abilities.advanceSequence(trx, name, counts);
     return count;
   });
 }
@@ -47,7 +47,7 @@ function checkHead(head: Partial<BackupHead> | undefined): asserts head is Backu
 }
 
 /** Creates the schema of the backup in an empty database. */
-async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version: number): Promise<void> {
+async function makeEmpty(trx: Transaction<Schema>, abilities: Capabilities, version: number): Promise<void> {
   const there = await readVersion(trx, abilities);
   const another = there > 0 && there !== version;
   if (another || (there > 0 && (await hasRows(trx)))) {
@@ -67,7 +67,11 @@ async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
 }
 
 /** @returns the number of rows, after checking it against the last line. */
-async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: () => Promise<unknown>): Promise<number> {
+async function readRows(
+  trx: Transaction<Schema>,
+  abilities: Capabilities,
+  next: () => Promise<unknown>,
+): Promise<number> {
   let count = 0;
   let insert: ((row: readonly unknown[]) => Promise<void>) | undefined;
   const later: (() => Promise<void>)[] = [];
@@ -93,7 +97,7 @@ async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: ()
 /** @param later receives references that can be written only after all rows of the table. */
 function inserter(
   trx: Transaction<Schema>,
-  { givenNumbers }: Abilities,
+  { overridingSequence: givenNumbers }: Capabilities,
   { table, columns }: TableHead,
   later: (() => Promise<void>)[],
 ): (row: readonly unknown[]) => Promise<void> {

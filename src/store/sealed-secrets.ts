@@ -14,7 +14,11 @@ export const SECRETS_LOCK = "endpoint secrets";
 const FIRST: SecretPlace = { table: "endpoints", id: "" };
 
 /** @param now milliseconds since the epoch. */
-export function secretStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): SecretStore {
+export function secretStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SecretStore {
   return {
     part(after = FIRST, max = PART_ROWS) {
       return partOf(db, after, max);
@@ -49,7 +53,7 @@ export function secretStore({ db, abilities }: Engine, transactions: Transaction
     proven(prove, then) {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
-        await abilities.patient(trx);
+        await abilities.disableStatementTimeout(trx);
         for (let after: SecretPlace | null = FIRST; after !== null; ) {
           const { secrets, next } = await partOf(trx, after, PART_ROWS);
           for (const { endpointId, sealed } of secrets) prove(endpointId, sealed);

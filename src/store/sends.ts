@@ -12,11 +12,15 @@ type Counted = SendKind | "replayed";
  * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
-export function sendStore({ abilities }: Engine, transactions: Transactions, now: () => number): SendStore {
+export function sendStore(
+  { capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SendStore {
   return {
     take(accountId, kind, limit) {
       // A power failure may lose the last requests; in return, requests do not wait for the disk.
-      return transactions.runUnflushed(async (trx) => {
+      return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "sends");
         const atMs = now();
         const { amount, oldestMs } = await sentBy(trx, accountId, kind, atMs);
@@ -28,7 +32,7 @@ export function sendStore({ abilities }: Engine, transactions: Transactions, now
 
     async forget() {
       const atMs = now();
-      await transactions.runUnflushed((trx) =>
+      await transactions.runAsyncCommit((trx) =>
         trx
           .deleteFrom("sends")
           .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))

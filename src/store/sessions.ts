@@ -45,7 +45,7 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
         .executeTakeFirst();
       if (!row) return undefined;
       if (at - row.seen_at >= TOUCH_MS) {
-        const seen = transactions.runUnflushed(async (trx) => {
+        const seen = transactions.runAsyncCommit(async (trx) => {
           await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
           await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
         });
@@ -78,7 +78,7 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
 
     async forget() {
       const at = now();
-      await transactions.runUnflushed((trx) =>
+      await transactions.runAsyncCommit((trx) =>
         trx
           .deleteFrom("sessions")
           .where((eb) =>

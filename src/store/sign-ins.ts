@@ -25,10 +25,14 @@ const FORGOTTEN_AT_ONCE = 500;
  * are exact.
  * @param now milliseconds since the epoch.
  */
-export function signInStore({ db, abilities }: Engine, transactions: Transactions, now: () => number): SignInStore {
+export function signInStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SignInStore {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power failure may lose the last attempts; in return, requests do not wait for the disk.
-    transactions.runUnflushed(async (trx) => {
+    transactions.runAsyncCommit(async (trx) => {
       await abilities.lock(trx, "sign-ins");
       return await work(trx);
     });
@@ -81,7 +85,7 @@ export function signInStore({ db, abilities }: Engine, transactions: Transaction
         const address =
           recent.length < PLACES_PER_HOUR || recent.some((entry) => entry.address === place) ? place : null;
         const known = recent.find((entry) => entry.address === address);
-        if (known) await countOn(trx, known, atMs);
+        if (known) await recordAttempt(trx, known, atMs);
         else {
           const detail = { attempts: 1, lastAt: new Date(atMs) };
           const entry = { subject, accountId: null, address, detail };
@@ -92,7 +96,7 @@ export function signInStore({ db, abilities }: Engine, transactions: Transaction
 
     async forget() {
       const atMs = now();
-      await transactions.runUnflushed(async (trx) => {
+      await transactions.runAsyncCommit(async (trx) => {
         await trx
           .deleteFrom("sign_in_attempts")
           .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))
@@ -136,7 +140,7 @@ async function waitFor(
   return oldest === undefined ? 0 : oldest.at + WINDOW_MS - atMs;
 }
 
-async function countOn(
+async function recordAttempt(
   trx: Transaction<Schema>,
   { seq, detail }: Selectable<Schema["audit"]>,
   atMs: number,

@@ -16,14 +16,14 @@ export async function openSqlite(path: string): Promise<Engine> {
   const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
   return {
     db,
-    abilities: {
+    capabilities: {
       oneWriter: true,
-      unflushed: (work) => forgetful.transaction().execute(work),
+      asyncCommit: (work) => forgetful.transaction().execute(work),
       performAll: (calls, flushed) => links.performAll(calls, flushed),
       snapshot: (work) => snapshot(path, work),
-      patient: async () => {},
+      disableStatementTimeout: async () => {},
       lock: async () => {},
-      lostToAnother: () => false,
+      isRetryable: () => false,
       notify: null,
       hasTable: async (any, name) => {
         const { rows } = await sql`select 1 from sqlite_schema where type = 'table' and name = ${name}`.execute(any);
@@ -34,8 +34,8 @@ export async function openSqlite(path: string): Promise<Engine> {
         sequenceType: "integer",
         sequence: (column) => column.primaryKey().autoIncrement(),
       },
-      givenNumbers: sql``,
-      countOn: async () => {}, // SQLite continues after the highest number by itself
+      overridingSequence: sql``,
+      advanceSequence: async () => {}, // SQLite continues after the highest number by itself
     },
   };
 }

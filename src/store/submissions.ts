@@ -1,17 +1,17 @@
-import { Silence } from "../domain/silence.ts";
+import { HeartbeatMonitor } from "../domain/heartbeat-monitor.ts";
+import { Batcher } from "./batcher.ts";
+import { CompletionWaiters } from "./completion-waiters.ts";
 import type { Engine } from "./engine.ts";
 import { countPending } from "./enqueue.ts";
-import { Gathered } from "./gathered.ts";
 import { type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
+import type { Notifier, StoreEvent } from "./notifier.ts";
 import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Transactions } from "./transactions.ts";
-import { Waits } from "./waits.ts";
-import type { Wakeups, Word } from "./wakeups.ts";
 
-const WORK: Word = { kind: "work" };
-const DELIVERIES: Word = { kind: "deliveries" };
-const ended = (id: string): Word => ({ kind: "ended", id });
+const WORK: StoreEvent = { kind: "work" };
+const DELIVERIES: StoreEvent = { kind: "deliveries" };
+const ended = (id: string): StoreEvent => ({ kind: "ended", id });
 
 /**
  * Submissions and their queue. Each method runs one transaction of the file with its name, and
@@ -21,13 +21,13 @@ const ended = (id: string): Word => ({ kind: "ended", id });
 export function submissionStore(
   engine: Engine,
   transactions: Transactions,
-  wakeups: Wakeups,
+  wakeups: Notifier,
   now: () => number,
   steady: () => number,
 ): { readonly store: SubmissionStore; readonly close: () => Promise<void> } {
   const { db } = engine;
-  const waits = new Waits(wakeups);
-  const holders = new Silence(steady);
+  const waits = new CompletionWaiters(wakeups);
+  const holders = new HeartbeatMonitor(steady);
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
     if (abandoned.length === 0) return { requeued: [], failed: [] };
     const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
@@ -39,8 +39,8 @@ export function submissionStore(
     });
     return swept;
   };
-  const reads = new Gathered((wanted: readonly Wanted[]) => readHeads(db, wanted));
-  const enqueues = new Gathered((requests: readonly Enqueue[]) =>
+  const reads = new Batcher((wanted: readonly Wanted[]) => readHeads(db, wanted));
+  const enqueues = new Batcher((requests: readonly Enqueue[]) =>
     transactions.call(
       "enqueue",
       { requests, nowMs: now() },
@@ -51,7 +51,7 @@ export function submissionStore(
       },
     ),
   );
-  const finishes = new Gathered(async (group: readonly Finish[]) => {
+  const finishes = new Batcher(async (group: readonly Finish[]) => {
     const results = await transactions.call(
       "finish",
       { group, nowMs: now() },

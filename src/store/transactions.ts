@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "kysely";
 import type { Engine } from "./engine.ts";
-import { type Asked, type Call, type Operation, perform, type Result } from "./operations.ts";
+import type { Notifier, StoreEvent } from "./notifier.ts";
+import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
 import { runPieces } from "./pieces.ts";
 import type { Schema } from "./schema.ts";
-import type { Wakeups, Word } from "./wakeups.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Options<T> {
   /** Notifications to send once the result is durable. */
-  readonly words?: (value: T) => readonly Word[];
+  readonly words?: (value: T) => readonly StoreEvent[];
 }
 
 interface Waiting {
@@ -36,11 +36,11 @@ const TRY_AGAIN_MS = 10;
  */
 export class Transactions {
   readonly #engine: Engine;
-  readonly #wakeups: Wakeups;
+  readonly #wakeups: Notifier;
   #waiting: Waiting[] = [];
   #draining = false;
 
-  constructor(engine: Engine, wakeups: Wakeups) {
+  constructor(engine: Engine, wakeups: Notifier) {
     this.#engine = engine;
     this.#wakeups = wakeups;
   }
@@ -51,46 +51,55 @@ export class Transactions {
   }
 
   /** @param asked sent to another thread if the engine has one: plain data that must not change in the meantime. */
-  call<O extends Operation>(operation: O, asked: Asked<O>, options: Options<Result<O>> = {}): Promise<Result<O>> {
+  call<O extends Operation>(
+    operation: O,
+    asked: OperationInput<O>,
+    options: Options<Result<O>> = {},
+  ): Promise<Result<O>> {
     return this.#call(operation, asked, true, options);
   }
 
   /** Like `call`, for data that may be lost in a power failure. */
-  callUnflushed<O extends Operation>(operation: O, asked: Asked<O>): Promise<Result<O>> {
+  callAsyncCommit<O extends Operation>(operation: O, asked: OperationInput<O>): Promise<Result<O>> {
     return this.#call(operation, asked, false, {});
   }
 
   /** For data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
-  runUnflushed<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
+  runAsyncCommit<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, false, words);
   }
 
   #call<O extends Operation>(
     operation: O,
-    asked: Asked<O>,
+    asked: OperationInput<O>,
     flushed: boolean,
     { words = () => [] }: Options<Result<O>>,
   ): Promise<Result<O>> {
     const call = { operation, asked };
-    const work = (trx: Transaction<Schema>) => perform(trx, this.#engine.abilities, call) as Promise<Result<O>>;
+    const work = (trx: Transaction<Schema>) => perform(trx, this.#engine.capabilities, call) as Promise<Result<O>>;
     return this.#run(work, call, flushed, words);
   }
 
-  async #run<T>(work: Work<T>, call: Call | null, flushed: boolean, words: (value: T) => readonly Word[]): Promise<T> {
-    const value = this.#engine.abilities.oneWriter
+  async #run<T>(
+    work: Work<T>,
+    call: Call | null,
+    flushed: boolean,
+    words: (value: T) => readonly StoreEvent[],
+  ): Promise<T> {
+    const value = this.#engine.capabilities.oneWriter
       ? await this.#inGroup(work, call, flushed)
       : await this.#alone(work, flushed, words);
-    for (const word of words(value)) this.#wakeups.say(word);
+    for (const word of words(value)) this.#wakeups.publish(word);
     return value;
   }
 
-  async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly Word[]): Promise<T> {
-    const { notify, lostToAnother } = this.#engine.abilities;
+  async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly StoreEvent[]): Promise<T> {
+    const { notify, isRetryable: lostToAnother } = this.#engine.capabilities;
     for (let tries = 1; ; tries++) {
       try {
         return await this.#transaction(flushed, async (trx) => {
           const value = await work(trx);
-          await notify?.tell(trx, words(value));
+          await notify?.publish(trx, words(value));
           return value;
         });
       } catch (error) {
@@ -111,8 +120,8 @@ export class Transactions {
   }
 
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
-    const { db, abilities } = this.#engine;
-    if (!flushed) return abilities.unflushed(work);
+    const { db, capabilities: abilities } = this.#engine;
+    if (!flushed) return abilities.asyncCommit(work);
     // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
   }
@@ -136,7 +145,7 @@ export class Transactions {
   /** The first pieces that can share a commit: all named operations, or all functions. */
   #groupSize(): number {
     const most = Math.min(this.#waiting.length, MAX_GROUP);
-    if (!this.#engine.abilities.performAll) return most;
+    if (!this.#engine.capabilities.performAll) return most;
     const byName = this.#waiting[0]?.call !== null;
     const other = this.#waiting.findIndex(({ call }) => (call !== null) !== byName);
     return other < 0 ? most : Math.min(other, most);
@@ -146,7 +155,7 @@ export class Transactions {
     // One piece that needs a flush makes the whole group flush.
     const flushed = group.some((piece) => piece.flushed);
     const calls = group.flatMap(({ call }) => call ?? []);
-    const { performAll } = this.#engine.abilities;
+    const { performAll } = this.#engine.capabilities;
     if (performAll && calls.length === group.length) return performAll(calls, flushed);
     return this.#transaction(flushed, (trx) =>
       runPieces(

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { Readiness } from "../domain/readiness.ts";
 import type { Engine } from "./engine.ts";
-import { signOfLife } from "./lease.ts";
+import { nextLeaseUntil } from "./lease.ts";
+import type { Notifier } from "./notifier.ts";
 import type { WorkerStore } from "./port.ts";
 import type { Transactions } from "./transactions.ts";
-import type { Wakeups } from "./wakeups.ts";
 
 /** By the clock of another machine, which may be wrong: a worker that is removed too early returns with its next announcement. */
 const FORGOTTEN_AFTER_MS = 3_600_000;
@@ -13,7 +13,7 @@ const FORGOTTEN_AFTER_MS = 3_600_000;
 export function workerStore(
   { db }: Engine,
   transactions: Transactions,
-  wakeups: Wakeups,
+  wakeups: Notifier,
   now: () => number,
 ): WorkerStore {
   const changed = { words: () => [{ kind: "workers" } as const] };
@@ -37,7 +37,7 @@ export function workerStore(
           .insertInto("workers")
           .values({ id, announced_at: now(), lease_until: untilMs, ...said })
           .onConflict((conflict) =>
-            conflict.column("id").doUpdateSet({ lease_until: signOfLife("workers", untilMs), ...said }),
+            conflict.column("id").doUpdateSet({ lease_until: nextLeaseUntil("workers", untilMs), ...said }),
           )
           .execute();
       }, changed);

@@ -15,7 +15,7 @@ import { BatchSpanProcessor, type IdGenerator, RandomIdGenerator, TracerProvider
 import type { Logger } from "pino";
 import type { Outcome } from "../domain/outcome.ts";
 import type { Submission } from "../domain/submission.ts";
-import type { Answered, Attempted, Ran, Tracer } from "../domain/tracer.ts";
+import type { Attempted, Ran, TracedRequest, Tracer } from "../domain/tracer.ts";
 import { contextOf, traceOf } from "./identity.ts";
 
 /** Bounds the memory, and the delay at shutdown, that an unresponsive collector causes. */
@@ -68,7 +68,7 @@ export class Otlp implements Tracer {
   }
 
   /** Records a span in the client's trace, if the client sent one, with a link to the submission's trace. */
-  answered({ method, route, status, requestId, traceparent, submissionId, startMs, endMs }: Answered): void {
+  answered({ method, route, status, requestId, traceparent, submissionId, startMs, endMs }: TracedRequest): void {
     const parent = contextOf(traceparent);
     const attributes: Attributes = {
       "http.request.method": method,

@@ -1,8 +1,8 @@
 import type { Judgement, LimitCause } from "../domain/outcome.ts";
 import { internalError, LIMIT_CAUSES } from "../domain/outcome.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
-import { distrust } from "./distrust.ts";
 import { TABLE } from "./table.ts";
+import { validateReport } from "./validate-report.ts";
 
 /**
  * Decides the verdict from the reports; no other function does. Pure.
@@ -42,7 +42,7 @@ function unusable(compile: StepReport): Judgement {
 
 /** The judgement of one step, compile or execute. */
 export function judgeStep(report: StepReport): Judgement {
-  const reason = distrust(report);
+  const reason = validateReport(report);
   if (reason) return internal(reason);
   const row = TABLE.find(({ when }) => when(report));
   if (!row) return internal("no rule of the verdict table holds");

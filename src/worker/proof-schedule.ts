@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Check } from "../domain/readiness.ts";
-import type { Prover } from "./readiness.ts";
+import type { SelfTest } from "./self-test.ts";
 
 /** A launcher restart during the smoke tests must not remove languages; a smoke test that kills its slot must not block the others. */
 const ROUNDS_OF_PROOF = 3;
@@ -13,14 +13,14 @@ const PROVE_NEXT_MS = 120_000;
 
 /** Schedules the smoke tests of a worker: all languages before it starts, later one at a time. */
 export class ProofSchedule {
-  readonly #prover: Prover;
+  readonly #prover: SelfTest;
   readonly #log: Logger;
   readonly #proveNextMs: number;
   #rest: NodeJS.Timeout | undefined;
   #next: NodeJS.Timeout | undefined;
   #stopping = false;
 
-  constructor(prover: Prover, log: Logger, proveNextMs = PROVE_NEXT_MS) {
+  constructor(prover: SelfTest, log: Logger, proveNextMs = PROVE_NEXT_MS) {
     this.#prover = prover;
     this.#log = log;
     this.#proveNextMs = proveNextMs;

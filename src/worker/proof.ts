@@ -2,7 +2,7 @@ import type { Language } from "../domain/language.ts";
 import { type Check, faultyCheck } from "../domain/readiness.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
-import { conclude } from "../verdict/conclude.ts";
+import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "./plan.ts";
 import { run } from "./run.ts";
 
@@ -13,12 +13,12 @@ import { run } from "./run.ts";
 export async function proveLanguage(slot: Pick<Slot, "run">, languages: Languages, language: Language): Promise<Check> {
   const name = language.name;
   try {
-    const program = { code: Buffer.from(language.hello.code, "utf8"), stdin: Buffer.alloc(0) };
-    const outcome = conclude(await run(slot, plan(language, languages.limitsFor(language, "judge"), program)));
+    const program = { code: Buffer.from(language.smokeTest.code, "utf8"), stdin: Buffer.alloc(0) };
+    const outcome = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), program)));
     const { judgement, output, evidence } = outcome;
     const ok =
       judgement.verdict === "AC" &&
-      output?.stdout.toString("utf8") === language.hello.stdout &&
+      output?.stdout.toString("utf8") === language.smokeTest.stdout &&
       evidence?.isolation.mode === "strict" &&
       evidence.teardown.cleanupVerified;
     if (ok) return { name, ok, detail: language.label };

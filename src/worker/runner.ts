@@ -8,14 +8,14 @@ import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/errors.ts";
 import type { Claim, Store } from "../store/port.ts";
-import { conclude } from "../verdict/conclude.ts";
+import { buildOutcome } from "../verdict/build-outcome.ts";
 import { about } from "./about.ts";
-import { course } from "./course.ts";
 import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
 import { type Plan, plan } from "./plan.ts";
 import { run } from "./run.ts";
+import { runStats } from "./run-stats.ts";
 
 export interface RunnerOptions {
   readonly store: Store;
@@ -99,9 +99,9 @@ export class Runner {
       if (!language) return internalError(`the language ${submission.language} is not available any more`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
       const reports = await this.#steps(claim, slot, steps);
-      const outcome = conclude(reports);
+      const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
-      if (outcome.status === "completed") return { ...outcome, course: course(reports, steps) };
+      if (outcome.status === "completed") return { ...outcome, course: runStats(reports, steps) };
       log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
       return outcome;
     } catch (error) {

@@ -10,8 +10,8 @@ import type { Claim, Store } from "../store/port.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Leases } from "./leases.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
-import { Prover } from "./readiness.ts";
 import { Runner } from "./runner.ts";
+import { SelfTest } from "./self-test.ts";
 import { Slots } from "./slots.ts";
 
 export interface WorkerOptions {
@@ -36,7 +36,7 @@ export class Worker implements Engine {
   readonly id = randomUUID();
   readonly #options: WorkerOptions;
   readonly #slots: Slots;
-  readonly #prover: Prover;
+  readonly #prover: SelfTest;
   readonly #proofs: ProofSchedule;
   readonly #leases: Leases;
   readonly #runner: Runner;
@@ -48,7 +48,7 @@ export class Worker implements Engine {
     const { store, languages, launcherSocket, leaseMs, log, meter = NO_METER, tracer = NO_TRACER } = options;
     this.#options = options;
     this.#slots = new Slots(launcherSocket, log, meter, () => this.#claims.wake());
-    this.#prover = new Prover(launcherSocket, languages, ({ ok, detail, fault }) => {
+    this.#prover = new SelfTest(launcherSocket, languages, ({ ok, detail, fault }) => {
       meter.count("proofs", { result: ok ? "ok" : "failed" });
       if (!ok) log.error({ detail: fault ?? detail }, "not ready");
     });

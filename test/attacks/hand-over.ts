@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { StepReport } from "../../src/domain/report.ts";
 import { Slot } from "../../src/sandbox/slot.ts";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { shell } from "../sandbox/steps.ts";
 

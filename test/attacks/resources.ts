@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { useEngine } from "../engine/engine.ts";
-import { PATIENCE } from "../engine/patience.ts";
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 import { type CompletedRecord, checked } from "../engine/record.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { chargedBytesOf, hostMounts, kernelBytes, programsOf, tracesOf } from "../launcher/machine.ts";
 

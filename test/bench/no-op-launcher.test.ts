@@ -8,7 +8,7 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import { Slot } from "../../src/sandbox/slot.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { plan } from "../../src/worker/plan.ts";
 import { proveLanguage } from "../../src/worker/proof.ts";
 import { run } from "../../src/worker/run.ts";
@@ -40,8 +40,8 @@ test("the no-op launcher passes every smoke test, and its records show no isolat
   for (const language of languages.list()) {
     const check = await proveLanguage(slot, languages, language);
     assert.ok(check.ok, check.detail);
-    const hello = { code: Buffer.from(language.hello.code), stdin: Buffer.alloc(0) };
-    const { evidence } = conclude(await run(slot, plan(language, languages.limitsFor(language, "judge"), hello)));
+    const hello = { code: Buffer.from(language.smokeTest.code), stdin: Buffer.alloc(0) };
+    const { evidence } = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), hello)));
     assert.deepEqual(evidence?.isolation.controlsApplied, []);
     assert.equal(evidence?.isolation.sysPolicy, "disabled");
   }
@@ -53,7 +53,7 @@ test("refuses every program except the smoke tests", LIMIT, async (t) => {
   const python = languages.resolve("python");
   assert.ok(python);
   const limits = languages.limitsFor(python, "judge");
-  for (const code of ["print(1)", `${python.hello.code} `]) {
+  for (const code of ["print(1)", `${python.smokeTest.code} `]) {
     const slot = await Slot.open(socket);
     const program = { code: Buffer.from(code), stdin: Buffer.alloc(0) };
     await assert.rejects(run(slot, plan(python, limits, program)), /the launcher refused the request: FILE_DATA/);

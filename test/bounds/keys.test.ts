@@ -5,7 +5,7 @@ import { within } from "../../bench/load/database.ts";
 import { MEMBERS_ENDPOINTS_A_DAY } from "../../src/admin/endpoints.ts";
 import { MEMBERS_KEYS } from "../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../src/admin/projects.ts";
-import { type Club, startClub } from "../http/dashboard/club.ts";
+import { startTwoTenants, type TwoTenants } from "../http/dashboard/two-tenants.ts";
 import { type OpenTemporary, onEachEngine } from "../store/temporary.ts";
 
 /** Keys of the other account: one page of a list, and the number after years of use. */
@@ -17,7 +17,7 @@ const AT_MOST = 2;
 
 onEachEngine((open) => {
   test("a member who creates and revokes keys continuously gets at most 100 a day", async (t) => {
-    const { ada, root, projectId } = await startClub(t, { open });
+    const { ada, root, projectId } = await startTwoTenants(t, { open });
     let made = 0;
     for (let at = 0; at < MEMBERS_KEYS.aDay + 20; at++) {
       const { status, json } = await ada("POST", "/keys", { name: `k${at}`, projectId });
@@ -40,7 +40,7 @@ onEachEngine((open) => {
   });
 
   test("a member who creates and removes endpoints continuously gets at most 100 a day, in all projects and processes", async (t) => {
-    const { running, ada, root, eve, accountId, projectId, other } = await startClub(t, { open });
+    const { running, ada, root, eve, accountId, projectId, other } = await startTwoTenants(t, { open });
     const second = await running.store.projects.create(accountId, "second", "test");
     const add = (who: typeof ada, project: unknown) =>
       who("POST", "/endpoints", { projectId: project, url: "https://8.8.8.8/" });
@@ -75,7 +75,7 @@ onEachEngine((open) => {
   });
 
   test("a member can create a limited number of projects, including archived ones", async (t) => {
-    const { ada, accountId, running } = await startClub(t, { open });
+    const { ada, accountId, running } = await startTwoTenants(t, { open });
     for (let at = 1; at < MEMBERS_PROJECTS - 1; at++) await running.store.projects.create(accountId, `p${at}`, "test");
     const add = (name: string) => ada("POST", "/projects", { name, accountId });
     const answers = await Promise.all(["a", "b", "c"].map(add));
@@ -120,11 +120,11 @@ const ASKS = {
 /** Delay of the slowest request that a busy machine may cause. */
 const SLACK_MS = 100;
 
-type Filled = Club & { readonly key: string };
+type Filled = TwoTenants & { readonly key: string };
 
 /** Creates a key of the honest account and `amount` keys of the other account, one in a hundred of them live. */
 async function withKeys(t: TestContext, open: OpenTemporary, amount: number): Promise<Filled> {
-  const club = await startClub(t, { open, maxPending: 100_000 });
+  const club = await startTwoTenants(t, { open, maxPending: 100_000 });
   const { running, other } = club;
   const key = await running.key({ project: club.projectId });
   await within(running.database, async ({ db }) => {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { eventually, groupsOf, runningProgramsOf } from "../launcher/machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "../launcher/raw.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../cli/processes.ts";
 import { useEngine } from "../engine/engine.ts";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { percentile, TIMES_ALONE } from "./measured.ts";
 
 const engine = useEngine({ workers: 2 });

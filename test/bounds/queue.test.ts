@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { dropPendingOf, resumeAccount, suspendAccount } from "../../src/admin/accounts.ts";
 import type { Store } from "../../src/store/port.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { type Reply, type Running, startHttp } from "../http/running.ts";
 import { onEachEngine } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
@@ -40,7 +40,7 @@ function startSlots(t: TestContext, store: Store): void {
       for (const { program, lease } of claims) {
         void (async () => {
           await sleep(Number(program.code.toString()), undefined, { signal: stopped.signal });
-          await store.submissions.finish(lease, conclude({ execute: report({ stdout: Buffer.from("1\n") }) }));
+          await store.submissions.finish(lease, buildOutcome({ execute: report({ stdout: Buffer.from("1\n") }) }));
           free++;
           await wake();
         })().catch(() => {});

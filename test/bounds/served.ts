@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { newToken } from "../../src/domain/session.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../http/running.ts";
 import { addPerson } from "../store/members.ts";
 import { temporaryPostgres, temporaryStore } from "../store/temporary.ts";
@@ -50,7 +50,7 @@ async function ended(by: string, output: Buffer): Promise<string> {
   // The test repeats the request with this key.
   const headers = output.length < MIB ? {} : { "idempotency-key": `00000000-0000-4000-8000-00000000000${ids.length}` };
   const { json } = await ask({ method: "POST", path: "/api/submit", key: by, body, headers });
-  await runPending(store, () => conclude({ execute: report({ stdout: output, stderr: output }) }));
+  await runPending(store, () => buildOutcome({ execute: report({ stdout: output, stderr: output }) }));
   return json.id;
 }
 
@@ -68,7 +68,7 @@ process.on("message", () => {
 const [longest] = OUTPUTS as [Buffer, Buffer];
 let work: Promise<unknown> = Promise.resolve();
 const working = setInterval(() => {
-  work = runPending(store, () => conclude({ execute: report({ stdout: longest, stderr: longest }) }));
+  work = runPending(store, () => buildOutcome({ execute: report({ stdout: longest, stderr: longest }) }));
 }, 200);
 
 process.on("disconnect", async () => {

@@ -6,7 +6,7 @@ import { createServer } from "node:tls";
 import pino from "pino";
 import { openStore } from "../../src/store/open.ts";
 import type { Delivery, Store } from "../../src/store/port.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { Deliverer } from "../../src/webhooks/deliverer.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { temporaryStore } from "../store/temporary.ts";
@@ -100,7 +100,7 @@ for (const services of [1, 2]) {
 
 /** The longest record: 1 MiB of control characters on both streams, six bytes of JSON each. */
 const MIB = Buffer.alloc(1024 * 1024, 1);
-const LONGEST = conclude({ execute: report({ stdout: MIB, stderr: MIB }) });
+const LONGEST = buildOutcome({ execute: report({ stdout: MIB, stderr: MIB }) });
 
 test(
   "receivers that do not read hold 32 MiB of one account's bodies and do not delay another account",

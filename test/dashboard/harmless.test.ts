@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { harmless } from "../../dashboard/src/submissions/harmless.ts";
+import { showControlCharacters } from "../../dashboard/src/submissions/control-characters.ts";
 
 const NAMED: readonly [string, string, string][] = [
   ["\0", "NUL", "U+0000"],
@@ -18,19 +18,19 @@ const NAMED: readonly [string, string, string][] = [
 
 for (const [character, text, control] of NAMED) {
   test(`shows ${control} by name and keeps the surrounding text`, () => {
-    assert.deepEqual(harmless(`a${character}b`), [{ text: "a" }, { text, control }, { text: "b" }]);
+    assert.deepEqual(showControlCharacters(`a${character}b`), [{ text: "a" }, { text, control }, { text: "b" }]);
   });
 }
 
 test("shows text, line feeds, tabs and characters beyond the first plane unchanged", () => {
   const text = "a\tb\nc — ü 漢 😀 \u0301";
-  assert.deepEqual(harmless(text), [{ text }]);
-  assert.deepEqual(harmless(""), []);
+  assert.deepEqual(showControlCharacters(text), [{ text }]);
+  assert.deepEqual(showControlCharacters(""), []);
 });
 
 test("leaves no control character in a piece of text", () => {
   const all = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join("");
-  const left = harmless(all)
+  const left = showControlCharacters(all)
     .filter(({ control }) => !control)
     .map(({ text }) => text)
     .join("");

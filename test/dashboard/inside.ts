@@ -1,10 +1,10 @@
 import type { TestContext } from "node:test";
-import { type Club, startClub } from "../http/dashboard/club.ts";
+import { startTwoTenants, type TwoTenants } from "../http/dashboard/two-tenants.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 
 export interface Inside extends Visitor {
-  readonly club: Club;
+  readonly club: TwoTenants;
   readonly origin: string;
   /** Opens a page of the dashboard, and waits until all of it is there. */
   readonly go: (path: string) => Promise<void>;
@@ -14,7 +14,7 @@ export interface Inside extends Visitor {
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
 export async function inside(t: TestContext): Promise<Inside> {
-  const club = await startClub(t, { dashboardDir: builtDashboard() });
+  const club = await startTwoTenants(t, { dashboardDir: builtDashboard() });
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;

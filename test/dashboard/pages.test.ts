@@ -4,7 +4,7 @@ import { firstLink } from "../../src/admin/people.ts";
 import { runPending, startHttp } from "../http/running.ts";
 import { violations, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
-import { DESK, handsOn, PASSWORD, PHONE } from "./hands.ts";
+import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 
 const PLACES = [
   "Overview",
@@ -23,7 +23,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   const { store, port, submit } = running;
   const origin = `https://127.0.0.1:${port}`;
   const { page, asked, complaints } = await visit(t);
-  const { heading, go, button } = handsOn(page);
+  const { heading, go, button } = pageActions(page);
 
   await t.test("the one-time link creates the first administrator and works once", async () => {
     const { url } = await firstLink(store, { origin, actor: "test" });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { snippets } from "../../dashboard/src/playground/snippets.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { runPending } from "../http/running.ts";
 import { report } from "../verdict/reports.ts";
 import { violations } from "./browser.ts";
-import { DESK, PHONE } from "./hands.ts";
 import { inside } from "./inside.ts";
+import { DESK, PHONE } from "./page-actions.ts";
 
 const WRITTEN = 'print("as it was written")\n';
 
@@ -82,7 +82,10 @@ test("the playground, from an example to a link that others open", async (t) => 
     await page.waitForURL(`${origin}/dashboard/playground?from=${id}`);
     await store.live.append(claim.lease, 0, [{ stream: "stdout", at: 0, bytes: Buffer.from("as it") }]);
     await result.getByText("as it").waitFor();
-    await store.submissions.finish(claim.lease, conclude({ execute: report({ stdout: Buffer.from("as it was\n") }) }));
+    await store.submissions.finish(
+      claim.lease,
+      buildOutcome({ execute: report({ stdout: Buffer.from("as it was\n") }) }),
+    );
     await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
     assert.equal(await result.getByRole("region", { name: "Standard output" }).textContent(), "as it was\n");
     await result.getByText("Evidence: what the kernel confirmed").click();

@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks";
 import { place, receiverSettings } from "../faults/places.ts";
 import { makeCertificates, startReceiver } from "../webhooks/receiver.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
-import { DESK, handsOn, PASSWORD, PHONE } from "./hands.ts";
+import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 
 /** So slow that half of its output is seen before the rest is there. */
 const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
@@ -15,7 +15,7 @@ const LIMIT = { timeout: 240_000 };
 
 /** Of somebody who comes by a one-time link, and keeps what is shown once. */
 function newcomersHands({ page }: Visitor) {
-  const hands = handsOn(page);
+  const hands = pageActions(page);
   const { heading, button } = hands;
   /** Makes somebody of who opens a one-time link. */
   const accept = async (link: string, who: { readonly email?: string; readonly name: string }) => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KEY_PLACE, snippets } from "../../dashboard/src/playground/snippets.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../http/running.ts";
 import { report } from "../verdict/reports.ts";
 
@@ -35,7 +35,7 @@ for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
       await runPending(store, ({ submission, program }) => {
         const { language, profile } = submission;
         ran.push({ language, profile, code: String(program.code), stdin: String(program.stdin) });
-        return conclude({ execute: report({ stdout: Buffer.from("as it should\n") }) });
+        return buildOutcome({ execute: report({ stdout: Buffer.from("as it should\n") }) });
       });
       await sleep(20);
     }

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Outcome } from "../../src/domain/outcome.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { runPending } from "../http/running.ts";
 import { report, signalled } from "../verdict/reports.ts";
 import { violations } from "./browser.ts";
-import { DESK, PHONE } from "./hands.ts";
 import { inside } from "./inside.ts";
+import { DESK, PHONE } from "./page-actions.ts";
 
 const SUBMISSIONS = "/submissions";
 const SOURCE = "def main():\n    print('é')  # a note\n\nmain()\n";
@@ -20,7 +20,7 @@ interface Styled {
 }
 
 const OUT_OF_MEMORY: Outcome = {
-  ...conclude({ execute: signalled(9, { oomKills: 1, stdout: Buffer.from(WRITTEN), stdoutSeen: 999_999 }) }),
+  ...buildOutcome({ execute: signalled(9, { oomKills: 1, stdout: Buffer.from(WRITTEN), stdoutSeen: 999_999 }) }),
   course: {
     compileMs: 120,
     execute: {
@@ -53,11 +53,11 @@ test("submissions: search and detail pages", async (t) => {
   });
 
   for (let i = 0; i < 49; i++) await send({ language: "c" });
-  await end(conclude({ execute: report() }));
+  await end(buildOutcome({ execute: report() }));
   const exceeded = await send();
   await end(OUT_OF_MEMORY);
   await send();
-  await end(conclude({ execute: report({ exitCode: 7 }) }));
+  await end(buildOutcome({ execute: report({ exitCode: 7 }) }));
   const waiting = await send();
 
   await t.test("lists submissions with their verdicts in words, newest first, and loads older ones", async () => {
@@ -103,7 +103,7 @@ test("submissions: search and detail pages", async (t) => {
     await shows(1);
     await rows.nth(1).hover();
     const place = await rows.nth(1).boundingBox();
-    await end(conclude({ execute: report() }));
+    await end(buildOutcome({ execute: report() }));
     await rows.nth(1).getByText("accepted").waitFor();
     const newer = await send();
     await button("Show 1 new").waitFor();
@@ -202,7 +202,7 @@ test("submissions: search and detail pages", async (t) => {
   }
 
   await t.test("run again, it shows output before the run has ended", async () => {
-    await end(conclude({ execute: report() }));
+    await end(buildOutcome({ execute: report() }));
     await button("Run again").click();
     await page.getByText("It is accepted and waits for a worker.").waitFor();
     const id = page.url().split("/").at(-1);
@@ -217,7 +217,10 @@ test("submissions: search and detail pages", async (t) => {
     await store.live.append(claim.lease, 1, [{ stream: "stdout", at: 4, bytes: Buffer.from("two\n") }]);
     await output.getByText("two").waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
-    await store.submissions.finish(claim.lease, conclude({ execute: report({ stdout: Buffer.from("one\ntwo\n") }) }));
+    await store.submissions.finish(
+      claim.lease,
+      buildOutcome({ execute: report({ stdout: Buffer.from("one\ntwo\n") }) }),
+    );
     await page.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
   });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { internalError, type Outcome } from "../../src/domain/outcome.ts";
 import { toRecord } from "../../src/domain/record.ts";
 import type { Submission } from "../../src/domain/submission.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report, signalled } from "../verdict/reports.ts";
 
 const pending: Submission = {
@@ -63,7 +63,7 @@ test("a completed record follows the contract, field by field", () => {
     stdout: Buffer.from("héllo\n"),
     outputAgeUsec: 100,
   });
-  assert.deepEqual(toRecord(ended(conclude({ execute }))), {
+  assert.deepEqual(toRecord(ended(buildOutcome({ execute }))), {
     id: "11111111-2222-4333-8444-555555555555",
     schema_version: "2.0",
     language: "python",
@@ -142,14 +142,16 @@ test("a completed record follows the contract, field by field", () => {
 });
 
 test("judge_actions and unlimited rlimits are absent, not empty", () => {
-  const { evidence } = toRecord(ended(conclude({ execute: report({ rlimits: { nofile: { soft: 32, hard: 32 } } }) })));
+  const { evidence } = toRecord(
+    ended(buildOutcome({ execute: report({ rlimits: { nofile: { soft: 32, hard: 32 } } }) })),
+  );
   assert.ok(evidence);
   assert.equal("judge_actions" in evidence.teardown, false);
   assert.deepEqual(evidence.limits.rlimits, { nofile: { soft: 32, hard: 32 } });
 });
 
 test("success has no error message, and a program that does not compile has no metrics", () => {
-  const accepted = toRecord(ended(conclude({ execute: report() })));
+  const accepted = toRecord(ended(buildOutcome({ execute: report() })));
   assert.deepEqual(accepted.result, {
     verdict: "AC",
     cause: "normal_exit",
@@ -159,7 +161,7 @@ test("success has no error message, and a program that does not compile has no m
     error_message: null,
   });
   const broken = toRecord(
-    ended(conclude({ compile: report({ exitCode: 1, stderr: Buffer.from("main.c:1: error") }) })),
+    ended(buildOutcome({ compile: report({ exitCode: 1, stderr: Buffer.from("main.c:1: error") }) })),
   );
   assert.equal(broken.status, "completed");
   assert.deepEqual(broken.metrics, NOTHING_YET.metrics);
@@ -179,7 +181,7 @@ test("an error has IE and a message, and no other results", () => {
 
 test("decodes output as UTF-8 with U+FFFD for invalid bytes, and keeps a byte order mark", () => {
   const decoded = (stdout: Buffer, stdoutSeen = stdout.length) =>
-    toRecord(ended(conclude({ execute: report({ stdout, stdoutSeen }) }))).output.stdout;
+    toRecord(ended(buildOutcome({ execute: report({ stdout, stdoutSeen }) }))).output.stdout;
   assert.equal(decoded(Buffer.from([0x61, 0xff, 0x62, 0x00])), "a\ufffdb\0");
   assert.equal(decoded(Buffer.from([0xef, 0xbb, 0xbf, 0x61])), "\ufeffa");
   assert.equal(decoded(Buffer.from([0x61, 0xc3])), "a\ufffd");
@@ -187,6 +189,6 @@ test("decodes output as UTF-8 with U+FFFD for invalid bytes, and keeps a byte or
 });
 
 test("the ratio for a wall time of 0 is null", () => {
-  const { metrics } = toRecord(ended(conclude({ execute: report({ wallNs: 0 }) })));
+  const { metrics } = toRecord(ended(buildOutcome({ execute: report({ wallNs: 0 }) })));
   assert.equal(metrics.cpu_wall_ratio, null);
 });

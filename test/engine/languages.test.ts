@@ -52,7 +52,7 @@ test("a Java source that exceeds the compiler's memory limit is MLE, as in every
   assert.deepEqual([result.verdict, result.cause, result.actor], ["MLE", "compile_oom_kill", "kernel"]);
 });
 
-for (const { name: language, hello } of ourLanguages().list()) {
+for (const { name: language, smokeTest: hello } of ourLanguages().list()) {
   const { file, trace, fault } = LANGUAGES[language] as (typeof LANGUAGES)[string];
   const run = async (program: string, stdin = "") =>
     checked(await engine().run(language, source(language, program), { stdin }));

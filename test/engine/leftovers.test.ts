@@ -97,7 +97,7 @@ function* mixed(total: number): Generator<[string, string]> {
   const slow: [string, string][] = [
     ...ourLanguages()
       .list()
-      .map(({ name, hello }): [string, string] => [name, hello.code]),
+      .map(({ name, smokeTest: hello }): [string, string] => [name, hello.code]),
     ["python", source("python", "eats-memory")],
     ["c", source("c", "forks-without-end").replace("while (fork() >= 0)\n\t\t;\n", "fork();\n")],
     ["c", source("c", "does-not-compile")],

@@ -5,8 +5,8 @@ import type { Evidence, Judgement } from "../../src/domain/outcome.ts";
 import type { StepReport } from "../../src/domain/report.ts";
 import { Slot } from "../../src/sandbox/slot.ts";
 import type { Step } from "../../src/sandbox/step.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
-import { PATIENCE } from "../engine/patience.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../launcher/machine.ts";
 import { shell } from "../sandbox/steps.ts";
@@ -31,7 +31,7 @@ export async function concluded(
   options: Interference = {},
 ): Promise<Concluded & { readonly launcher: Launcher }> {
   const stepped = await reported(step, options);
-  const { judgement, evidence } = conclude({ execute: stepped.facts });
+  const { judgement, evidence } = buildOutcome({ execute: stepped.facts });
   assert.ok(evidence, "there is no evidence");
   return { ...stepped, judgement, evidence };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { exists } from "../launcher/machine.ts";
 import { LIMITS, shell } from "../sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";

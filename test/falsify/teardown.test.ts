@@ -5,9 +5,9 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync 
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { NOBODY } from "../cli/processes.ts";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { startLauncher } from "../launcher/launcher.ts";
 import { childrenOf, groupsOf, read, runningProgramsOf, tracesLeft } from "../launcher/machine.ts";
 import { connected, run, step } from "../launcher/raw.ts";
@@ -214,7 +214,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     const { facts, alive, launcher } = await reported(endless, { fault: "init_stays" });
     await stopWell(launcher);
     assert.deepEqual(
-      [facts.failure?.step, conclude({ execute: facts }).judgement.verdict, alive],
+      [facts.failure?.step, buildOutcome({ execute: facts }).judgement.verdict, alive],
       ["wait", "IE", false],
     );
   });

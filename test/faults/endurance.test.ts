@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../src/sandbox/slot.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { useEngine } from "../engine/engine.ts";
 import { shell } from "../sandbox/steps.ts";
 import { type Footprint, footprint } from "./footprint.ts";
@@ -47,7 +47,7 @@ class Direct {
     const report = await this.#slot.run(step).catch((cause: unknown) => {
       throw new Error(`${name}: the slot was lost: ${launcher.stderr()}`, { cause });
     });
-    const { judgement, evidence } = conclude({ execute: report });
+    const { judgement, evidence } = buildOutcome({ execute: report });
     assert.equal(judgement.verdict, verdict, `${name}: ${JSON.stringify(judgement)}`);
     assert.equal(evidence?.teardown.cleanupVerified, true, name);
     this.seen.set(verdict, (this.seen.get(verdict) ?? 0) + 1);

@@ -5,7 +5,7 @@ import type { Limits, ProfileName } from "../../src/domain/limits.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { StepReport } from "../../src/domain/report.ts";
 import { Slot } from "../../src/sandbox/slot.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { plan } from "../../src/worker/plan.ts";
 import { run } from "../../src/worker/run.ts";
 import { source } from "../engine/engine.ts";
@@ -51,7 +51,7 @@ export function useBoxes(): () => Boxes {
       const steps = await run(slot, plan(language, changed, program));
       const facts = steps.execute ?? steps.compile;
       assert.ok(facts);
-      return { facts, outcome: conclude(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };
+      return { facts, outcome: buildOutcome(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };
     };
     boxes = {
       launcher,

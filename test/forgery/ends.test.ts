@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { accepted, assertSaid, cpuTimeout, exited, signalled, useBoxes, wallTimeout } from "./boxes.ts";
 
 const boxes = useBoxes();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Slot } from "../../src/sandbox/slot.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { source } from "../engine/engine.ts";
 import { exists } from "../launcher/machine.ts";
 import { shell } from "../sandbox/steps.ts";
@@ -107,7 +107,7 @@ test("swap on: a program gets no swap, whether it was on before or not", LIMIT, 
   const running = slot.run(shell(`sleep 2; ${eats}`));
   const swap = await swapOn(t);
   if (swap === null) return t.skip("swap cannot be switched on on this machine");
-  const { judgement, evidence } = conclude({ execute: await running });
+  const { judgement, evidence } = buildOutcome({ execute: await running });
   assert.deepEqual([judgement.verdict, evidence?.isolation.mode], ["MLE", "strict"]);
 
   const { ok, checks, missing } = await (await Machine.with(t)).doctor();
@@ -115,7 +115,7 @@ test("swap on: a program gets no swap, whether it was on before or not", LIMIT, 
   assert.match(checks.find(({ name }) => name === "swap")?.means ?? "", /prevents boxes from swapping/);
   const { status, json } = await ready(await machine.service());
   assert.deepEqual([status, json.enforcement_mode], [200, "strict"]);
-  const after = conclude({ execute: await slot.run(shell(eats)) });
+  const after = buildOutcome({ execute: await slot.run(shell(eats)) });
   assert.equal(after.judgement.verdict, "MLE");
   swap.stdin?.end();
   await once(swap, "exit");

@@ -3,7 +3,7 @@ import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report } from "../verdict/reports.ts";
 import { Raw } from "./raw.ts";
 import { runPending, startHttp } from "./running.ts";
@@ -72,7 +72,7 @@ test("disconnects a client that does not read its response, and keeps nothing fo
   const mine = await key();
   const { json } = await submit(undefined, { key: mine });
   const full = Buffer.alloc(1 << 20, 1); // six bytes of JSON per byte
-  await runPending(store, () => conclude({ execute: report({ stdout: full, stderr: full }) }));
+  await runPending(store, () => buildOutcome({ execute: report({ stdout: full, stderr: full }) }));
   const raw = Raw.secure(port, caPath);
   await new Promise((resolve) => raw.socket.once("secureConnect", resolve));
   raw.socket.pause();

@@ -11,7 +11,7 @@ import { toRecord } from "../../src/domain/record.ts";
 import { endSlowReader } from "../../src/http/drain.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../src/http/json-shape.ts";
 import { Room } from "../../src/http/room.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report } from "../verdict/reports.ts";
 import { Raw } from "./raw.ts";
 import { runPending, startHttp } from "./running.ts";
@@ -38,7 +38,7 @@ test("sends a long record unchanged", LIMIT, async (t) => {
   const { submit, store, ask } = await startHttp(t);
   const { id } = (await submit()).json;
   const [stdout, stderr] = [randomBytes(300_000), Buffer.alloc(300_000, 1)];
-  await runPending(store, () => conclude({ execute: report({ stdout, stderr }) }));
+  await runPending(store, () => buildOutcome({ execute: report({ stdout, stderr }) }));
   const { status, text, headers } = await ask({ path: `/api/result/${id}` });
   assert.equal(status, 200);
   assert.equal(headers["content-type"], "application/json; charset=utf-8");
@@ -52,7 +52,7 @@ test("disconnects a client that reads a long response too slowly, and releases w
   const { submit, store, key, port, caPath, times } = await startHttp(t, { drain });
   const { id } = (await submit()).json;
   const output = Buffer.alloc(1_048_576, 1);
-  await runPending(store, () => conclude({ execute: report({ stdout: output, stderr: output }) }));
+  await runPending(store, () => buildOutcome({ execute: report({ stdout: output, stderr: output }) }));
   const raw = Raw.secure(port, caPath);
   raw.write(
     `GET /api/result/${id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${await key({ account: "key 0" })}\r\n\r\n`,

@@ -20,7 +20,7 @@ import type { ListenerLimits } from "../../src/http/listener.ts";
 import type { ConnectionLimits } from "../../src/http/places.ts";
 import { HttpServer } from "../../src/http/server.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { trustedAuthorities } from "../../src/webhooks/trust.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
 import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
@@ -212,7 +212,7 @@ function toBytes(body: unknown): Buffer {
 /** Acts as a worker without a sandbox: claims pending submissions and finishes them. */
 export async function runPending(
   store: Store,
-  outcomeOf: (claim: Claim) => Outcome = () => conclude({ execute: report({ stdout: Buffer.from("1\n") }) }),
+  outcomeOf: (claim: Claim) => Outcome = () => buildOutcome({ execute: report({ stdout: Buffer.from("1\n") }) }),
 ): Promise<number> {
   const claims = await store.submissions.claim("worker", 60_000, 100);
   for (const claim of claims) await store.submissions.finish(claim.lease, outcomeOf(claim));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report } from "../verdict/reports.ts";
 import { runPending, startHttp } from "./running.ts";
 
@@ -63,7 +63,7 @@ test("a submission continues after its client disconnects", LIMIT, async (t) => 
   await assert.rejects(gone, { name: "AbortError" });
   const [claim] = await store.submissions.claim("w", 60_000);
   assert.ok(claim);
-  await store.submissions.finish(claim.lease, conclude({ execute: report() }));
+  await store.submissions.finish(claim.lease, buildOutcome({ execute: report() }));
   assert.equal((await ask({ path: `/api/result/${claim.submission.id}` })).json.result.verdict, "AC");
   assert.equal(logs.join("").includes('"level":50'), false, "no error is logged");
 });

@@ -17,9 +17,9 @@ const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples", "examples.jso
 
 test("every language begins with its smoke test and has a program for each verdict except IE", () => {
   assert.equal(examples.size, 8);
-  for (const { name, hello } of languages.list()) {
+  for (const { name, smokeTest } of languages.list()) {
     const mine = examples.get(name) ?? [];
-    assert.deepEqual(mine[0], { title: "Hello", verdict: "AC", code: hello.code, stdin: "" });
+    assert.deepEqual(mine[0], { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" });
     const verdicts = new Set(mine.map(({ verdict }) => verdict));
     assert.deepEqual([...verdicts].sort(), ["AC", "FSE", "MLE", "PLE", "RE", "SIG", "TLE"], name);
     assert.equal(

@@ -77,7 +77,7 @@ const mistakes: readonly [title: string, file: string, change: (data: Data) => v
   ["a shell string for a command", "c.json", (c) => (c.execute.command = "./main"), /command/],
   ["a program without an absolute path", "c.json", (c) => (c.execute.command = ["main"]), /absolute path/],
   ["a source with a directory", "c.json", (c) => (c.source = "../main.c"), /a file name without a directory/],
-  ["no smoke test", "c.json", (c) => delete c.hello, /hello/],
+  ["no smoke test", "c.json", (c) => delete c.smokeTest, /smokeTest/],
   ["an alias of another language", "c.json", (c) => c.aliases.push("rs"), /the name rs is already used by c/],
   ["a name that differs from the file's", "c.json", (c) => (c.name = "clang"), /its name is clang/],
   [

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 
 /** Uids of one launcher: two for each of at most 16 slots. A whole run starts some 180 launchers. */
 export const UIDS_EACH = 32;

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "n
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ATTEMPTS } from "../../src/domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
-import { PATIENCE } from "../engine/patience.ts";
+import { PATIENCE } from "../engine/timeouts.ts";
 import { UIDS_EACH } from "../launcher/launcher.ts";
 
 const PATIENCE_MS = 60_000 * PATIENCE;

@@ -54,10 +54,10 @@ export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string,
   ],
   "clock is set or differs": [
     ["test/store/lease.test.ts", "changes neither renewed nor expired leases"],
-    ["test/worker/fleet.test.ts", "is registered, ready and removed like any other"],
+    ["test/worker/worker-registry.test.ts", "is registered, ready and removed like any other"],
     ["test/store/deliveries.test.ts", "does not delay attempts by an hour"],
     ["test/store/quota.test.ts", "a backward clock step neither blocks a key for over a minute"],
-    ["test/worker/readiness.test.ts", "a clock that is set back does not renew an old proof"],
+    ["test/worker/self-test.test.ts", "a clock that is set back does not renew an old proof"],
   ],
   "upgrade, PostgreSQL": [
     ["test/faults/upgrade.test.ts", "migrates under load, and no request fails"],

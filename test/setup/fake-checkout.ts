@@ -29,7 +29,7 @@ export class FakeCheckout implements Disposable {
   constructor() {
     const real = resolve(import.meta.dirname, "../..");
     chmodSync(this.root, 0o755);
-    for (const part of ["assay", "setup", "test/ends.ts", "test/engine/patience.ts"])
+    for (const part of ["assay", "setup", "test/leak-guard.ts", "test/engine/timeouts.ts"])
       cpSync(join(real, part), join(this.checkout, part), { recursive: true });
     this.write("package.json", '{\n  "name": "assay",\n  "version": "1.2.3",\n  "type": "module"\n}\n');
     this.write("package-lock.json", JSON.stringify({ packages: PACKAGES }));
@@ -41,7 +41,7 @@ export class FakeCheckout implements Disposable {
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("src/main.ts", SERVICE);
-    this.write("src/http/dashboard/answers.ts", "");
+    this.write("src/http/dashboard/api-types.ts", "");
     this.write("dashboard/index.html", "the page");
     this.#dataDirectoryWithNode();
   }

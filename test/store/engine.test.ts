@@ -6,11 +6,11 @@ import { describe, type TestContext, test } from "node:test";
 import { sql, type Transaction } from "kysely";
 import type { Engine } from "../../src/store/engine.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { Notifier } from "../../src/store/notifier.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { Transactions } from "../../src/store/transactions.ts";
-import { Wakeups } from "../../src/store/wakeups.ts";
 import { postgresServer } from "./temporary.ts";
 
 async function sqlite(t: TestContext): Promise<Engine> {
@@ -34,7 +34,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
   describe(`on ${name}`, () => {
     test("a failed transaction leaves no changes and does not affect concurrent ones", async (t) => {
       const engine = await open(t);
-      const transactions = new Transactions(engine, new Wakeups());
+      const transactions = new Transactions(engine, new Notifier());
       const add = (tier: string, fail: boolean) =>
         transactions.run(async (trx) => {
           await trx.insertInto("tiers").values({ name: tier, requests_per_minute: 1, concurrency: 1 }).execute();
@@ -63,7 +63,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
 
     test("notifications are sent after the commit, and not for failed transactions", async (t) => {
       const engine = await open(t);
-      const wakeups = new Wakeups();
+      const wakeups = new Notifier();
       const transactions = new Transactions(engine, wakeups);
       let ends = 0;
       wakeups.onEnd("x", () => ends++);
@@ -92,7 +92,7 @@ test("SQLite: commits are durable: WAL, flushed at every commit", async (t) => {
 
 test("SQLite: concurrent transactions share a commit", async (t) => {
   const engine = await sqlite(t);
-  const transactions = new Transactions(engine, new Wakeups());
+  const transactions = new Transactions(engine, new Notifier());
   let commits = 0;
   const transaction = engine.db.transaction.bind(engine.db);
   t.mock.method(engine.db, "transaction", () => {
@@ -105,25 +105,25 @@ test("SQLite: concurrent transactions share a commit", async (t) => {
 
 test("SQLite: unflushed work is not flushed by itself, but with durable work", async (t) => {
   const opened = await sqlite(t);
-  const transactions = new Transactions(opened, new Wakeups());
+  const transactions = new Transactions(opened, new Notifier());
   const add = (name: string) => async (trx: Transaction<Schema>) => {
     await trx.insertInto("tiers").values({ name, requests_per_minute: 1, concurrency: 1 }).execute();
     return Object.values((await sql`pragma synchronous`.execute(trx)).rows[0] ?? {})[0];
   };
-  assert.equal(await transactions.runUnflushed(add("forgettable")), 1);
+  assert.equal(await transactions.runAsyncCommit(add("forgettable")), 1);
   assert.equal(await transactions.run(add("durable")), 2);
   const together = [
-    transactions.runUnflushed(add("a")),
+    transactions.runAsyncCommit(add("a")),
     transactions.run(add("b")),
-    transactions.runUnflushed(add("c")),
+    transactions.runAsyncCommit(add("c")),
   ];
   assert.deepEqual(await Promise.all(together), [2, 2, 2]);
   await assert.rejects(
-    transactions.runUnflushed(async () => Promise.reject(new Error("x"))),
+    transactions.runAsyncCommit(async () => Promise.reject(new Error("x"))),
     /x/,
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
-  await transactions.runUnflushed(add("forgettable again"));
+  await transactions.runAsyncCommit(add("forgettable again"));
   // Outside of a transaction. The writing thread reads a setting only if the statement also writes.
   const { rows } = await sql<{ name: string }>`
     insert into tiers (name, requests_per_minute, concurrency)
@@ -132,12 +132,12 @@ test("SQLite: unflushed work is not flushed by itself, but with durable work", a
 });
 
 test("PostgreSQL: unflushed work commits asynchronously, and the next transaction synchronously", async (t) => {
-  const transactions = new Transactions(await postgres(t), new Wakeups());
+  const transactions = new Transactions(await postgres(t), new Notifier());
   const setting = async (trx: Transaction<Schema>) => {
     const { rows } = await sql<{ value: string }>`select current_setting('synchronous_commit') as value`.execute(trx);
     return rows[0]?.value;
   };
-  assert.equal(await transactions.runUnflushed(setting), "off");
+  assert.equal(await transactions.runAsyncCommit(setting), "off");
   assert.equal(await transactions.run(setting), "on");
 });
 
@@ -148,7 +148,7 @@ test("PostgreSQL: an integer beyond 2^53 is an error, not a rounded number", asy
 
 test("PostgreSQL: deadlocked transactions are retried until both commit", async (t) => {
   const engine = await postgres(t);
-  const transactions = new Transactions(engine, new Wakeups());
+  const transactions = new Transactions(engine, new Notifier());
   const rows = ["one", "two"];
   const add = (name: string) => ({ name, requests_per_minute: 0, concurrency: 1 });
   await engine.db.insertInto("tiers").values(rows.map(add)).execute();
@@ -175,7 +175,7 @@ test("PostgreSQL: deadlocked transactions are retried until both commit", async 
 });
 
 test("PostgreSQL: a transaction that always fails to serialize fails after six tries", async (t) => {
-  const transactions = new Transactions(await postgres(t), new Wakeups());
+  const transactions = new Transactions(await postgres(t), new Notifier());
   let tries = 0;
   const lose = transactions.run(async (trx) => {
     tries++;

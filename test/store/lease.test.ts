@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { internalError } from "../../src/domain/outcome.ts";
 import type { Claim, Store } from "../../src/store/port.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report } from "../verdict/reports.ts";
 import { addKey, enqueue, onEachEngine, START_MS, sweepLater } from "./temporary.ts";
 
 const LEASE_MS = 1000;
-const DONE = conclude({ execute: report({ stdout: Buffer.from([0, 255, 10]), stderr: Buffer.from("e") }) });
+const DONE = buildOutcome({ execute: report({ stdout: Buffer.from([0, 255, 10]), stderr: Buffer.from("e") }) });
 
 async function claimOne(store: Store, workerId = "w"): Promise<Claim> {
   const [claim] = await store.submissions.claim(workerId, LEASE_MS);

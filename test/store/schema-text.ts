@@ -3,7 +3,7 @@ import type { Engine } from "../../src/store/engine.ts";
 import type { Schema } from "../../src/store/schema.ts";
 
 /** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */
-export function schemaText({ db, abilities }: Engine): Promise<string> {
+export function schemaText({ db, capabilities: abilities }: Engine): Promise<string> {
   return abilities.oneWriter ? sqliteText(db) : postgresText(db);
 }
 

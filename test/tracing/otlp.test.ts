@@ -7,13 +7,13 @@ import pino from "pino";
 import type { Submission } from "../../src/domain/submission.ts";
 import { traceOf } from "../../src/tracing/identity.ts";
 import { Otlp } from "../../src/tracing/otlp.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { report } from "../verdict/reports.ts";
 import { collector } from "./collector.ts";
 
 const LIMIT = { timeout: 20_000 };
 const START = Date.UTC(2031, 0, 2);
-const OUTCOME = conclude({ execute: report({ stdout: Buffer.from("a secret output") }) });
+const OUTCOME = buildOutcome({ execute: report({ stdout: Buffer.from("a secret output") }) });
 
 function submission(): Submission {
   return {

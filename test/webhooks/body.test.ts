@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toRecord } from "../../src/domain/record.ts";
 import { newWebhookSecret } from "../../src/domain/webhook.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { bodyOf } from "../../src/webhooks/body.ts";
 import { sign } from "../../src/webhooks/sign.ts";
 import { watchTurns } from "../bounds/measured.ts";
@@ -19,7 +19,7 @@ test("building and signing bodies of 12 MB at once does not block the event loop
   const project = await addProject(store);
   for (let n = 0; n < 2; n++) await addEndpoint(store, project);
   const full = Buffer.alloc(MIB, 1);
-  const id = await endOne(store, project, conclude({ execute: report({ stdout: full, stderr: full }) }));
+  const id = await endOne(store, project, buildOutcome({ execute: report({ stdout: full, stderr: full }) }));
   const [claim] = await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(1) });
   assert.ok(claim);
   const message = await store.deliveries.message(claim);

@@ -3,7 +3,7 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import { newSubmission, programOf } from "../../src/domain/submission.ts";
 import { newWebhookSecret, type Signing } from "../../src/domain/webhook.ts";
 import type { DeliveryClaim, Store } from "../../src/store/port.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { keySealer } from "../../src/webhooks/seal.ts";
 import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
@@ -16,7 +16,7 @@ export const roomFor = (places: number, perEndpoint = places) => ({
 });
 
 /** The default outcome of submissions in these tests. */
-export const DONE = conclude({ execute: report({ stdout: Buffer.from("42\n"), stderr: Buffer.from("") }) });
+export const DONE = buildOutcome({ execute: report({ stdout: Buffer.from("42\n"), stderr: Buffer.from("") }) });
 
 export const SEALING_KEY = randomBytes(32);
 export const sealer = keySealer(SEALING_KEY);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StepReport } from "../../src/domain/report.ts";
 import type { Step } from "../../src/sandbox/step.ts";
-import { conclude } from "../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../src/verdict/build-outcome.ts";
 import { run } from "../../src/worker/run.ts";
 import { shell } from "../sandbox/steps.ts";
 import { report, signalled } from "../verdict/reports.ts";
@@ -57,7 +57,7 @@ for (const [name, end, verdict, cause] of [
     const reports = await run(fake, { compile, execute });
     assert.deepEqual(reports, { compile: end });
     assert.deepEqual(fake.steps, [compile]);
-    const { judgement } = conclude(reports);
+    const { judgement } = buildOutcome(reports);
     assert.deepEqual([judgement.verdict, judgement.cause], [verdict, cause]);
   });
 }

@@ -19,5 +19,5 @@ export function someLanguages(
 
 /** A language whose smoke test prints something else than expected. */
 export function broken(language: Language): Language {
-  return { ...language, hello: { ...language.hello, stdout: "something else\n" } };
+  return { ...language, smokeTest: { ...language.smokeTest, stdout: "something else\n" } };
 }

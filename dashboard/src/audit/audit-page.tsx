@@ -1,20 +1,20 @@
 import { getRouteApi } from "@tanstack/react-router";
-import type { AuditEntry } from "../../../src/http/dashboard/answers.ts";
+import type { AuditEntry } from "../../../src/http/dashboard/api-types.ts";
 import { part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
 import { ChooseAccount } from "../pieces/choose-account.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import css from "./audit.module.css";
 
 const route = getRouteApi("/inside/audit");
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { head: "When", cell: ({ at }) => <Moment at={at} /> },
+  { head: "When", cell: ({ at }) => <Timestamp at={at} /> },
   { head: "Who", cell: ({ actor }) => actor },
   { head: "What", cell: ({ action }) => <code>{action}</code> },
   { head: "Of what", cell: ({ subject }) => <Copyable text={subject} what="subject" short /> },
@@ -34,19 +34,19 @@ export function AuditPage() {
         <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
       }
     >
-      <Answered of={parts} waiting={<RowsWaiting rows={10} />}>
+      <QueryBoundary query={parts} waiting={<RowsWaiting rows={10} />}>
         {(pages) => {
           const entries = pages.flatMap((page) => page.entries);
           return entries.length === 0 ? (
             <Empty title="Nothing was changed yet" />
           ) : (
             <>
-              <Rows caption="Entries, newest first" columns={COLUMNS} rows={entries} of={placeOf} />
-              <More of={parts} />
+              <DataTable caption="Entries, newest first" columns={COLUMNS} rows={entries} rowKey={placeOf} />
+              <More query={parts} />
             </>
           );
         }}
-      </Answered>
+      </QueryBoundary>
     </Page>
   );
 }
@@ -55,8 +55,8 @@ function placeOf({ at, subject, action, detail }: AuditEntry): string {
   return `${at} ${action} ${subject} ${JSON.stringify(detail)}`;
 }
 
-function Detail({ of }: { of: AuditEntry["detail"] }) {
-  const entries = Object.entries(of);
+function Detail({ of: detail }: { of: AuditEntry["detail"] }) {
+  const entries = Object.entries(detail);
   if (entries.length === 0) return <span>none</span>;
   return (
     <span className={css.detail}>

@@ -1,13 +1,13 @@
-import type { Key } from "../../../src/http/dashboard/answers.ts";
+import type { Key } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
-export function ChangeLimits({ of: key, onClose }: { of: Key; onClose: () => void }) {
-  const changing = useDoing((form: FormData) => change.key(key.id, limitsIn(form)), {
-    said: ({ name }) => `Changed: the limits of ${name}.`,
+export function ChangeLimits({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+  const changing = useAction((form: FormData) => change.key(key.id, limitsIn(form)), {
+    toast: ({ name }) => `Changed: the limits of ${name}.`,
     done: onClose,
   });
   return (

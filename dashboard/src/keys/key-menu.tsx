@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Key } from "../../../src/http/dashboard/answers.ts";
+import type { Key } from "../../../src/http/dashboard/api-types.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { ChangeLimits } from "./change-limits.tsx";
 import { Revoke } from "./revoke.tsx";
@@ -8,7 +8,7 @@ import { Rotate } from "./rotate.tsx";
 
 const ACTS = { limits: ChangeLimits, rotate: Rotate, revoke: Revoke } as const;
 
-export function KeyMenu({ of: key }: { of: Key }) {
+export function KeyMenu({ apiKey: key }: { apiKey: Key }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
   return (
@@ -27,7 +27,7 @@ export function KeyMenu({ of: key }: { of: Key }) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {Act && <Act of={key} onClose={() => setAct(null)} />}
+      {Act && <Act apiKey={key} onClose={() => setAct(null)} />}
     </>
   );
 }

@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
-import type { Key } from "../../../src/http/dashboard/answers.ts";
+import type { Key } from "../../../src/http/dashboard/api-types.ts";
 import { part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State, type Tone } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { count } from "../pieces/words.ts";
 import { KeyMenu } from "./key-menu.tsx";
 import css from "./keys.module.css";
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<Key>[] = [
     ),
   },
   { head: "Profiles", cell: ({ profiles }) => profiles.join(", ") },
-  { head: "Last used", cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+  { head: "Last used", cell: ({ lastUsedAt }) => <Timestamp at={lastUsedAt} /> },
   {
     head: "State",
     cell: ({ state, expiresAt }) => (
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Key>[] = [
         <State tone={TONES[state]}>{state}</State>
         {state === "live" && expiresAt && (
           <span>
-            ends <Moment at={expiresAt} />
+            ends <Timestamp at={expiresAt} />
           </span>
         )}
       </span>
@@ -70,7 +70,7 @@ const COLUMNS: readonly Column<Key>[] = [
   {
     head: "Actions",
     headUnseen: true,
-    cell: (key) => key.state === "live" && !key.ofPlayground && <KeyMenu of={key} />,
+    cell: (key) => key.state === "live" && !key.ofPlayground && <KeyMenu apiKey={key} />,
   },
 ];
 
@@ -83,7 +83,7 @@ export function Keys({ project, ended }: Props) {
   const state = ended ? "any" : "live";
   const parts = useParts(["/keys", state, project], (before) => part.keys(state, project, before), USAGE_MS);
   return (
-    <Answered of={parts} waiting={<RowsWaiting />}>
+    <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {
         const keys = pages.flatMap((page) => page.keys);
         return keys.length === 0 ? (
@@ -92,17 +92,17 @@ export function Keys({ project, ended }: Props) {
           </Empty>
         ) : (
           <>
-            <Rows
+            <DataTable
               caption="API keys"
               columns={COLUMNS}
               rows={keys}
-              of={({ id }) => id}
+              rowKey={({ id }) => id}
               faded={({ state }) => state !== "live"}
             />
-            <More of={parts} />
+            <More query={parts} />
           </>
         );
       }}
-    </Answered>
+    </QueryBoundary>
   );
 }

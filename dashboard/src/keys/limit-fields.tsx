@@ -1,13 +1,13 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
-import type { Key, KeyLimits } from "../../../src/http/dashboard/answers.ts";
+import type { Key, KeyLimits } from "../../../src/http/dashboard/api-types.ts";
 import { number, text } from "../pieces/form.tsx";
 import css from "./limit-fields.module.css";
 
 const PROFILES = ["judge", "agent"];
 
 /** What a key may do; as it is, where there is one. */
-export function LimitFields({ of }: { of?: Key }) {
-  const profiles = of?.profiles ?? ["judge"];
+export function LimitFields({ of: apiKey }: { of?: Key }) {
+  const profiles = apiKey?.profiles ?? ["judge"];
   return (
     <>
       <div className={css.pair}>
@@ -16,7 +16,7 @@ export function LimitFields({ of }: { of?: Key }) {
           name="requests"
           type="number"
           min={1}
-          defaultValue={of?.requestsPerMinute ?? ""}
+          defaultValue={apiKey?.requestsPerMinute ?? ""}
           placeholder="as its tier"
         />
         <TextInput
@@ -24,7 +24,7 @@ export function LimitFields({ of }: { of?: Key }) {
           name="concurrency"
           type="number"
           min={1}
-          defaultValue={of?.concurrency ?? ""}
+          defaultValue={apiKey?.concurrency ?? ""}
           placeholder="as its tier"
         />
       </div>
@@ -38,7 +38,7 @@ export function LimitFields({ of }: { of?: Key }) {
       <NativeSelect
         label="Default profile"
         name="profile"
-        defaultValue={of?.defaultProfile ?? "judge"}
+        defaultValue={apiKey?.defaultProfile ?? "judge"}
         data={PROFILES}
       />
     </>

@@ -1,16 +1,16 @@
 import { TextInput } from "@mantine/core";
 import { change } from "../api.ts";
-import { Empty } from "../pieces/answered.tsx";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { Empty } from "../pieces/query-boundary.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { ProjectChoice, useOpenProjects } from "../projects/project-choice.tsx";
 import { KeySecret } from "./key-secret.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function NewKey({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
   const projects = useOpenProjects(projectId);
-  const making = useDoing((form: FormData) =>
+  const making = useAction((form: FormData) =>
     change.makeKey({ name: text(form, "name"), projectId: text(form, "project"), ...limitsIn(form) }),
   );
   if (making.data) return <KeySecret made={making.data} title="The key is made" onClose={onClose} />;

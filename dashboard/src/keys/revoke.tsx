@@ -1,12 +1,12 @@
-import type { Key } from "../../../src/http/dashboard/answers.ts";
+import type { Key } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 
-export function Revoke({ of: key, onClose }: { of: Key; onClose: () => void }) {
-  const revoking = useDoing(() => change.revokeKey(key.id), {
-    said: ({ name }) => `${name} is revoked.`,
+export function Revoke({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+  const revoking = useAction(() => change.revokeKey(key.id), {
+    toast: ({ name }) => `${name} is revoked.`,
     done: onClose,
   });
   return (

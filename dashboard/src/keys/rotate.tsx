@@ -1,13 +1,13 @@
-import type { Key } from "../../../src/http/dashboard/answers.ts";
+import type { Key } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
 import { Overlap } from "../pieces/overlap.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { KeySecret } from "./key-secret.tsx";
 
-export function Rotate({ of: key, onClose }: { of: Key; onClose: () => void }) {
-  const rotating = useDoing((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
+export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+  const rotating = useAction((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
   if (rotating.data) return <KeySecret made={rotating.data} title="The successor is made" onClose={onClose} />;
   return (
     <Dialog title={`Rotate ${key.name}`} onClose={onClose}>

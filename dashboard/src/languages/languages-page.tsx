@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Language, StepLimits } from "../../../src/http/dashboard/answers.ts";
+import type { Language, StepLimits } from "../../../src/http/dashboard/api-types.ts";
 import { asking } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { count, duration, size } from "../pieces/words.ts";
 import css from "./languages.module.css";
@@ -29,7 +29,7 @@ export function LanguagesPage() {
       title="Languages"
       lead="A language is offered when every live worker has run its small program, hello, to AC in a real box."
     >
-      <Answered of={languages} waiting={<RowsWaiting rows={8} />}>
+      <QueryBoundary query={languages} waiting={<RowsWaiting rows={8} />}>
         {(all) =>
           all.length === 0 ? (
             <Empty title="No language is configured" />
@@ -43,7 +43,7 @@ export function LanguagesPage() {
             </ul>
           )
         }
-      </Answered>
+      </QueryBoundary>
     </Page>
   );
 }
@@ -81,7 +81,7 @@ function One({
             <code>{execute}</code>
           </dd>
         </dl>
-        <Rows caption={`Limits of ${name}`} columns={LIMITS} rows={limitsOf(limits)} of={(row) => row.name} />
+        <DataTable caption={`Limits of ${name}`} columns={LIMITS} rows={limitsOf(limits)} rowKey={(row) => row.name} />
       </div>
     </details>
   );

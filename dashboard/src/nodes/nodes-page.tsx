@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Node } from "../../../src/http/dashboard/answers.ts";
+import type { Node } from "../../../src/http/dashboard/api-types.ts";
 import { asking } from "../api.ts";
 import { Checks } from "../overview/checks.tsx";
-import { Answered, Empty } from "../pieces/answered.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Facts } from "../pieces/facts.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import css from "./nodes.module.css";
 
 export function NodesPage() {
@@ -17,7 +17,7 @@ export function NodesPage() {
       title="Nodes"
       lead="The workers that claim submissions and run them. Each proves again and again, by a real run, that every control holds."
     >
-      <Answered of={nodes} waiting={<RowsWaiting rows={5} />}>
+      <QueryBoundary query={nodes} waiting={<RowsWaiting rows={5} />}>
         {(all) =>
           all.length === 0 ? (
             <Empty title="No worker has announced itself">
@@ -27,7 +27,7 @@ export function NodesPage() {
             all.map((node) => <One key={node.id} node={node} />)
           )
         }
-      </Answered>
+      </QueryBoundary>
     </Page>
   );
 }
@@ -39,7 +39,7 @@ function One({ node: { id, ready, running, slots, languages, cgroupBackend, chec
       <Facts
         of={[
           ["Running", `${running} of ${slots} slots`],
-          ["Proven", <Moment key="proven" at={provenAt} />],
+          ["Proven", <Timestamp key="proven" at={provenAt} />],
           ["Control groups", cgroupBackend ?? "not known"],
           ["Languages", languages.join(", ") || "none proven"],
         ]}

@@ -2,12 +2,12 @@ import { SegmentedControl, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { WINDOWS, type Window } from "../../../src/http/dashboard/answers.ts";
+import { WINDOWS, type Window } from "../../../src/http/dashboard/api-types.ts";
 import { asking } from "../api.ts";
-import { Answered } from "../pieces/answered.tsx";
 import { ChooseAccount } from "../pieces/choose-account.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { duration } from "../pieces/words.ts";
 import { Checks } from "./checks.tsx";
@@ -45,20 +45,20 @@ export function OverviewPage() {
         </>
       }
     >
-      <Answered of={now} waiting={<FiguresWaiting />}>
+      <QueryBoundary query={now} waiting={<FiguresWaiting />}>
         {(figures) => <Figures now={figures} />}
-      </Answered>
+      </QueryBoundary>
       <Section title="Over time">
-        <Answered of={overview} waiting={<ChartsWaiting />}>
+        <QueryBoundary query={overview} waiting={<ChartsWaiting />}>
           {({ history }) => (
             <Suspense fallback={<ChartsWaiting />}>
               <Charts history={history} />
             </Suspense>
           )}
-        </Answered>
+        </QueryBoundary>
       </Section>
       <Section title="Health">
-        <Answered of={health} waiting={<RowsWaiting rows={8} />}>
+        <QueryBoundary query={health} waiting={<RowsWaiting rows={8} />}>
           {({ checks, database, cgroupBackend }) => (
             <>
               <p className={css.standing}>
@@ -73,7 +73,7 @@ export function OverviewPage() {
               <Checks checks={checks} />
             </>
           )}
-        </Answered>
+        </QueryBoundary>
       </Section>
     </Page>
   );

@@ -2,15 +2,15 @@ import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { usePerson } from "../session.ts";
 import { OneTimeLink } from "./one-time-link.tsx";
 
 export function Invite({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
   const [everything, setEverything] = useState(false);
-  const inviting = useDoing(change.invite);
+  const inviting = useAction(change.invite);
   if (inviting.data) return <OneTimeLink link={inviting.data} title="The invitation is made" onClose={onClose} />;
   return (
     <Dialog title="Invite somebody" onClose={onClose}>

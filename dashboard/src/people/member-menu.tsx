@@ -1,15 +1,15 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Member } from "../../../src/http/dashboard/answers.ts";
+import type { Member } from "../../../src/http/dashboard/api-types.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { usePerson } from "../session.ts";
-import { MemberAbled } from "./member-abled.tsx";
+import { AccessDialog } from "./access-dialog.tsx";
+import { DisableDialog } from "./disable-dialog.tsx";
 import { MemberReset } from "./member-reset.tsx";
-import { MemberSight } from "./member-sight.tsx";
 
-const ACTS = { sight: MemberSight, reset: MemberReset, abled: MemberAbled } as const;
+const ACTS = { sight: AccessDialog, reset: MemberReset, abled: DisableDialog } as const;
 
-export function MemberMenu({ of: member }: { of: Member }) {
+export function MemberMenu({ member }: { member: Member }) {
   const me = usePerson();
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
@@ -31,7 +31,7 @@ export function MemberMenu({ of: member }: { of: Member }) {
           )}
         </Menu.Dropdown>
       </Menu>
-      {Act && <Act of={member} onClose={() => setAct(null)} />}
+      {Act && <Act member={member} onClose={() => setAct(null)} />}
     </>
   );
 }

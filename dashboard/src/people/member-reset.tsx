@@ -1,12 +1,12 @@
-import type { Member } from "../../../src/http/dashboard/answers.ts";
+import type { Member } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { OneTimeLink } from "./one-time-link.tsx";
 
-export function MemberReset({ of: member, onClose }: { of: Member; onClose: () => void }) {
-  const resetting = useDoing(() => change.reset(member.id));
+export function MemberReset({ member, onClose }: { member: Member; onClose: () => void }) {
+  const resetting = useAction(() => change.reset(member.id));
   if (resetting.data) return <OneTimeLink link={resetting.data} title="The link is made" onClose={onClose} />;
   return (
     <Dialog title={`A new password for ${member.name}`} onClose={onClose}>

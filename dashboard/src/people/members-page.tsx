@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import type { Invited, Member } from "../../../src/http/dashboard/answers.ts";
+import type { Invited, Member } from "../../../src/http/dashboard/api-types.ts";
 import { change, part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Icon } from "../pieces/icon.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page, Section } from "../pieces/page.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { usePerson } from "../session.ts";
 import { Invite } from "./invite.tsx";
 import { MemberMenu } from "./member-menu.tsx";
@@ -32,20 +32,20 @@ const MEMBERS: readonly Column<Member>[] = [
       administrator ? "everything: an administrator" : accounts.map(({ name }) => name).join(", ") || "nothing",
   },
   { head: "Signs in with", cell: ({ signsInWith }) => signsInWith.join(", ") || "nothing yet" },
-  { head: "Last seen", cell: ({ seenAt }) => <Moment at={seenAt} /> },
+  { head: "Last seen", cell: ({ seenAt }) => <Timestamp at={seenAt} /> },
   {
     head: "State",
     cell: ({ disabledAt }) => <State tone={disabledAt ? "bad" : "good"}>{disabledAt ? "disabled" : "active"}</State>,
   },
 ];
 
-const ACTIONS: Column<Member> = { head: "Actions", headUnseen: true, cell: (member) => <MemberMenu of={member} /> };
+const ACTIONS: Column<Member> = { head: "Actions", headUnseen: true, cell: (member) => <MemberMenu member={member} /> };
 
 const INVITED: readonly Column<Invited>[] = [
   { head: "E-mail", cell: ({ email }) => email },
   { head: "For", cell: ({ kind }) => (kind === "reset" ? "a new password" : "an invitation") },
   { head: "Will see", cell: ({ administrator, account }) => (administrator ? "everything" : (account ?? "as before")) },
-  { head: "Ends", cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { head: "Ends", cell: ({ expiresAt }) => <Timestamp at={expiresAt} /> },
 ];
 
 const WITHDRAW: Column<Invited> = {
@@ -80,41 +80,41 @@ export function MembersPage() {
         )
       }
     >
-      <Answered of={members} waiting={<RowsWaiting />}>
+      <QueryBoundary query={members} waiting={<RowsWaiting />}>
         {(pages) => {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
             <Empty title="No members yet" />
           ) : (
             <>
-              <Rows
+              <DataTable
                 caption="Members"
                 columns={administrator ? [...MEMBERS, ACTIONS] : MEMBERS}
                 rows={all}
-                of={({ id }) => id}
+                rowKey={({ id }) => id}
                 faded={({ disabledAt }) => disabledAt !== null}
               />
-              <More of={members} />
+              <More query={members} />
             </>
           );
         }}
-      </Answered>
-      <Answered of={invitations} waiting={null}>
+      </QueryBoundary>
+      <QueryBoundary query={invitations} waiting={null}>
         {(pages) => {
           const invited = pages.flatMap((page) => page.invited);
           return invited.length === 0 ? null : (
             <Section title="Unused links">
-              <Rows
+              <DataTable
                 caption="Unused links"
                 columns={administrator ? [...INVITED, WITHDRAW] : INVITED}
                 rows={invited}
-                of={({ id }) => id}
+                rowKey={({ id }) => id}
               />
-              <More of={invitations} />
+              <More query={invitations} />
             </Section>
           );
         }}
-      </Answered>
+      </QueryBoundary>
       {inviting && <Invite onClose={close} />}
     </Page>
   );

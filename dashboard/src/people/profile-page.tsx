@@ -1,10 +1,10 @@
 import { PasswordInput, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { change } from "../api.ts";
-import { useDoing } from "../pieces/doing.ts";
 import { Facts } from "../pieces/facts.tsx";
 import { Form, text } from "../pieces/form.tsx";
 import { Page, Section } from "../pieces/page.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { usePerson } from "../session.ts";
 import css from "./profile.module.css";
 
@@ -12,8 +12,8 @@ export function ProfilePage() {
   const { name, email, administrator, accounts } = usePerson();
   // Its number changes when the password has, so that the fields are empty again.
   const [times, setTimes] = useState(0);
-  const renaming = useDoing(change.me, { said: () => "Your name is changed." });
-  const changing = useDoing(change.me, { said: () => "Your password is changed.", done: () => setTimes(times + 1) });
+  const renaming = useAction(change.me, { toast: () => "Your name is changed." });
+  const changing = useAction(change.me, { toast: () => "Your password is changed.", done: () => setTimes(times + 1) });
   return (
     <Page title="My profile">
       <Facts

@@ -3,9 +3,9 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import { API, asking, change } from "../api.ts";
-import { Trouble } from "../pieces/answered.tsx";
+import { Trouble } from "../pieces/query-boundary.tsx";
 import { enter } from "../session.ts";
-import { Door } from "./door.tsx";
+import { AuthLayout } from "./auth-layout.tsx";
 
 const route = getRouteApi("/sign-in");
 
@@ -20,16 +20,16 @@ export function SignInPage() {
   };
   if (session?.empty) {
     return (
-      <Door title="Nobody has an account here yet">
+      <AuthLayout title="Nobody has an account here yet">
         <p>
           Open the one-time link that <code>assay serve</code> printed when it started: it makes you the first
           administrator.
         </p>
-      </Door>
+      </AuthLayout>
     );
   }
   return (
-    <Door title="Sign in">
+    <AuthLayout title="Sign in">
       {refused && !signIn.error && (
         <Trouble text="Nobody was signed in: who comes by the provider needs an invitation here first, for the same e-mail." />
       )}
@@ -47,7 +47,7 @@ export function SignInPage() {
         </Button>
       )}
       <p>Forgotten your password? An administrator can make a link to set a new one.</p>
-    </Door>
+    </AuthLayout>
   );
 }
 

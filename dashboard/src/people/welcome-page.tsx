@@ -2,14 +2,14 @@ import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
-import type { Invitation } from "../../../src/http/dashboard/answers.ts";
+import type { Invitation } from "../../../src/http/dashboard/api-types.ts";
 import { asking, change } from "../api.ts";
-import { Answered, Trouble } from "../pieces/answered.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { text } from "../pieces/form.tsx";
-import { Moment } from "../pieces/moment.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { QueryBoundary, Trouble } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { enter } from "../session.ts";
-import { Door } from "./door.tsx";
+import { AuthLayout } from "./auth-layout.tsx";
 
 const TITLES = { first: "The first administrator", invite: "Welcome", reset: "A new password" } as const;
 
@@ -24,7 +24,7 @@ export function WelcomePage() {
   });
   if (token === "" || invitation.error) {
     return (
-      <Door title="This link does not work">
+      <AuthLayout title="This link does not work">
         <p>
           {token === "" ? "It is not whole." : `${invitation.error?.message}.`} Links work once and for some time; ask
           whoever gave it to you for another one.
@@ -32,15 +32,15 @@ export function WelcomePage() {
         <p>
           <Link to="/sign-in">Sign in</Link>
         </p>
-      </Door>
+      </AuthLayout>
     );
   }
   return (
-    <Door title={invitation.data ? TITLES[invitation.data.kind] : "Welcome"}>
-      <Answered of={invitation} waiting={<RowsWaiting rows={5} />}>
+    <AuthLayout title={invitation.data ? TITLES[invitation.data.kind] : "Welcome"}>
+      <QueryBoundary query={invitation} waiting={<RowsWaiting rows={5} />}>
         {(of) => <Accept token={token} of={of} />}
-      </Answered>
-    </Door>
+      </QueryBoundary>
+    </AuthLayout>
   );
 }
 
@@ -66,7 +66,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         {kind === "invite" &&
           (account ? `You will see what belongs to ${account}.` : "You will see and change everything.")}
         {kind === "reset" && "Afterwards the old one is over, and so is every session that it began."} The link ends{" "}
-        <Moment at={expiresAt} />.
+        <Timestamp at={expiresAt} />.
       </p>
       {accepting.error && <Trouble text={`${accepting.error.message}.`} />}
       <form onSubmit={submit}>

@@ -2,8 +2,8 @@ import { Button, type ButtonProps } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
-import { useDoing } from "./doing.ts";
 import { Form } from "./form.tsx";
+import { useAction } from "./use-action.ts";
 
 interface Props<T> {
   /** What the button and the dialog's own button say. */
@@ -21,8 +21,8 @@ interface Props<T> {
 /** A button for what is not undone easily: first says what will happen. */
 export function Confirm<T>({ label, title, children, act, said, done, harmless, button }: Props<T>) {
   const [open, { open: show, close }] = useDisclosure();
-  const doing = useDoing(act, {
-    said: () => said,
+  const doing = useAction(act, {
+    toast: () => said,
     done: (result) => {
       close();
       done?.(result);

@@ -1,7 +1,7 @@
 import { ActionIcon } from "@mantine/core";
 import css from "./copyable.module.css";
 import { Icon } from "./icon.tsx";
-import { say } from "./said.tsx";
+import { toast } from "./toaster.tsx";
 
 /** A text that people carry elsewhere: an id, a URL, a secret. */
 export function Copyable({ text, what, short }: { text: string; what: string; short?: boolean }) {
@@ -20,9 +20,9 @@ export function Copyable({ text, what, short }: { text: string; what: string; sh
 export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    say(`Copied: ${what}.`);
+    toast(`Copied: ${what}.`);
   } catch {
     // Without HTTPS, or when the browser was told to refuse.
-    say(`The browser does not let this page copy. Select the ${what} and copy it by hand.`, "bad");
+    toast(`The browser does not let this page copy. Select the ${what} and copy it by hand.`, "bad");
   }
 }

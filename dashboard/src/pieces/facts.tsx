@@ -2,10 +2,10 @@ import type { ReactNode } from "react";
 import css from "./facts.module.css";
 
 /** Names with what they are. */
-export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
+export function Facts({ of: facts }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={css.facts}>
-      {of.map(([name, value]) => (
+      {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

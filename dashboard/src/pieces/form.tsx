@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
-import { Trouble } from "./answered.tsx";
 import css from "./form.module.css";
+import { Trouble } from "./query-boundary.tsx";
 
 interface Props {
   readonly submit: string;

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import css from "./more.module.css";
 
 interface Props {
-  readonly of: {
+  readonly query: {
     readonly hasNextPage: boolean;
     readonly isFetchingNextPage: boolean;
     readonly fetchNextPage: () => unknown;
@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** Under a list that goes on. */
-export function More({ of: { hasNextPage, isFetchingNextPage, fetchNextPage } }: Props) {
+export function More({ query: { hasNextPage, isFetchingNextPage, fetchNextPage } }: Props) {
   if (!hasNextPage) return null;
   return (
     <div className={css.more}>

@@ -1,6 +1,6 @@
 import { Button, Tabs } from "@mantine/core";
+import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";
-import { Passage } from "../pieces/passage.tsx";
 import css from "./as-code.module.css";
 import type { Draft } from "./draft.ts";
 import { KEY_PLACE, snippets } from "./snippets.ts";
@@ -19,7 +19,7 @@ export function AsCode({ of: run }: { of: Draft }) {
       </Tabs.List>
       {all.map(({ name, text }) => (
         <Tabs.Panel key={name} value={name} className={css.panel}>
-          <Passage label={`As ${name}`}>{text}</Passage>
+          <CodeBlock label={`As ${name}`}>{text}</CodeBlock>
           <div className={css.below}>
             <p>
               Put a key of yours in the place of <code>{KEY_PLACE}</code>.

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import type { Language, SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import type { Language, SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
 import { asking } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
 import { Page } from "../pieces/page.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { usePerson } from "../session.ts";
 import { type Draft, draft, useDraft } from "./draft.ts";
 import { Playground } from "./playground.tsx";
@@ -23,19 +23,19 @@ export function PlaygroundPage() {
       title="Playground"
       lead="Write a program, or take an example, hostile ones among them. Run it, and see how it ended and what proves that."
     >
-      <Answered of={languages} waiting={<PlaygroundWaiting />}>
+      <QueryBoundary query={languages} waiting={<PlaygroundWaiting />}>
         {(all) => {
           if (all.length === 0) return <Empty title="No language is configured" />;
           if (accounts.length === 0)
             return <Empty title="You belong to no account">Runs are counted by one. Ask an administrator.</Empty>;
           if (!source) return <Playground languages={all} now={written ?? beginning(all)} />;
           return (
-            <Answered of={source} waiting={<PlaygroundWaiting />}>
+            <QueryBoundary query={source} waiting={<PlaygroundWaiting />}>
               {() => <PlaygroundWaiting />}
-            </Answered>
+            </QueryBoundary>
           );
         }}
-      </Answered>
+      </QueryBoundary>
     </Page>
   );
 }

@@ -2,16 +2,16 @@ import { Button, NativeSelect, SegmentedControl, Textarea, VisuallyHidden } from
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
-import type { Language } from "../../../src/http/dashboard/answers.ts";
+import type { Language } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
-import { Empty, Trouble } from "../pieces/answered.tsx";
 import { Icon } from "../pieces/icon.tsx";
+import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
-import { CameOut } from "./came-out.tsx";
 import { type Draft, draft } from "./draft.ts";
 import css from "./playground.module.css";
+import { RunResult } from "./run-result.tsx";
 
 interface Props {
   readonly languages: readonly Language[];
@@ -114,7 +114,7 @@ export function Playground({ languages, now }: Props) {
             What came out
           </VisuallyHidden>
           {now.from ? (
-            <CameOut key={now.from} id={now.from} />
+            <RunResult key={now.from} id={now.from} />
           ) : (
             <Empty title="Nothing was run yet">
               Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here as it comes.

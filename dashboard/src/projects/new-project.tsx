@@ -1,13 +1,13 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { usePerson } from "../session.ts";
 
 export function NewProject({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
-  const making = useDoing(change.makeProject, { said: ({ name }) => `Made: project ${name}.`, done: onClose });
+  const making = useAction(change.makeProject, { toast: ({ name }) => `Made: project ${name}.`, done: onClose });
   return (
     <Dialog title="New project" onClose={onClose}>
       <Form

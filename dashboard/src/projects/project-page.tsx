@@ -2,22 +2,22 @@ import { Button, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { Project } from "../../../src/http/dashboard/answers.ts";
+import type { Project } from "../../../src/http/dashboard/api-types.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { Keys } from "../keys/keys.tsx";
 import { NewKey } from "../keys/new-key.tsx";
-import { Answered } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Facts } from "../pieces/facts.tsx";
 import { Form, text } from "../pieces/form.tsx";
-import { Lost } from "../pieces/lost.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import { NotFoundPage } from "../pieces/not-found-page.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { Endpoints } from "../webhooks/endpoints.tsx";
 import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
 
@@ -26,11 +26,11 @@ const route = getRouteApi("/inside/projects/$id");
 export function ProjectPage() {
   const { id } = route.useParams();
   const project = useQuery(asking.project(id));
-  if (isNotThere(project.error)) return <Lost />;
+  if (isNotThere(project.error)) return <NotFoundPage />;
   return (
-    <Answered of={project} waiting={<RowsWaiting />}>
+    <QueryBoundary query={project} waiting={<RowsWaiting />}>
       {(found) => <One project={found} />}
-    </Answered>
+    </QueryBoundary>
   );
 }
 
@@ -60,7 +60,7 @@ function One({ project }: { project: Project }) {
             </State>,
           ],
           ["Account", project.account.name],
-          ["Made", <Moment key="made" at={project.createdAt} />],
+          ["Made", <Timestamp key="made" at={project.createdAt} />],
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
       />
@@ -96,8 +96,8 @@ function One({ project }: { project: Project }) {
 }
 
 function Rename({ project, onClose }: { project: Project; onClose: () => void }) {
-  const renaming = useDoing((name: string) => change.project(project.id, { name }), {
-    said: ({ name }) => `Its name is now ${name}.`,
+  const renaming = useAction((name: string) => change.project(project.id, { name }), {
+    toast: ({ name }) => `Its name is now ${name}.`,
     done: onClose,
   });
   return (

@@ -2,16 +2,16 @@ import { Button, Switch } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Project } from "../../../src/http/dashboard/answers.ts";
+import type { Project } from "../../../src/http/dashboard/api-types.ts";
 import { part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Icon } from "../pieces/icon.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { count } from "../pieces/words.ts";
 import { NewProject } from "./new-project.tsx";
 
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Project>[] = [
   { head: "Account", cell: ({ account }) => account.name },
   { head: "Live keys", number: true, cell: ({ liveKeys }) => count(liveKeys) },
   { head: "Endpoints", number: true, cell: ({ endpoints }) => count(endpoints) },
-  { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   {
     head: "State",
     cell: ({ archivedAt }) => <State tone={archivedAt ? "idle" : "good"}>{archivedAt ? "archived" : "open"}</State>,
@@ -52,7 +52,7 @@ export function ProjectsPage() {
         </>
       }
     >
-      <Answered of={parts} waiting={<RowsWaiting />}>
+      <QueryBoundary query={parts} waiting={<RowsWaiting />}>
         {(pages) => {
           const projects = pages.flatMap((page) => page.projects);
           return projects.length === 0 ? (
@@ -61,18 +61,18 @@ export function ProjectsPage() {
             </Empty>
           ) : (
             <>
-              <Rows
+              <DataTable
                 caption="Projects"
                 columns={COLUMNS}
                 rows={projects}
-                of={({ id }) => id}
+                rowKey={({ id }) => id}
                 faded={({ archivedAt }) => archivedAt !== null}
               />
-              <More of={parts} />
+              <More query={parts} />
             </>
           );
         }}
-      </Answered>
+      </QueryBoundary>
       {making && <NewProject onClose={close} />}
     </Page>
   );

@@ -1,9 +1,9 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import type { Account, Tier } from "../../../src/http/dashboard/answers.ts";
+import type { Account, Tier } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 
 interface Props {
   readonly of?: Account;
@@ -12,13 +12,13 @@ interface Props {
 }
 
 export function AccountForm({ of, tiers, onClose }: Props) {
-  const saving = useDoing(
+  const saving = useAction(
     (form: FormData) => {
       const [name, tier] = [text(form, "name"), text(form, "tier")];
       if (!of) return change.makeAccount({ name, tier });
       return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
     },
-    { said: ({ name }) => `Account ${name} saved.`, done: onClose },
+    { toast: ({ name }) => `Account ${name} saved.`, done: onClose },
   );
   return (
     <Dialog title={of ? `Account ${of.name}` : "New account"} onClose={onClose}>

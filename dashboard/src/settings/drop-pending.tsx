@@ -1,13 +1,13 @@
-import type { UsedAccount } from "../../../src/http/dashboard/answers.ts";
+import type { UsedAccount } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { count } from "../pieces/words.ts";
 
 export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
-  const dropping = useDoing(() => change.dropPending(account.id), {
-    said: ({ dropped }) => `${count(dropped)} pending submissions of ${account.name} were dropped.`,
+  const dropping = useAction(() => change.dropPending(account.id), {
+    toast: ({ dropped }) => `${count(dropped)} pending submissions of ${account.name} were dropped.`,
     done: onClose,
   });
   return (

@@ -1,15 +1,15 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Settings, Tier, UsedAccount } from "../../../src/http/dashboard/answers.ts";
+import type { Settings, Tier, UsedAccount } from "../../../src/http/dashboard/api-types.ts";
 import { asking } from "../api.ts";
-import { Answered } from "../pieces/answered.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Facts } from "../pieces/facts.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { count, duration } from "../pieces/words.ts";
 import { AccountForm } from "./account-form.tsx";
 import { AccountMenu } from "./account-menu.tsx";
@@ -20,9 +20,9 @@ export function SettingsPage() {
   const [form, setForm] = useState<ReactNode>(null);
   return (
     <Page title="Settings">
-      <Answered of={settings} waiting={<RowsWaiting rows={6} />}>
+      <QueryBoundary query={settings} waiting={<RowsWaiting rows={6} />}>
         {(all) => <All of={all} show={setForm} />}
-      </Answered>
+      </QueryBoundary>
       {form}
     </Page>
   );
@@ -63,7 +63,7 @@ function All({
     { head: "Pending", number: true, cell: ({ pending }) => count(pending) },
     { head: "Running", number: true, cell: ({ running }) => count(running) },
     { head: "Requests in the last minute", number: true, cell: ({ requests }) => count(requests) },
-    { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+    { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
     { head: "Id", cell: ({ id }) => <Copyable text={id} what="id of the account" short /> },
     {
       head: "Actions",
@@ -92,7 +92,7 @@ function All({
           </Button>
         }
       >
-        <Rows caption="Tiers" columns={tierColumns} rows={tiers} of={({ name }) => name} />
+        <DataTable caption="Tiers" columns={tierColumns} rows={tiers} rowKey={({ name }) => name} />
       </Section>
       <Section
         title="Accounts"
@@ -106,7 +106,7 @@ function All({
           </Button>
         }
       >
-        <Rows caption="Accounts" columns={accountColumns} rows={accounts} of={({ id }) => id} />
+        <DataTable caption="Accounts" columns={accountColumns} rows={accounts} rowKey={({ id }) => id} />
       </Section>
     </>
   );

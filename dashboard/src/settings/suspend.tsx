@@ -1,14 +1,14 @@
-import type { Account } from "../../../src/http/dashboard/answers.ts";
+import type { Account } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 
 export function Suspend({ of: account, onClose }: { of: Account; onClose: () => void }) {
   const suspend = account.suspendedAt === null;
   const word = suspend ? "Suspend" : "Resume";
-  const changing = useDoing(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {
-    said: ({ name }) => `${name} is ${suspend ? "suspended" : "active again"}.`,
+  const changing = useAction(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {
+    toast: ({ name }) => `${name} is ${suspend ? "suspended" : "active again"}.`,
     done: onClose,
   });
   return (

@@ -1,18 +1,18 @@
 import { TextInput } from "@mantine/core";
-import type { Tier } from "../../../src/http/dashboard/answers.ts";
+import type { Tier } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
 
 export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
-  const saving = useDoing(
+  const saving = useAction(
     (form: FormData) =>
       change.tier(of?.name ?? text(form, "name"), {
         requestsPerMinute: Number(text(form, "requests")),
         concurrency: Number(text(form, "concurrency")),
       }),
-    { said: ({ name }) => `Tier ${name} saved.`, done: onClose },
+    { toast: ({ name }) => `Tier ${name} saved.`, done: onClose },
   );
   return (
     <Dialog title={of ? `Tier ${of.name}` : "New tier"} onClose={onClose}>

@@ -1,10 +1,10 @@
 import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { Person } from "../../../src/http/dashboard/answers.ts";
+import type { Person } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
-import { say } from "../pieces/said.tsx";
+import { toast } from "../pieces/toaster.tsx";
 import css from "./person-menu.module.css";
 
 const SCHEMES = [
@@ -20,7 +20,7 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
     mutationFn: change.signOut,
     // A new document: nothing that was seen stays in its memory.
     onSuccess: () => window.location.assign("/dashboard/sign-in"),
-    onError: ({ message }) => say(`Not signed out: ${message}`, "bad"),
+    onError: ({ message }) => toast(`Not signed out: ${message}`, "bad"),
   });
   return (
     <Menu width={240} withinPortal={false}>

@@ -5,7 +5,7 @@ import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
-import { Said } from "../pieces/said.tsx";
+import { Toaster } from "../pieces/toaster.tsx";
 import { NAVIGATION } from "./navigation.ts";
 import { PersonMenu } from "./person-menu.tsx";
 import css from "./shell.module.css";
@@ -54,7 +54,7 @@ export function Shell() {
         ))}
         <Outlet />
       </main>
-      <Said />
+      <Toaster />
     </div>
   );
 }

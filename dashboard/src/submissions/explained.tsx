@@ -1,6 +1,6 @@
-import type { SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
 import css from "./explained.module.css";
-import { Told } from "./told.tsx";
+import { InlineCode } from "./inline-code.tsx";
 import { Verdict } from "./verdict.tsx";
 
 const OPEN: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ export function Explained({ of: { row, record, explanation } }: { of: Submission
     <>
       <h2>{explanation.title}</h2>
       <p className={css.text}>
-        <Told text={explanation.text} />
+        <InlineCode text={explanation.text} />
       </p>
       {message && !explanation.text.includes(message) && (
         <p className={css.text}>
@@ -42,7 +42,7 @@ export function Explained({ of: { row, record, explanation } }: { of: Submission
             <div key={verdict}>
               <dt>Why not {verdict}?</dt>
               <dd>
-                <Told text={text} />
+                <InlineCode text={text} />
               </dd>
             </div>
           ))}

@@ -1,9 +1,9 @@
 import { Button, VisuallyHidden } from "@mantine/core";
 import { memo, useMemo, useState } from "react";
+import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";
-import { Passage } from "../pieces/passage.tsx";
 import { size } from "../pieces/words.ts";
-import { harmless } from "./harmless.ts";
+import { showControlCharacters } from "./control-characters.ts";
 import css from "./output.module.css";
 
 /** So much is put on the page before somebody asks for all: a browser takes long over megabytes. */
@@ -37,9 +37,9 @@ export function Output({ name, text, nothing, note }: Props) {
       </div>
       {note && <p className={css.note}>{note}</p>}
       {text ? (
-        <Passage label={name}>
+        <CodeBlock label={name}>
           <Text text={isCut ? text.slice(0, SHOWN) : text} />
-        </Passage>
+        </CodeBlock>
       ) : (
         <p className={css.nothing}>{nothing}</p>
       )}
@@ -53,7 +53,7 @@ export function Output({ name, text, nothing, note }: Props) {
 }
 
 const Text = memo(({ text }: { text: string }) =>
-  harmless(text).map(({ text: shown, control }, i) =>
+  showControlCharacters(text).map(({ text: shown, control }, i) =>
     control ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: a text has no other order than its own
       <span key={i} className={css.control} title={control}>

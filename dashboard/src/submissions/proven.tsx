@@ -1,8 +1,8 @@
-import type { Proof } from "../../../src/http/dashboard/answers.ts";
-import { Empty } from "../pieces/answered.tsx";
-import { type Column, Rows } from "../pieces/rows.tsx";
+import type { Proof } from "../../../src/http/dashboard/api-types.ts";
+import { type Column, DataTable } from "../pieces/data-table.tsx";
+import { Empty } from "../pieces/query-boundary.tsx";
+import { InlineCode } from "./inline-code.tsx";
 import css from "./proven.module.css";
-import { Told } from "./told.tsx";
 
 const COLUMNS: readonly Column<Proof>[] = [
   { head: "Field", cell: ({ field }) => <code className={css.field}>{field}</code> },
@@ -11,7 +11,7 @@ const COLUMNS: readonly Column<Proof>[] = [
     head: "What it proves",
     cell: ({ meaning }) => (
       <span className={css.meaning}>
-        <Told text={meaning} />
+        <InlineCode text={meaning} />
       </span>
     ),
   },
@@ -20,5 +20,5 @@ const COLUMNS: readonly Column<Proof>[] = [
 /** Every field of the evidence with a sentence. */
 export function Proven({ of: proofs }: { of: readonly Proof[] }) {
   if (proofs.length === 0) return <Empty title="There is no evidence">Nothing came back that could be believed.</Empty>;
-  return <Rows caption="Evidence" columns={COLUMNS} rows={proofs} of={({ field }) => field} />;
+  return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;
 }

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
-import type { SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
 import { API } from "../api.ts";
+import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";
-import { Passage } from "../pieces/passage.tsx";
 import css from "./raw-record.module.css";
 
 /** The record as clients and webhooks receive it. */
@@ -25,7 +25,7 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
           Download it
         </Button>
       </div>
-      <Passage label="Record">{text}</Passage>
+      <CodeBlock label="Record">{text}</CodeBlock>
     </details>
   );
 }

@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import type { SubmissionDetail } from "../../../src/http/dashboard/answers.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
-import { Answered, Empty } from "../pieces/answered.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Facts } from "../pieces/facts.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
-import { say } from "../pieces/said.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
+import { toast } from "../pieces/toaster.tsx";
 import log from "../webhooks/delivery-log.module.css";
 import { OneDelivery } from "../webhooks/one-delivery.tsx";
 import { Explained, Standing } from "./explained.tsx";
@@ -37,10 +37,10 @@ function OneSubmission({ id }: { id: string }) {
   const again = useMutation({
     mutationFn: () => change.again(id),
     onSuccess: (accepted) => {
-      say("It runs once more: this is the new submission.");
+      toast("It runs once more: this is the new submission.");
       return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
     },
-    onError: ({ message }) => say(`Not run again: ${message}.`, "bad"),
+    onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
   });
   return (
     <Page
@@ -57,9 +57,9 @@ function OneSubmission({ id }: { id: string }) {
         </>
       }
     >
-      <Answered of={query} waiting={<RowsWaiting rows={14} />}>
+      <QueryBoundary query={query} waiting={<RowsWaiting rows={14} />}>
         {(detail) => <Detail of={detail} live={live} />}
-      </Answered>
+      </QueryBoundary>
     </Page>
   );
 }
@@ -107,9 +107,9 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
             ["Account", row.account.name],
             ["Project", row.project?.name ?? "none"],
             ["Key", row.key.name],
-            ["Accepted", <Moment key="accepted" at={row.createdAt} />],
-            ["Begun", <Moment key="begun" at={row.startedAt} never="not yet" />],
-            ["Ended", <Moment key="ended" at={row.completedAt} never="not yet" />],
+            ["Accepted", <Timestamp key="accepted" at={row.createdAt} />],
+            ["Begun", <Timestamp key="begun" at={row.startedAt} never="not yet" />],
+            ["Ended", <Timestamp key="ended" at={row.completedAt} never="not yet" />],
             ["Attempts", String(attempts)],
           ]}
         />

@@ -1,12 +1,12 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useEffect, useRef } from "react";
-import type { SubmissionRow } from "../../../src/http/dashboard/answers.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import type { SubmissionRow } from "../../../src/http/dashboard/api-types.ts";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { counted, duration } from "../pieces/words.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import { Filters } from "./filters.tsx";
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<SubmissionRow>[] = [
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
   { head: "Took", number: true, cell: (row) => took(row) },
-  { head: "Accepted", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { head: "Accepted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
 ];
 
 const ACCOUNT: Column<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
@@ -62,21 +62,21 @@ export function SubmissionsPage() {
       </div>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut between the links inside, each of which Tab reaches */}
       <div ref={place} className={css.list} onKeyDown={betweenRows}>
-        <Answered of={list} waiting={<RowsWaiting rows={12} />}>
+        <QueryBoundary query={list} waiting={<RowsWaiting rows={12} />}>
           {({ pages }) => {
             const rows = pages.flatMap(({ submissions }) => submissions);
             if (rows.length === 0) return <Nothing narrowed={narrowed} goesOn={list.hasNextPage} />;
             return (
-              <Rows
+              <DataTable
                 caption="Submissions"
                 columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
                 rows={rows}
-                of={({ id }) => id}
+                rowKey={({ id }) => id}
               />
             );
           }}
-        </Answered>
-        <More of={list} />
+        </QueryBoundary>
+        <More query={list} />
       </div>
     </Page>
   );

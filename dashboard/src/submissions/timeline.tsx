@@ -1,4 +1,4 @@
-import type { Span } from "../../../src/http/dashboard/answers.ts";
+import type { Span } from "../../../src/http/dashboard/api-types.ts";
 import { duration } from "../pieces/words.ts";
 import css from "./timeline.module.css";
 

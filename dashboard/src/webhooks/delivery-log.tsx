@@ -1,15 +1,15 @@
 import { part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import css from "./delivery-log.module.css";
 import { OneDelivery } from "./one-delivery.tsx";
 
 export function DeliveryLog({ endpoint }: { endpoint: string }) {
   const parts = useParts(["/deliveries", endpoint], (before) => part.deliveries(endpoint, before), 5_000);
   return (
-    <Answered of={parts} waiting={<RowsWaiting rows={6} />}>
+    <QueryBoundary query={parts} waiting={<RowsWaiting rows={6} />}>
       {(pages) => {
         const deliveries = pages.flatMap((page) => page.deliveries);
         if (deliveries.length === 0) {
@@ -22,10 +22,10 @@ export function DeliveryLog({ endpoint }: { endpoint: string }) {
                 <OneDelivery key={delivery.id} of={delivery} />
               ))}
             </ol>
-            <More of={parts} />
+            <More query={parts} />
           </>
         );
       }}
-    </Answered>
+    </QueryBoundary>
   );
 }

@@ -1,17 +1,17 @@
 import { NativeSelect, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
 import { asking, change, isNotThere } from "../api.ts";
-import { Answered } from "../pieces/answered.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
-import { useDoing } from "../pieces/doing.ts";
+import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Facts } from "../pieces/facts.tsx";
-import { Lost } from "../pieces/lost.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import { NotFoundPage } from "../pieces/not-found-page.tsx";
 import { Page, Section } from "../pieces/page.tsx";
-import { RowsWaiting } from "../pieces/rows.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { Recent } from "./recent.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
@@ -23,19 +23,19 @@ const route = getRouteApi("/inside/webhooks/$id");
 export function EndpointPage() {
   const { id } = route.useParams();
   const endpoint = useQuery(asking.endpoint(id));
-  if (isNotThere(endpoint.error)) return <Lost />;
+  if (isNotThere(endpoint.error)) return <NotFoundPage />;
   return (
-    <Answered of={endpoint} waiting={<RowsWaiting />}>
+    <QueryBoundary query={endpoint} waiting={<RowsWaiting />}>
       {(found) => <One endpoint={found} />}
-    </Answered>
+    </QueryBoundary>
   );
 }
 
 function One({ endpoint }: { endpoint: Endpoint }) {
   const { id, url, active, signing, project } = endpoint;
   const navigate = useNavigate();
-  const changing = useDoing((changes: Parameters<typeof change.endpoint>[1]) => change.endpoint(id, changes), {
-    said: (now) => `The endpoint is ${now.active ? "on" : "off"} and signs ${now.signing}.`,
+  const changing = useAction((changes: Parameters<typeof change.endpoint>[1]) => change.endpoint(id, changes), {
+    toast: (now) => `The endpoint is ${now.active ? "on" : "off"} and signs ${now.signing}.`,
   });
   return (
     <Page
@@ -73,7 +73,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
             </Link>,
           ],
           ["Newest deliveries", <Recent key="recent" of={endpoint.recent} />],
-          ["Made", <Moment key="made" at={endpoint.createdAt} />],
+          ["Made", <Timestamp key="made" at={endpoint.createdAt} />],
           ["Id", <Copyable key="id" text={id} what="id of the endpoint" />],
         ]}
       />

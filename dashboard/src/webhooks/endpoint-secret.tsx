@@ -1,6 +1,6 @@
-import type { MadeEndpoint } from "../../../src/http/dashboard/answers.ts";
-import { Moment } from "../pieces/moment.tsx";
+import type { MadeEndpoint } from "../../../src/http/dashboard/api-types.ts";
 import { Secret } from "../pieces/secret.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 
 export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; title: string; onClose: () => void }) {
   return (
@@ -9,7 +9,7 @@ export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; t
       receiver, who verifies every message with it.
       {made.formerEndsAt && (
         <p>
-          The old secret ends <Moment at={made.formerEndsAt} />.
+          The old secret ends <Timestamp at={made.formerEndsAt} />.
         </p>
       )}
       {made.caution && <p>{made.caution}</p>}

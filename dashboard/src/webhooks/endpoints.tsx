@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
-import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
 import { part } from "../api.ts";
-import { Answered, Empty } from "../pieces/answered.tsx";
-import { Moment } from "../pieces/moment.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { useParts } from "../pieces/parts.ts";
-import { type Column, Rows, RowsWaiting } from "../pieces/rows.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { Recent } from "./recent.tsx";
 
 const COLUMNS: readonly Column<Endpoint>[] = [
@@ -28,14 +28,14 @@ const COLUMNS: readonly Column<Endpoint>[] = [
   },
   { head: "Newest deliveries", cell: ({ recent }) => <Recent of={recent} /> },
   { head: "Signing", cell: ({ signing }) => signing },
-  { head: "Made", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   { head: "State", cell: ({ active }) => <State tone={active ? "good" : "idle"}>{active ? "on" : "off"}</State> },
 ];
 
 export function Endpoints({ project }: { project?: string }) {
   const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), 10_000);
   return (
-    <Answered of={parts} waiting={<RowsWaiting />}>
+    <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {
         const rows = pages.flatMap((page) => page.endpoints);
         return rows.length === 0 ? (
@@ -44,17 +44,17 @@ export function Endpoints({ project }: { project?: string }) {
           </Empty>
         ) : (
           <>
-            <Rows
+            <DataTable
               caption="Webhook endpoints"
               columns={COLUMNS}
               rows={rows}
-              of={({ id }) => id}
+              rowKey={({ id }) => id}
               faded={({ active }) => !active}
             />
-            <More of={parts} />
+            <More query={parts} />
           </>
         );
       }}
-    </Answered>
+    </QueryBoundary>
   );
 }

@@ -1,17 +1,17 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
-import { Empty } from "../pieces/answered.tsx";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
+import { Empty } from "../pieces/query-boundary.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { ProjectChoice, useOpenProjects } from "../projects/project-choice.tsx";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 
 export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
   const projects = useOpenProjects(projectId);
-  const making = useDoing(change.makeEndpoint);
+  const making = useAction(change.makeEndpoint);
   if (making.data) return <EndpointSecret made={making.data} title="The endpoint is made" onClose={onClose} />;
   return (
     <Dialog title="New endpoint" onClose={onClose}>

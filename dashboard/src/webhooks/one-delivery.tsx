@@ -1,9 +1,9 @@
-import type { Delivery } from "../../../src/http/dashboard/answers.ts";
+import type { Delivery } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
-import { Moment } from "../pieces/moment.tsx";
 import { State, type Tone } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
 import { counted, duration } from "../pieces/words.ts";
 import css from "./delivery-log.module.css";
 
@@ -19,7 +19,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
         <summary>
           <State tone={TONES[state]}>{state}</State>
           <span className={css.kind}>{kind}</span>
-          <Moment at={createdAt} />
+          <Timestamp at={createdAt} />
           <span>{attempts.length === 0 ? "no attempt" : counted(attempts.length, "attempt")}</span>
           <span>{last ? (last.status ?? last.error) : reason}</span>
           <span className={css.latency}>{last && duration(last.latencyMs)}</span>
@@ -39,7 +39,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
             </span>
             {nextAt && (
               <span>
-                Next attempt <Moment at={nextAt} />
+                Next attempt <Timestamp at={nextAt} />
               </span>
             )}
           </p>
@@ -48,7 +48,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
             {attempts.map((attempt) => (
               <li key={attempt.number}>
                 <p>
-                  <b>Attempt {attempt.number}</b> <Moment at={attempt.at} />, {duration(attempt.latencyMs)}:{" "}
+                  <b>Attempt {attempt.number}</b> <Timestamp at={attempt.at} />, {duration(attempt.latencyMs)}:{" "}
                   {attempt.status === null ? "no answer" : `status ${attempt.status}`}
                   {attempt.error && `, ${attempt.error}`}
                 </p>

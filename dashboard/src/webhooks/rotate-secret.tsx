@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import type { Endpoint } from "../../../src/http/dashboard/answers.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
-import { useDoing } from "../pieces/doing.ts";
 import { Form, text } from "../pieces/form.tsx";
 import { Overlap } from "../pieces/overlap.tsx";
+import { useAction } from "../pieces/use-action.ts";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 
 export function RotateSecret({ of: { id } }: { of: Endpoint }) {
   const [open, { open: show, close }] = useDisclosure();
-  const rotating = useDoing((overlapMs: number) => change.rotateSecret(id, { overlapMs }));
+  const rotating = useAction((overlapMs: number) => change.rotateSecret(id, { overlapMs }));
   const closed = () => {
     close();
     rotating.reset();

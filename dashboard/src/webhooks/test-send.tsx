@@ -1,17 +1,17 @@
 import { Button } from "@mantine/core";
 import { change } from "../api.ts";
-import { useDoing } from "../pieces/doing.ts";
-import { say } from "../pieces/said.tsx";
+import { toast } from "../pieces/toaster.tsx";
+import { useAction } from "../pieces/use-action.ts";
 
 /** One message, one attempt, and what came of it. */
 export function TestSend({ id }: { id: string }) {
-  const sending = useDoing(() => change.testEndpoint(id), {
+  const sending = useAction(() => change.testEndpoint(id), {
     done: ({ state, reason, attempts }) => {
       const answer = attempts.at(-1);
       const became = answer?.status
         ? `it answered ${answer.status}`
         : (answer?.error ?? reason ?? "nothing is known of it");
-      say(
+      toast(
         `${state === "delivered" ? "The test arrived" : "The test failed"}: ${became}.`,
         state === "delivered" ? "good" : "bad",
       );
@@ -21,7 +21,7 @@ export function TestSend({ id }: { id: string }) {
     <Button
       variant="default"
       loading={sending.isPending}
-      onClick={() => sending.mutate(undefined, { onError: ({ message }) => say(message, "bad") })}
+      onClick={() => sending.mutate(undefined, { onError: ({ message }) => toast(message, "bad") })}
     >
       Send a test
     </Button>

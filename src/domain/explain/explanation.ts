@@ -1,4 +1,4 @@
-import { type Cause, type Course, LIMIT_CAUSES, type LimitCause } from "../outcome.ts";
+import { type Cause, LIMIT_CAUSES, type LimitCause, type RunStats } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 import { meaningOf, signalText } from "./signals.ts";
 import { bytesText, countText, secondsText } from "./units.ts";
@@ -13,13 +13,13 @@ export interface Explanation {
 
 interface Facts {
   readonly record: RecordWithoutOutput;
-  readonly course: Course | undefined;
+  readonly course: RunStats | undefined;
   /** Of the step that decided the verdict; undefined without evidence. */
   readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
 /** @returns null for a submission that has not ended. */
-export function explain(record: RecordWithoutOutput, course?: Course): Explanation | null {
+export function explain(record: RecordWithoutOutput, course?: RunStats): Explanation | null {
   const cause = record.result.cause as Cause | null;
   if (cause === null) return null;
   const facts: Facts = { record, course, group: record.evidence?.limits.cgroup };

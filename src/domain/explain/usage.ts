@@ -1,4 +1,4 @@
-import type { Course } from "../outcome.ts";
+import type { RunStats } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 
 /** What the program used of one of its limits. */
@@ -20,7 +20,7 @@ const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
 };
 
 /** Usage of the execute step; empty without one. Values that an old record does not have are absent. */
-export function usage({ result, metrics, evidence }: RecordWithoutOutput, course?: Course): Usage[] {
+export function usage({ result, metrics, evidence }: RecordWithoutOutput, course?: RunStats): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;
   const execute = course?.execute;

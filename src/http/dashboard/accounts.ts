@@ -8,10 +8,10 @@ import {
   suspendAccount,
   updateAccount,
 } from "../../admin/accounts.ts";
-import type { Account, AccountChanges, Dropped, NewAccount } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { Account, AccountChanges, Dropped, NewAccount } from "./api-types.ts";
+import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { ownAccount } from "./own.ts";
+import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
 
 const ACCOUNTS = "/dashboard/api/accounts";

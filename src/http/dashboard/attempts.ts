@@ -3,7 +3,7 @@ import { clientError } from "../../domain/error.ts";
 import type { SignInStore } from "../../store/people-port.ts";
 import { network } from "../network.ts";
 import { MinuteWindow } from "../window.ts";
-import { Bounded } from "./bounded.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
 const LIMITS = { both: 5, place: 30, email: 20 } as const;
@@ -31,7 +31,7 @@ const STRANGERS = "strangers";
 export class Attempts {
   readonly #signIns: Pick<SignInStore, "isKnown" | "take">;
   readonly #here: MinuteWindow;
-  readonly #counting = new Bounded(AT_ONCE, WAITING);
+  readonly #counting = new Semaphore(AT_ONCE, WAITING);
 
   /** @param now milliseconds on a monotonic clock. */
   constructor(signIns: Pick<SignInStore, "isKnown" | "take">, now?: () => number) {

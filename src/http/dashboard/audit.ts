@@ -1,11 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { auditView } from "../../admin/audit.ts";
-import type { Audit } from "./answers.ts";
-import { queryOf } from "./asked.ts";
+import type { Audit } from "./api-types.ts";
+import { anId, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { anId, ownAccount } from "./own.ts";
 import { nextOf, place } from "./pages.ts";
+import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
 const which = z.strictObject({

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { type DeliveryView, deliveryView, printable, replayDelivery } from "../../admin/deliveries.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Store, Delivery as Stored } from "../../store/port.ts";
-import type { Deliveries, Delivery } from "./answers.ts";
-import { queryOf } from "./asked.ts";
+import type { Deliveries, Delivery } from "./api-types.ts";
+import { anId } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { anId } from "./own.ts";
 import { nextOf, place } from "./pages.ts";
+import { queryOf } from "./parse.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
@@ -46,10 +46,10 @@ export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDepe
   );
 }
 
-/** @throws ClientError notThere. */
+/** @throws ClientError notFound. */
 async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<Stored> {
   const [delivery] = anId.safeParse(id).success ? await store.deliveries.list({ max: 1, id }) : [];
-  if (!delivery || !maySee(person, delivery.accountId)) throw clientError("notThere", []);
+  if (!delivery || !maySee(person, delivery.accountId)) throw clientError("notFound", []);
   return delivery;
 }
 

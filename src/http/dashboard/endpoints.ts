@@ -23,12 +23,12 @@ import type {
   Replayed,
   Replays,
   Rotation,
-} from "./answers.ts";
-import { bodyOf, queryOf } from "./asked.ts";
+} from "./api-types.ts";
+import { anId, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { anId, ownEndpoint, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
+import { bodyOf, queryOf } from "./parse.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
 
@@ -133,7 +133,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
 
 async function endpointOf(store: Store, person: SignedIn, id: string): Promise<Endpoint> {
   const [endpoint] = await answers(store, [await ownEndpoint(store, person, id)]);
-  if (!endpoint) throw clientError("notThere", []);
+  if (!endpoint) throw clientError("notFound", []);
   return endpoint;
 }
 

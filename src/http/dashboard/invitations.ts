@@ -4,9 +4,9 @@ import { checkChosen } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm } from "../../domain/session.ts";
 import type * as stored from "../../store/people-port.ts";
-import type { Acceptance, Invitation, LinkToken, Session } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
-import { type Door, SIGN_IN_BODY_BYTES, sessionOf } from "./sign-in.ts";
+import type { Acceptance, Invitation, LinkToken, Session } from "./api-types.ts";
+import { bodyOf } from "./parse.ts";
+import { SIGN_IN_BODY_BYTES, type SignInContext, sessionOf } from "./sign-in.ts";
 
 const INVITATIONS = "/dashboard/api/invitations";
 const linkToken = z.strictObject({ token: z.string() }) satisfies z.ZodType<LinkToken>;
@@ -17,7 +17,7 @@ const acceptance = linkToken.extend({
 }) satisfies z.ZodType<Acceptance>;
 
 /** One-time links: their purpose, and their use. Tokens are sent only in bodies. */
-export function invitationRoutes(server: FastifyInstance, door: Door): void {
+export function invitationRoutes(server: FastifyInstance, door: SignInContext): void {
   const { guard, passwords } = door;
   const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;
   const { invitations, people } = door.store;
@@ -25,7 +25,7 @@ export function invitationRoutes(server: FastifyInstance, door: Door): void {
   const find = async ({ token }: LinkToken): Promise<{ hash: string; found: stored.Invitation }> => {
     const hash = hasTokenForm(token) ? hashToken(token) : "";
     const found = hash === "" ? undefined : await invitations.find(hash);
-    if (!found) throw clientError("linkUseless", []);
+    if (!found) throw clientError("linkInvalid", []);
     return { hash, found };
   };
 
@@ -45,7 +45,7 @@ export function invitationRoutes(server: FastifyInstance, door: Door): void {
     });
     const password = await passwords.chooseByLink(request, hash, asked.password, person);
     const personId = await invitations.accept(hash, { ...person, password }, request.ip);
-    if (personId === undefined) throw clientError("linkUseless", []);
+    if (personId === undefined) throw clientError("linkInvalid", []);
     await guard.begin(request, reply, personId);
     return await sessionOf(door, request);
   });

@@ -3,12 +3,12 @@ import { z } from "zod";
 import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
 import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
-import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./answers.ts";
-import { bodyOf, queryOf } from "./asked.ts";
+import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./api-types.ts";
+import { anId, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { keyAnswers, keyOf } from "./key-answers.ts";
-import { anId, ownKey, ownProject } from "./own.ts";
+import { keyOf, keyViews } from "./key-views.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
+import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const KEYS = "/dashboard/api/keys";
@@ -45,7 +45,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     if (project !== undefined) await ownProject(store, person, project);
     const asked = { accountIds, projectId: project, live: state === "live", after: before, max: limit + 1 };
     const { shown, next } = partOf(await store.keys.list(asked), limit);
-    return { keys: await keyAnswers(store, shown), next };
+    return { keys: await keyViews(store, shown), next };
   });
 
   server.post(KEYS, { config }, async (request): Promise<MadeKey> => {

@@ -11,7 +11,7 @@ import { DRAIN, endSlowReader } from "../drain.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
-import type { LiveEvent } from "./answers.ts";
+import type { LiveEvent } from "./api-types.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
@@ -50,7 +50,7 @@ export function liveRoute(
     const { id } = request.params as { id: string };
     const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
     const [found] = (await d.store.records.search(which)).found;
-    if (!found) throw clientError("notThere", []);
+    if (!found) throw clientError("notFound", []);
     request.submissionId = found.id;
     await noteReading(d.store, request, found);
     const { id: personId } = personOf(request);

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { AdminError } from "../../admin/error.ts";
 import { checkLength } from "../../admin/password-rules.ts";
 import { updatePerson } from "../../admin/people.ts";
-import type { MyChanges, Person } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { MyChanges, Person } from "./api-types.ts";
+import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
-import { type Door, describe } from "./sign-in.ts";
+import { describe, type SignInContext } from "./sign-in.ts";
 
 const changes = z.strictObject({
   name: z.string().exactOptional(),
@@ -14,7 +14,7 @@ const changes = z.strictObject({
 }) satisfies z.ZodType<MyChanges>;
 
 /** PATCH /dashboard/api/me: a person's own profile. */
-export function meRoutes(server: FastifyInstance, { store, passwords }: Door): void {
+export function meRoutes(server: FastifyInstance, { store, passwords }: SignInContext): void {
   server.patch("/dashboard/api/me", { config: { session: "member" } }, async (request): Promise<Person> => {
     const person = personOf(request);
     const { name, password } = bodyOf(request, changes);

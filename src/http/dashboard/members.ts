@@ -3,11 +3,11 @@ import { z } from "zod";
 import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/people-port.ts";
-import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./answers.ts";
-import { bodyOf, queryOf } from "./asked.ts";
+import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./api-types.ts";
+import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { ownAccount } from "./own.ts";
 import { listed, partOf } from "./pages.ts";
+import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
 const MEMBERS = "/dashboard/api/members";
@@ -46,7 +46,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
   });
 
   server.delete(`${INVITATIONS}/:id`, administrator, async (request, reply) => {
-    if (!(await store.invitations.withdraw(idOf(request), actorOf(request)))) throw clientError("notThere", []);
+    if (!(await store.invitations.withdraw(idOf(request), actorOf(request)))) throw clientError("notFound", []);
     return reply.code(204).send();
   });
 
@@ -71,7 +71,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
 
   async function known(id: string): Promise<stored.Person> {
     const person = await store.people.get(id);
-    if (!person) throw clientError("notThere", []);
+    if (!person) throw clientError("notFound", []);
     return person;
   }
 }

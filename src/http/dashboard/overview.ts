@@ -2,9 +2,9 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { percentiles } from "../../domain/history.ts";
 import type { Counts } from "../../store/observe-port.ts";
-import { type Bucket, type History, type Now, type Overview, WINDOWS, type Window } from "./answers.ts";
-import { queryOf } from "./asked.ts";
+import { type Bucket, type History, type Now, type Overview, WINDOWS, type Window } from "./api-types.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { queryOf } from "./parse.ts";
 import { accountsOf } from "./submissions.ts";
 
 const OVERVIEW = "/dashboard/api/overview";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { anId } from "./own.ts";
+import { anId } from "./authorize.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**
@@ -27,10 +27,10 @@ export const listed = z.strictObject({
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
-/** The accounts whose rows are listed. @throws ClientError notThere for an account that the person may not see. */
+/** The accounts whose rows are listed. @throws ClientError notFound for an account that the person may not see. */
 export function accountsFor(person: SignedIn, account: string | undefined): readonly string[] | null {
   if (account === undefined) return person.accountIds;
-  if (!maySee(person, account)) throw clientError("notThere", []);
+  if (!maySee(person, account)) throw clientError("notFound", []);
   return [account];
 }
 

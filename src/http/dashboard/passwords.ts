@@ -5,7 +5,7 @@ import { clientError } from "../../domain/error.ts";
 import type { Store } from "../../store/port.ts";
 import { network } from "../network.ts";
 import { Attempts } from "./attempts.ts";
-import { Bounded } from "./bounded.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /**
  * Uses two of Node's four threads for such work and for files, so the rest of the service continues. A flood of guesses
@@ -28,8 +28,8 @@ export class Passwords {
   readonly #people: Store["people"];
   readonly #signIns: Store["signIns"];
   readonly #attempts: Attempts;
-  readonly #hashing = new Bounded(AT_ONCE, WAITING);
-  readonly #judging = new Bounded(JUDGED_AT_ONCE, WAITING_TO_BE_JUDGED);
+  readonly #hashing = new Semaphore(AT_ONCE, WAITING);
+  readonly #judging = new Semaphore(JUDGED_AT_ONCE, WAITING_TO_BE_JUDGED);
   /** Links and persons that are choosing a password. */
   readonly #choosing = new Set<string>();
 

@@ -5,10 +5,10 @@ import { clientError } from "../../domain/error.ts";
 import { accept } from "../accept.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { toSubmitRequest } from "../request.ts";
-import type { Accepted } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { Accepted } from "./api-types.ts";
+import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { ownAccount } from "./own.ts";
+import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
 import { readOwn, SUBMISSIONS } from "./submissions.ts";
 

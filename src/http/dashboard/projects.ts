@@ -10,11 +10,11 @@ import {
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/admin-port.ts";
 import type { Store } from "../../store/port.ts";
-import type { NewProject, Project, ProjectChanges, Projects } from "./answers.ts";
-import { bodyOf, queryOf } from "./asked.ts";
+import type { NewProject, Project, ProjectChanges, Projects } from "./api-types.ts";
+import { anId, ownAccount, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { anId, ownAccount, ownProject } from "./own.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
+import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const PROJECTS = "/dashboard/api/projects";
@@ -72,7 +72,7 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
 
 async function projectOf(store: Store, person: SignedIn, id: string): Promise<Project> {
   const [project] = await answers(store, [await ownProject(store, person, id)]);
-  if (!project) throw clientError("notThere", []);
+  if (!project) throw clientError("notFound", []);
   return project;
 }
 

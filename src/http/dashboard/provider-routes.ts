@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { clientError } from "../../domain/error.ts";
 import type { Kept, Provider, Vouched } from "./provider.ts";
-import type { Door } from "./sign-in.ts";
+import type { SignInContext } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
 const CALLBACK = `${BEGIN}/callback`;
@@ -13,7 +13,7 @@ const REFUSED = "/dashboard/sign-in?refused=provider";
  * Sign-in with the provider: a redirect to it, and one back with a code. Only existing and invited people are signed
  * in; others are redirected to a page with the reason.
  */
-export function providerRoutes(server: FastifyInstance, { store, guard, provider }: Door, log: Logger): void {
+export function providerRoutes(server: FastifyInstance, { store, guard, provider }: SignInContext, log: Logger): void {
   const config = { session: "none" } as const;
 
   server.get(BEGIN, { config }, async (request, reply) => {
@@ -34,7 +34,7 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
   });
 
   function known(): Provider {
-    if (!provider) throw clientError("notThere", []);
+    if (!provider) throw clientError("notFound", []);
     return provider;
   }
 

@@ -4,9 +4,9 @@ import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
 import type { SessionPerson } from "../../store/people-port.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { KeyedMutex } from "../keyed-mutex.ts";
 import { network } from "../network.ts";
 import { ownerOf } from "../owner.ts";
-import { Turns } from "../turns.ts";
 import { MinuteWindow } from "../window.ts";
 import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
@@ -41,7 +41,7 @@ export class Guard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
   readonly #requests = new MinuteWindow();
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   /** @param secure whether clients use HTTPS. */
   constructor({ store }: Pick<Dependencies, "store">, secure: boolean) {
@@ -120,7 +120,7 @@ export function actorOf(request: FastifyRequest): AuditActor {
   return { name: personOf(request).email, address: request.ip };
 }
 
-/** Whether the person may see what belongs to an account. Hidden items get `notThere`, like items that do not exist. */
+/** Whether the person may see what belongs to an account. Hidden items get `notFound`, like items that do not exist. */
 export function maySee({ accountIds }: SignedIn, accountId: string): boolean {
   return accountIds === null || accountIds.includes(accountId);
 }

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Store } from "../../store/port.ts";
 import { VERSION } from "../version.ts";
-import type { Person, Session, SignIn } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { Person, Session, SignIn } from "./api-types.ts";
+import { bodyOf } from "./parse.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Provider } from "./provider.ts";
 import type { Guard, SignedIn } from "./session.ts";
@@ -18,7 +18,7 @@ export const SIGN_IN_BODY_BYTES = 16_384;
 const pair = z.strictObject({ email: z.string().max(254), password: z.string() }) satisfies z.ZodType<SignIn>;
 
 /** Shared dependencies of the sign-in routes. */
-export interface Door {
+export interface SignInContext {
   readonly store: Store;
   readonly guard: Guard;
   readonly passwords: Passwords;
@@ -27,7 +27,7 @@ export interface Door {
 }
 
 /** /dashboard/api/session: the current session, signing in and out. */
-export function signInRoutes(server: FastifyInstance, door: Door): void {
+export function signInRoutes(server: FastifyInstance, door: SignInContext): void {
   const { guard, passwords } = door;
   const config = { session: "none" } as const;
 
@@ -48,7 +48,7 @@ export function signInRoutes(server: FastifyInstance, door: Door): void {
 }
 
 /** The response about the request's own session. */
-export async function sessionOf({ store, provider }: Door, { person }: FastifyRequest): Promise<Session> {
+export async function sessionOf({ store, provider }: SignInContext, { person }: FastifyRequest): Promise<Session> {
   return {
     person: person && (await describe(store, person)),
     empty: person === null && !(await store.people.any()),

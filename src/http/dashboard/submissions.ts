@@ -8,9 +8,9 @@ import type { FoundSubmission } from "../../store/observe-port.ts";
 import type { Store } from "../../store/port.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
-import type { Submissions } from "./answers.ts";
-import { queryOf } from "./asked.ts";
+import type { Submissions } from "./api-types.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { queryOf } from "./parse.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf, toRow } from "./submission-detail.ts";
 
@@ -70,25 +70,25 @@ export function submissionRoutes(
 
 /**
  * The accounts whose submissions are listed: one account, or all that the person may see; null: no restriction.
- * @throws ClientError notThere for an account that the person may not see.
+ * @throws ClientError notFound for an account that the person may not see.
  */
 export function accountsOf(request: FastifyRequest, account: string | undefined): readonly string[] | null {
   const person = personOf(request);
   if (account === undefined) return person.accountIds;
-  if (!maySee(person, account)) throw clientError("notThere", []);
+  if (!maySee(person, account)) throw clientError("notFound", []);
   return [account];
 }
 
 /**
  * The submission named by the path. The audit trail records access by an administrator before the response.
- * @throws ClientError notThere, also for a submission of another account.
+ * @throws ClientError notFound, also for a submission of another account.
  */
 export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
   await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
   const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
-  if (!read) throw clientError("notThere", []);
+  if (!read) throw clientError("notFound", []);
   request.submissionId = read.submission.id;
   await noteReading(store, request, read.found);
   return read;

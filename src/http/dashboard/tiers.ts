@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { setTier } from "../../admin/tiers.ts";
-import type { Tier } from "./answers.ts";
-import { bodyOf } from "./asked.ts";
+import type { Tier } from "./api-types.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { bodyOf } from "./parse.ts";
 import { actorOf } from "./session.ts";
 
 const limits = z.strictObject({ requestsPerMinute: z.number(), concurrency: z.number() });

@@ -5,8 +5,8 @@ import { internalError, LIMIT_CAUSES } from "../../../src/domain/outcome.ts";
 import { type SubmissionRecord, toRecord } from "../../../src/domain/record.ts";
 import { newSubmission } from "../../../src/domain/submission.ts";
 import { TABLE } from "../../../src/verdict/table.ts";
-import { course } from "../../../src/worker/course.ts";
 import type { Plan } from "../../../src/worker/plan.ts";
+import { runStats } from "../../../src/worker/run-stats.ts";
 import { LIMITS } from "../../sandbox/steps.ts";
 import { report } from "../../verdict/reports.ts";
 import { ENDS, ended, recordOf } from "./records.ts";
@@ -93,7 +93,7 @@ test("names recorded limits, a busy host and leftovers", () => {
   const steps = { execute: ENDS["TLE wall_timeout judge"] ?? assert.fail() };
   const plan = { execute: { limits: LIMITS } } as Plan;
   assert.match(
-    explain(recordOf(steps), course(steps, plan))?.text ?? "",
+    explain(recordOf(steps), runStats(steps, plan))?.text ?? "",
     new RegExp(`reached \\(${(LIMITS.wallMs / 1000).toFixed(2)} s\\)`),
   );
   const busy = recordOf({ execute: { ...steps.execute, psiFullUsec: 4_000_000 } });

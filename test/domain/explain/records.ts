@@ -2,7 +2,7 @@ import type { Outcome } from "../../../src/domain/outcome.ts";
 import { type SubmissionRecord, toRecord } from "../../../src/domain/record.ts";
 import type { StepReport, StepReports } from "../../../src/domain/report.ts";
 import type { Submission } from "../../../src/domain/submission.ts";
-import { conclude } from "../../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { report, signalled } from "../../verdict/reports.ts";
 
 export const START_MS = Date.UTC(2031, 0, 2);
@@ -26,7 +26,7 @@ export function ended(outcome: Outcome): Submission {
 }
 
 export function recordOf(steps: StepReports): SubmissionRecord {
-  return toRecord(ended(conclude(steps)));
+  return toRecord(ended(buildOutcome(steps)));
 }
 
 const SPENT = { cpu_secs: { soft: 4, hard: 5 } };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timeline } from "../../../src/domain/explain/timeline.ts";
-import { conclude } from "../../../src/verdict/conclude.ts";
-import { course } from "../../../src/worker/course.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import type { Plan } from "../../../src/worker/plan.ts";
+import { runStats } from "../../../src/worker/run-stats.ts";
 import { LIMITS } from "../../sandbox/steps.ts";
 import { report } from "../../verdict/reports.ts";
 import { ended, START_MS } from "./records.ts";
@@ -15,7 +15,7 @@ test("spans follow one another from acceptance", () => {
     compile: report({ spentMs: { run: 200, teardown: 4.04 } }),
     execute: report({ spentMs: { run: 30.26, teardown: 5 } }),
   };
-  assert.deepEqual(timeline(ended({ ...conclude(steps), course: course(steps, PLAN) }), 0), [
+  assert.deepEqual(timeline(ended({ ...buildOutcome(steps), course: runStats(steps, PLAN) }), 0), [
     { name: "queued", startMs: 0, ms: 1_500 },
     { name: "compile", startMs: 1_500, ms: 204 },
     { name: "run", startMs: 1_704, ms: 30.3 },
@@ -26,11 +26,11 @@ test("spans follow one another from acceptance", () => {
 test("omits missing steps: of a program that does not compile, an old record, a pending submission", () => {
   const compile = report({ exitCode: 1 });
   const names = (...args: Parameters<typeof timeline>) => timeline(...args).map(({ name }) => name);
-  assert.deepEqual(names(ended({ ...conclude({ compile }), course: course({ compile }, PLAN) }), 0), [
+  assert.deepEqual(names(ended({ ...buildOutcome({ compile }), course: runStats({ compile }, PLAN) }), 0), [
     "queued",
     "compile",
   ]);
-  assert.deepEqual(names(ended(conclude({ execute: report() })), 0), ["queued"]);
-  const waiting = { ...ended(conclude({ execute: report() })), startedAtMs: null, outcome: null };
+  assert.deepEqual(names(ended(buildOutcome({ execute: report() })), 0), ["queued"]);
+  const waiting = { ...ended(buildOutcome({ execute: report() })), startedAtMs: null, outcome: null };
   assert.deepEqual(timeline(waiting, START_MS + 700), [{ name: "queued", startMs: 0, ms: 700 }]);
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Usage, usage } from "../../../src/domain/explain/usage.ts";
-import { course } from "../../../src/worker/course.ts";
 import type { Plan } from "../../../src/worker/plan.ts";
+import { runStats } from "../../../src/worker/run-stats.ts";
 import { LIMITS } from "../../sandbox/steps.ts";
 import { report } from "../../verdict/reports.ts";
 import { ENDS, recordOf } from "./records.ts";
@@ -15,7 +15,7 @@ test("lists usage with the limit in force", () => {
   const steps = {
     execute: report({ stdout: Buffer.from("four"), stdoutSeen: 9_999, pidsPeak: 3, wallNs: 1_500_000_000 }),
   };
-  assert.deepEqual(usage(recordOf(steps), course(steps, PLAN)), [
+  assert.deepEqual(usage(recordOf(steps), runStats(steps, PLAN)), [
     { name: "memory", used: 9_000_000, limit: 268_435_456, unit: "bytes", met: false },
     { name: "processes", used: 3, limit: 10, unit: "count", met: false },
     { name: "cpu", used: 10, limit: LIMITS.cpuMs, unit: "ms", met: false },
@@ -29,7 +29,7 @@ test("marks the limit that ended the run", () => {
   const met = Object.fromEntries(
     Object.entries(ENDS).map(([name, execute]) => [
       name,
-      metOf(usage(recordOf({ execute }), course({ execute }, PLAN))),
+      metOf(usage(recordOf({ execute }), runStats({ execute }, PLAN))),
     ]),
   );
   assert.deepEqual(met, {
@@ -54,5 +54,5 @@ test("an old record has only usage from evidence, and a program that did not run
     ["memory", "processes"],
   );
   const compile = ENDS["MLE oom_kill kernel"] ?? assert.fail();
-  assert.deepEqual(usage(recordOf({ compile }), course({ compile }, PLAN)), []);
+  assert.deepEqual(usage(recordOf({ compile }), runStats({ compile }, PLAN)), []);
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEachEngine } from "../../store/temporary.ts";
 import type { Reply } from "../running.ts";
-import type { Asker } from "./club.ts";
-import { NOT_THERE, startClub } from "./club.ts";
+import type { Asker } from "./two-tenants.ts";
+import { NOT_THERE, startTwoTenants } from "./two-tenants.ts";
 
 interface Entry {
   readonly action: string;
@@ -25,7 +25,7 @@ async function throughAll(ask: Asker, limit: number, which = ""): Promise<Entry[
 
 onEachEngine((open) => {
   test("pages of the audit trail have every entry once, newest first; members see only their own accounts", async (t) => {
-    const { running, root, ada, accountId, projectId, other } = await startClub(t, { open });
+    const { running, root, ada, accountId, projectId, other } = await startTwoTenants(t, { open });
     for (const name of ["a", "b", "c"]) await ada("PATCH", `/projects/${projectId}`, { name });
     await root("PUT", "/tiers/large", { requestsPerMinute: 6, concurrency: 1 });
     const all = await throughAll(root, 100);
@@ -49,7 +49,7 @@ onEachEngine((open) => {
 
 onEachEngine((open) => {
   test("every entry from a request has the address of the client", { timeout: 60_000 }, async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, root, ada, accountId, projectId } = club;
     const { store } = running;
     const known = new Set((await store.audit.list({ max: 1_000 })).map(({ seq }) => seq));
@@ -100,7 +100,7 @@ onEachEngine((open) => {
 });
 
 test("rejects invalid queries", async (t) => {
-  const { ada } = await startClub(t);
+  const { ada } = await startTwoTenants(t);
   for (const query of ["limit=0", "limit=501", "limit=x", "before=-1", "before=1&before=2", "account=%00", "all=1"]) {
     assert.equal((await ada("GET", `/audit?${query}`)).status, 400, query);
   }

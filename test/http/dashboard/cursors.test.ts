@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { addPerson } from "../../store/members.ts";
 import { onEachEngine } from "../../store/temporary.ts";
 import type { Reply } from "../running.ts";
-import { type Asker, startClub } from "./club.ts";
+import { type Asker, startTwoTenants } from "./two-tenants.ts";
 
 const LIMIT = { timeout: 60_000 };
 
@@ -19,7 +19,7 @@ const LISTS = [
 
 onEachEngine((open) => {
   test("a cursor of another account gets the same response as an unknown cursor", LIMIT, async (t) => {
-    const { running, root, ada, eve, accountId, projectId, other } = await startClub(t, { open });
+    const { running, root, ada, eve, accountId, projectId, other } = await startTwoTenants(t, { open });
     const fill = async (ask: Asker, project: string, account: string) => {
       const made = async (...asked: Parameters<Asker>) => {
         running.clock.nowMs += 1;
@@ -57,7 +57,7 @@ onEachEngine((open) => {
   });
 
   test("lists of people and invitations are paginated, newest first", LIMIT, async (t) => {
-    const { running, root, ada, accountId, other } = await startClub(t, { open });
+    const { running, root, ada, accountId, other } = await startTwoTenants(t, { open });
     for (let n = 0; n < 7; n++) {
       running.clock.nowMs += n % 2; // some with the same time
       await addPerson(running.store, `p${n}@example.com`, n % 3 === 0 ? [accountId, other.accountId] : [accountId]);

@@ -4,11 +4,14 @@ import { test } from "node:test";
 import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
 import { addEndpoint, endOne, type Project } from "../../webhooks/project.ts";
 import type { Reply } from "../running.ts";
-import { type Asker, type Club, NOT_THERE, startClub } from "./club.ts";
+import { type Asker, NOT_THERE, startTwoTenants, type TwoTenants } from "./two-tenants.ts";
 
 /** The accounts of club.ts, with a key and an endpoint in the project. */
-async function sending(t: TestContext, open: OpenTemporary): Promise<Club & { project: Project; endpointId: string }> {
-  const club = await startClub(t, { open });
+async function sending(
+  t: TestContext,
+  open: OpenTemporary,
+): Promise<TwoTenants & { project: Project; endpointId: string }> {
+  const club = await startTwoTenants(t, { open });
   const { ada, projectId, accountId, running } = club;
   const { key } = (await ada("POST", "/keys", { name: "k", projectId })).json;
   const project = { id: projectId, key: { keyId: key.id, accountId } };
@@ -75,7 +78,7 @@ onEachEngine((open) => {
 });
 
 test("the log is queried by endpoint or submission, and from the end of a page", async (t) => {
-  const { ada } = await startClub(t);
+  const { ada } = await startTwoTenants(t);
   for (const [query, error] of [
     ["", /endpoint or submission/],
     ["?endpoint=a&submission=b", /endpoint or submission/],

@@ -4,14 +4,14 @@ import { Webhook } from "standardwebhooks";
 import { type OpenTemporary, onEachEngine } from "../../store/temporary.ts";
 import { endOne, sealer } from "../../webhooks/project.ts";
 import { type Answer, makeCertificates, startReceiver } from "../../webhooks/receiver.ts";
-import { type Club, entriesOf, NOT_THERE, startClub } from "./club.ts";
+import { entriesOf, NOT_THERE, startTwoTenants, type TwoTenants } from "./two-tenants.ts";
 
 const certificates = makeCertificates();
 const LIMIT = { timeout: 60_000 };
 
 onEachEngine((open) => {
   test("the secret of a new endpoint and its replacement are displayed once and stored sealed", LIMIT, async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { status, json } = await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/hook" });
     const { id } = json.endpoint;
@@ -76,7 +76,7 @@ onEachEngine((open) => {
   });
 
   test("items of another account get the same response as unknown items", LIMIT, async (t) => {
-    const { running, root, ada, eve, projectId } = await startClub(t, { open });
+    const { running, root, ada, eve, projectId } = await startTwoTenants(t, { open });
     const { endpoint } = (await ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" })).json;
     const path = `/endpoints/${endpoint.id}`;
     for (const [method, to, body] of [
@@ -101,7 +101,7 @@ onEachEngine((open) => {
 });
 
 test("checks a URL with the same guard as the command, and returns its message", LIMIT, async (t) => {
-  const { ada, projectId } = await startClub(t);
+  const { ada, projectId } = await startTwoTenants(t);
   for (const [status, error, url] of [
     [422, /^127\.0\.0\.1 \(loopback.*\), which is not allowed$/, "https://127.0.0.1/"],
     [422, /^169\.254\.169\.254 .*not allowed$/, "https://169.254.169.254/latest"],
@@ -117,7 +117,7 @@ test("checks a URL with the same guard as the command, and returns its message",
 });
 
 test("explains why it rejects a removed endpoint, an archived project and an eleventh endpoint", LIMIT, async (t) => {
-  const { ada, projectId } = await startClub(t);
+  const { ada, projectId } = await startTwoTenants(t);
   const add = () => ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
   const { endpoint } = (await add()).json;
   for (let at = 0; at < 9; at++) assert.equal((await add()).status, 200);
@@ -186,7 +186,7 @@ test("allows an account ten replay requests a minute, over both routes", LIMIT, 
 async function withReceiver(t: TestContext, open: OpenTemporary | undefined, answer: Answer) {
   const receiver = await startReceiver(t, certificates, answer);
   const receivers = { ports: [receiver.port], ca: certificates.ca };
-  const club: Club = await startClub(t, { receivers, ...(open && { open }) });
+  const club: TwoTenants = await startTwoTenants(t, { receivers, ...(open && { open }) });
   const { status, json } = await club.ada("POST", "/endpoints", { projectId: club.projectId, url: receiver.url });
   assert.equal(status, 200, JSON.stringify(json));
   return { ...club, receiver, made: json as { endpoint: { id: string }; secret: string } };

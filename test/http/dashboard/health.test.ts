@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MEANINGS, meaningOf } from "../../../src/domain/remedies.ts";
-import { BROKEN, startClub } from "./club.ts";
+import { BROKEN, startTwoTenants } from "./two-tenants.ts";
 
 test("explains failed checks with their remedies; only administrators see host paths", async (t) => {
-  const { running, root, ada } = await startClub(t);
+  const { running, root, ada } = await startTwoTenants(t);
   const { ready, cgroupBackend, checks, database } = (await ada("GET", "/health")).json;
   assert.deepEqual([ready, cgroupBackend], [true, "cgroup_v2"]);
   assert.deepEqual(checks, [{ name: "seccomp", ok: true, detail: "filter active" }]);

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createKey } from "../../../src/admin/keys.ts";
 import { playgroundKeyId } from "../../../src/domain/key.ts";
 import { enqueue, onEachEngine } from "../../store/temporary.ts";
-import { type Club, entriesOf, NOT_THERE, startClub } from "./club.ts";
+import { entriesOf, NOT_THERE, startTwoTenants, type TwoTenants } from "./two-tenants.ts";
 
-const made = async ({ ada, projectId }: Club, body: object = {}) => {
+const made = async ({ ada, projectId }: TwoTenants, body: object = {}) => {
   const { status, json } = await ada("POST", "/keys", { name: "k", projectId, ...body });
   assert.equal(status, 200, JSON.stringify(json));
   return json;
@@ -16,7 +16,7 @@ const made = async ({ ada, projectId }: Club, body: object = {}) => {
  * Waits until this many requests of the single key are counted: when the disk takes 250 ms, SQLite responds before it
  * counts.
  */
-async function counted({ ada }: Club, requests: number): Promise<void> {
+async function counted({ ada }: TwoTenants, requests: number): Promise<void> {
   const deadline = performance.now() + 20_000;
   while ((await ada("GET", "/keys")).json.keys[0].usage.requests < requests && performance.now() < deadline)
     await sleep(20);
@@ -24,7 +24,7 @@ async function counted({ ada }: Club, requests: number): Promise<void> {
 
 onEachEngine((open) => {
   test("a new key is displayed once, works in the API, and cannot be read afterwards", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { key, secret } = await made(club);
     assert.match(secret, /^assay_live_[\w-]{32}$/);
@@ -74,7 +74,7 @@ onEachEngine((open) => {
   });
 
   test("a key has its current usage: requests in the last minute, pending and running submissions", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, ada, accountId, projectId } = club;
     const { key, secret } = await made(club);
     const usage = async () => (await ada("GET", `/keys?project=${projectId}`)).json.keys[0].usage;
@@ -88,7 +88,7 @@ onEachEngine((open) => {
   });
 
   test("members cannot exceed the tier and the profiles of their account", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, root, ada, projectId, eve, other } = club;
     const { key } = await made(club, { requestsPerMinute: 60, concurrency: 1 });
     const path = `/keys/${key.id}`;
@@ -134,7 +134,7 @@ onEachEngine((open) => {
   });
 
   test("members can have twenty live keys per account, overlapping keys included; administrators can create more", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, root, ada, projectId } = club;
     const { key } = await made(club);
     for (let at = 0; at < 19; at++) {
@@ -150,7 +150,7 @@ onEachEngine((open) => {
   });
 
   test("keys of another account get the same response as unknown keys", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { root, ada, eve, projectId } = club;
     const { key } = await made(club);
     for (const [method, path, body] of [
@@ -171,7 +171,7 @@ onEachEngine((open) => {
   });
 
   test("rejects changes to an expired or revoked key, and names the fault of a request", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { ada, projectId } = club;
     const { key } = await made(club);
     const path = `/keys/${key.id}`;

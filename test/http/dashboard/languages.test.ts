@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ourLanguages } from "../../../src/cli/engine.ts";
-import { BROKEN, startClub } from "./club.ts";
+import { BROKEN, startTwoTenants } from "./two-tenants.ts";
 
 test("lists every language with its commands, limits and examples, available or not", async (t) => {
-  const { running, ada } = await startClub(t);
+  const { running, ada } = await startTwoTenants(t);
   running.engine.ready = BROKEN;
   const all = (await ada("GET", "/languages")).json as Record<string, unknown>[];
   assert.deepEqual(

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { meaningOf } from "../../../src/domain/remedies.ts";
 import { enqueue, onEachEngine, START_MS } from "../../store/temporary.ts";
-import { BROKEN, startClub } from "./club.ts";
+import { BROKEN, startTwoTenants } from "./two-tenants.ts";
 
 onEachEngine((open) => {
   test("each node has its capabilities and newest self-test; members see the runs of their own accounts", async (t) => {
-    const { running, root, ada, eve, projectId, accountId } = await startClub(t, { open });
+    const { running, root, ada, eve, projectId, accountId } = await startTwoTenants(t, { open });
     const { key } = (await ada("POST", "/keys", { name: "k", projectId })).json;
     for (let at = 0; at < 2; at++) await enqueue(running.store, { keyId: key.id, accountId });
     await running.store.submissions.claim("node 1", 60_000, 2);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEachEngine } from "../../store/temporary.ts";
-import { entriesOf, NOT_THERE, startClub } from "./club.ts";
+import { entriesOf, NOT_THERE, startTwoTenants } from "./two-tenants.ts";
 
 onEachEngine((open) => {
   test("a member creates, renames, archives and restores projects of the own account, and each change is recorded", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { ada, accountId, projectId } = club;
     const { status, json } = await ada("POST", "/projects", { name: "blog", accountId });
     const createdAt = new Date(club.running.clock.nowMs).toISOString();
@@ -33,7 +33,7 @@ onEachEngine((open) => {
   });
 
   test("projects of another account get the same response as unknown projects; an administrator sees all", async (t) => {
-    const { root, ada, accountId, projectId, other } = await startClub(t, { open });
+    const { root, ada, accountId, projectId, other } = await startTwoTenants(t, { open });
     for (const [method, path, body] of [
       ["POST", "/projects", { name: "n", accountId: other.accountId }],
       ["POST", "/projects", { name: "n", accountId: "nobody" }],
@@ -54,14 +54,14 @@ onEachEngine((open) => {
   });
 
   test("a project named with the id of another project does not affect that project", async (t) => {
-    const { ada, eve, projectId, other } = await startClub(t, { open });
+    const { ada, eve, projectId, other } = await startTwoTenants(t, { open });
     assert.equal((await eve("PATCH", `/projects/${other.projectId}`, { name: projectId })).status, 200);
     assert.equal((await ada("PATCH", `/projects/${projectId}`, { name: "still mine" })).json.name, "still mine");
     assert.equal((await ada("POST", "/keys", { name: "k", projectId })).status, 200);
   });
 
   test("explains a rejected change in one sentence, and names the field of an invalid request", async (t) => {
-    const { ada, accountId, projectId } = await startClub(t, { open });
+    const { ada, accountId, projectId } = await startTwoTenants(t, { open });
     await ada("POST", "/keys", { name: "k", projectId });
     const path = `/projects/${projectId}`;
     for (const [status, error, method, to, body] of [

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEachEngine } from "../../store/temporary.ts";
-import { entriesOf, startClub } from "./club.ts";
+import { entriesOf, startTwoTenants } from "./two-tenants.ts";
 
 onEachEngine((open) => {
   test("an administrator sees the settings of the service, and creates and changes tiers and accounts", async (t) => {
-    const club = await startClub(t, { open, maxPending: 77 });
+    const club = await startTwoTenants(t, { open, maxPending: 77 });
     const { running, root, accountId } = club;
     const large = { name: "large", requestsPerMinute: 600, concurrency: 50 };
     assert.deepEqual((await root("PUT", "/tiers/large", { requestsPerMinute: 600, concurrency: 50 })).json, large);
@@ -35,7 +35,7 @@ onEachEngine((open) => {
   });
 
   test("an account is suspended with a notice to its members, its queue is dropped, and it is resumed", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, root, ada, eve, accountId } = club;
     const key = await running.key({ account: "club" });
     assert.equal((await running.submit(undefined, { key })).status, 202);
@@ -64,7 +64,7 @@ onEachEngine((open) => {
   });
 
   test("a rejected change has no effect, not even in part", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { root, accountId } = club;
     const path = `/accounts/${accountId}`;
     for (const [status, error, method, to, body] of [
@@ -87,7 +87,7 @@ onEachEngine((open) => {
 });
 
 test("members get 403 for administrative routes, and anonymous clients 401 for all", async (t) => {
-  const { running, ada, accountId } = await startClub(t);
+  const { running, ada, accountId } = await startTwoTenants(t);
   for (const [method, path, body] of [
     ["GET", "/settings", undefined],
     ["PUT", "/tiers/beta", { requestsPerMinute: 1_000, concurrency: 1_000 }],

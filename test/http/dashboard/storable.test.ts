@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { onEachEngine } from "../../store/temporary.ts";
-import { type Asker, startClub } from "./club.ts";
 import { FROM_OWN_PAGE } from "./signed-in.ts";
+import { type Asker, startTwoTenants } from "./two-tenants.ts";
 
 /** Each route with its text parameters; `?` stands for a hostile text, percent-encoded in a path or query. */
 const ROUTES: readonly (readonly [string, string, unknown?])[] = [
@@ -55,7 +55,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
 
 onEachEngine((open) => {
   test("rejects text that a database cannot store on every route, never with an internal error", async (t) => {
-    const club = await startClub(t, { open });
+    const club = await startTwoTenants(t, { open });
     const { running, root, ada } = club;
     const texts = fc.sample(hostile(), { numRuns: 6, seed: 20_260_101 });
     for (const [method, path, body] of ROUTES) {
@@ -80,7 +80,7 @@ onEachEngine((open) => {
   });
 
   test("rejects nesting deeper than the stack, and accepts any Unicode text in a program", async (t) => {
-    const { ada, accountId } = await startClub(t, { open });
+    const { ada, accountId } = await startTwoTenants(t, { open });
     const nested = `{"token":${"[".repeat(5_000)}"\\u0000"${"]".repeat(5_000)}}`;
     assert.equal((await ada("POST", "/invitations/look", nested)).status, 400);
     const body = { accountId, language: "python", code: "a\0b", stdin: "\0", profile: "judge" };

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createProject } from "../../../src/admin/projects.ts";
-import { conclude } from "../../../src/verdict/conclude.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { onEachEngine } from "../../store/temporary.ts";
 import { signalled } from "../../verdict/reports.ts";
 import { roomFor } from "../../webhooks/project.ts";
 import { runPending, startHttp } from "../running.ts";
-import { startClub } from "./club.ts";
 import { signedIn } from "./signed-in.ts";
+import { startTwoTenants } from "./two-tenants.ts";
 import { watch } from "./watching.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
@@ -15,7 +15,7 @@ const NOT_THERE = { error: "not found, or you have no access to it" };
 
 onEachEngine((open) => {
   test("the audit trail of an account records access to a program by administrators, not by members", async (t) => {
-    const { running, root, ada, accountId } = await startClub(t, { open });
+    const { running, root, ada, accountId } = await startTwoTenants(t, { open });
     const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };
     const { id } = (await ada("POST", "/submissions", body)).json;
     const readings = async () =>
@@ -102,7 +102,7 @@ onEachEngine((open) => {
       ["pending", null, [], [], 1],
     );
     await runPending(store, () => ({
-      ...conclude({ execute: signalled(9, { oomKills: 1 }) }),
+      ...buildOutcome({ execute: signalled(9, { oomKills: 1 }) }),
       course: {
         compileMs: null,
         execute: {

@@ -1,0 +1,37 @@
+import { Checkbox } from "@mantine/core";
+import type { Member } from "../../../src/http/dashboard/api-types.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
+import { usePerson } from "../session.ts";
+
+export function AccessDialog({ member, onClose }: { member: Member; onClose: () => void }) {
+  const { accounts } = usePerson();
+  const changing = useAction(
+    (form: FormData) =>
+      change.member(member.id, {
+        administrator: form.get("administrator") !== null,
+        accountIds: form.getAll("accounts").map(String),
+      }),
+    { toast: ({ name }) => `Changed: what ${name} sees.`, done: onClose },
+  );
+  return (
+    <Dialog title={`What ${member.name} sees`} onClose={onClose}>
+      <Form
+        submit="Change"
+        busy={changing.isPending}
+        error={changing.error}
+        onCancel={onClose}
+        onSubmit={(form) => changing.mutate(form)}
+      >
+        <Checkbox name="administrator" label="Everything: an administrator" defaultChecked={member.administrator} />
+        <Checkbox.Group label="Accounts" defaultValue={member.accounts.map(({ id }) => id)}>
+          {accounts.map(({ id, name }) => (
+            <Checkbox key={id} name="accounts" value={id} label={name} mt="xs" />
+          ))}
+        </Checkbox.Group>
+      </Form>
+    </Dialog>
+  );
+}

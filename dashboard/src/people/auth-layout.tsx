@@ -1,0 +1,19 @@
+import type { ReactNode } from "react";
+import css from "./door.module.css";
+
+/** What those see who are not inside yet. */
+export function AuthLayout({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <main className={css.door}>
+      <title>{`${title} · Assay`}</title>
+      <div className={css.card}>
+        <p className={css.brand}>
+          <img src="/docs/icon.svg" alt="" width={28} height={28} />
+          Assay
+        </p>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  );
+}

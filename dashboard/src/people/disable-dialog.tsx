@@ -1,0 +1,32 @@
+import type { Member } from "../../../src/http/dashboard/api-types.ts";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { Form } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
+
+export function DisableDialog({ member, onClose }: { member: Member; onClose: () => void }) {
+  const disable = member.disabledAt === null;
+  const word = disable ? "Disable" : "Enable";
+  const changing = useAction(() => change.member(member.id, { disabled: disable }), {
+    toast: ({ name }) => `${name} is ${disable ? "disabled" : "enabled"}.`,
+    done: onClose,
+  });
+  return (
+    <Dialog title={`${word} ${member.name}?`} onClose={onClose}>
+      <Form
+        submit={word}
+        danger={disable}
+        busy={changing.isPending}
+        error={changing.error}
+        onCancel={onClose}
+        onSubmit={() => changing.mutate()}
+      >
+        <p>
+          {disable
+            ? "They are signed out everywhere and cannot sign in. API keys are not touched: they belong to accounts. They can be enabled again."
+            : "They can sign in again, and see what they saw."}
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

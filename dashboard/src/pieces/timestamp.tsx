@@ -1,0 +1,34 @@
+import { useSyncExternalStore } from "react";
+import { exact, relative } from "./words.ts";
+
+const TICK_MS = 10_000;
+
+let ticks = 0;
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** One clock for all times of a page. */
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    ticks++;
+    for (const tell of listeners) tell();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** A time as people say it; the exact one when they point at it. */
+export function Timestamp({ at, never = "never" }: { at: string | null; never?: string }) {
+  useSyncExternalStore(listen, () => ticks);
+  if (at === null) return <span>{never}</span>;
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {relative(at, Date.now())}
+    </time>
+  );
+}

@@ -1,0 +1,42 @@
+/** A value that changes with every heartbeat. */
+type Sign = string | number;
+
+/**
+ * Measures by the observer's monotonic clock how long others have been silent. Clocks of different machines are never
+ * compared, and setting a clock has no effect.
+ */
+export class HeartbeatMonitor {
+  readonly #steadyMs: () => number;
+  #seen = new Map<string, { readonly sign: Sign; readonly sinceMs: number }>();
+  #lookedMs = Number.NEGATIVE_INFINITY;
+
+  /** @param steadyMs a monotonic clock in milliseconds, with any origin. */
+  constructor(steadyMs: () => number = () => performance.now()) {
+    this.#steadyMs = steadyMs;
+  }
+
+  /**
+   * After a pause of more than a lease between two calls, all names count as new: no heartbeat could be observed.
+   * @param signs the present heartbeat values by name. @param leaseMs the permitted silence.
+   * @param atFirstMs the initial silence of a new name.
+   * @returns names that have been silent for a lease or longer.
+   */
+  look(
+    signs: ReadonlyMap<string, Sign>,
+    leaseMs: number,
+    atFirstMs: (name: string) => number = () => 0,
+  ): ReadonlySet<string> {
+    const nowMs = this.#steadyMs();
+    const before = nowMs - this.#lookedMs > leaseMs ? new Map<string, never>() : this.#seen;
+    this.#lookedMs = nowMs;
+    this.#seen = new Map();
+    const silent = new Set<string>();
+    for (const [name, sign] of signs) {
+      const known = before.get(name);
+      const sinceMs = known ? (known.sign === sign ? known.sinceMs : nowMs) : nowMs - atFirstMs(name);
+      this.#seen.set(name, { sign, sinceMs });
+      if (nowMs - sinceMs >= leaseMs) silent.add(name);
+    }
+    return silent;
+  }
+}

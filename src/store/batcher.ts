@@ -1,0 +1,54 @@
+import { StoreUnavailable } from "./errors.ts";
+
+interface Waiting<A, R> {
+  readonly request: A;
+  readonly resolve: (result: R) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Maximum size of a group: bounds the duration of its locks. */
+const MAX_GROUP = 64;
+
+/**
+ * Batches requests of the same kind: requests that arrive while a group runs form the next group. Under load, many
+ * requests share each statement, lock and commit; a single request does not wait. It also limits a process to one
+ * connection per kind. With a connection per request, all connections waited for the holder of the lock, and none was
+ * left for the holder's next statement.
+ */
+export class Batcher<A, R> {
+  readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;
+  #waiting: Waiting<A, R>[] = [];
+  #running = false;
+
+  /** @param run runs a group atomically; returns one result per request, in order. */
+  constructor(run: (requests: readonly A[]) => Promise<readonly R[]>) {
+    this.#run = run;
+  }
+
+  add(request: A): Promise<R> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      if (this.#running) return;
+      this.#running = true;
+      // In the next iteration of the event loop, so that all requests of this one are in the group.
+      setImmediate(() => void this.#runAll());
+    });
+  }
+
+  async #runAll(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#runGroup(this.#waiting.splice(0, MAX_GROUP));
+    this.#running = false;
+  }
+
+  async #runGroup(group: readonly Waiting<A, R>[]): Promise<void> {
+    try {
+      const results = await this.#run(group.map(({ request }) => request));
+      for (const [at, { resolve }] of group.entries()) resolve(results[at] as R);
+    } catch (error) {
+      // After the loss of a connection, the result of the commit is unknown, so its requests are not repeated.
+      if (group.length === 1 || error instanceof StoreUnavailable) for (const { reject } of group) reject(error);
+      // A failing request must not fail the others.
+      else for (const one of group) await this.#runGroup([one]);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Notifications of changes. They have no data: listeners query again, so duplicate and spurious
+ * notifications are harmless.
+ */
+export type StoreEvent =
+  /** A submission may be claimed. */
+  | { readonly kind: "work" }
+  /** A webhook delivery may be due. */
+  | { readonly kind: "deliveries" }
+  /** A worker joined, left, or has a new proof. */
+  | { readonly kind: "workers" }
+  /** A service requests a new proof from every worker. */
+  | { readonly kind: "prove" }
+  /** A submission is terminal. */
+  | { readonly kind: "ended"; readonly id: string }
+  /** A watched submission has started or has new output. */
+  | { readonly kind: "live"; readonly id: string };
+
+type Topic = Exclude<StoreEvent, { readonly id: string }>["kind"];
+type SubmissionEventKind = Extract<StoreEvent, { readonly id: string }>["kind"];
+const TOPICS: readonly Topic[] = ["work", "deliveries", "workers", "prove"];
+
+export function isTopic(text: string): text is Topic {
+  return (TOPICS as readonly string[]).includes(text);
+}
+
+export function isSubmissionEvent(text: string): text is SubmissionEventKind {
+  return text === "ended" || text === "live";
+}
+
+/**
+ * Distributes notifications to listeners in this process. Transactions send the notifications of
+ * their commits; the engine forwards those of other processes.
+ */
+export class Notifier {
+  readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
+    work: new Set(),
+    deliveries: new Set(),
+    workers: new Set(),
+    prove: new Set(),
+  };
+  /** By kind and id. */
+  readonly #waiters = new Map<string, Set<() => void>>();
+  readonly #pending = new Set<Topic>();
+  #onFirst: () => void;
+
+  /** @param onFirst called once, at the first subscription. */
+  constructor(onFirst: () => void = () => {}) {
+    this.#onFirst = onFirst;
+  }
+
+  /**
+   * Calls back in a later iteration of the event loop, at most once per iteration.
+   * @returns a function that ends the subscription.
+   */
+  on(topic: Topic, listener: () => void): () => void {
+    this.#begin();
+    const own = () => listener(); // allows a listener to subscribe twice
+    this.#listeners[topic].add(own);
+    return () => this.#listeners[topic].delete(own);
+  }
+
+  /** Subscribes to the end of one submission. @returns a function that ends the subscription. */
+  onEnd(submissionId: string, listener: () => void): () => void {
+    return this.#onOne(`ended ${submissionId}`, listener);
+  }
+
+  /** Subscribes to the start and output of one submission. @returns a function that ends the subscription. */
+  onLive(submissionId: string, listener: () => void): () => void {
+    return this.#onOne(`live ${submissionId}`, listener);
+  }
+
+  publish(word: StoreEvent): void {
+    if ("id" in word) {
+      this.#wake(`${word.kind} ${word.id}`);
+      return;
+    }
+    const { kind } = word;
+    if (this.#pending.has(kind)) return;
+    this.#pending.add(kind);
+    setImmediate(() => {
+      this.#pending.delete(kind);
+      for (const listener of [...this.#listeners[kind]]) listener();
+    });
+  }
+
+  /** Wakes all listeners after a possible loss of notifications. */
+  sayAll(): void {
+    for (const kind of TOPICS) this.publish({ kind });
+    for (const name of [...this.#waiters.keys()]) this.#wake(name);
+  }
+
+  #onOne(name: string, listener: () => void): () => void {
+    this.#begin();
+    const waiters = this.#waiters.get(name) ?? new Set();
+    this.#waiters.set(name, waiters.add(listener));
+    return () => {
+      waiters.delete(listener);
+      if (waiters.size === 0) this.#waiters.delete(name);
+    };
+  }
+
+  #wake(name: string): void {
+    for (const listener of [...(this.#waiters.get(name) ?? [])]) listener();
+  }
+
+  #begin(): void {
+    const onFirst = this.#onFirst;
+    this.#onFirst = () => {};
+    onFirst();
+  }
+}

@@ -1,0 +1,40 @@
+import { internalError, type Outcome } from "../domain/outcome.ts";
+import type { StepReports } from "../domain/report.ts";
+import { evidence } from "./evidence.ts";
+import { judge } from "./judge.ts";
+import { metrics } from "./metrics.ts";
+import { compileOutput, executeOutput } from "./output.ts";
+
+/**
+ * Builds the outcome of a submission from the launcher's reports: judgement, output, metrics
+ * and evidence. Pure. An internal error keeps its evidence, which names missing controls, but
+ * has no output or metrics.
+ */
+export function buildOutcome(steps: StepReports): Outcome {
+  const judgement = judge(steps);
+  const ran = judgement.cause === "compile_error" ? without(steps) : steps;
+  const proof = evidence(ran);
+  if (judgement.verdict === "IE") return { ...internalError("", proof), judgement };
+  const { compile, execute } = ran;
+  if (execute) {
+    return {
+      status: "completed",
+      judgement,
+      output: executeOutput(execute),
+      metrics: metrics(execute),
+      evidence: proof,
+    };
+  }
+  return {
+    status: "completed",
+    judgement,
+    output: compile ? compileOutput(compile) : null,
+    metrics: null,
+    evidence: proof,
+  };
+}
+
+/** A program that could not be executed has no output, no metrics and no evidence of its own. */
+function without({ compile }: StepReports): StepReports {
+  return compile ? { compile } : {};
+}

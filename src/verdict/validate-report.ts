@@ -1,0 +1,111 @@
+import type { StepReport } from "../domain/report.ts";
+
+/**
+ * Row 1 of the decision table: reasons to reject a report, which make the run an internal error
+ * regardless of its other fields. Otherwise, the first matching row would decide about a
+ * contradictory report, possibly by the wrong half of the contradiction.
+ *
+ * Leftovers after teardown (processes, mounts, groups) are deliberately not in this list. The
+ * facts for the verdict are final before teardown begins, so leftovers concern the platform, not
+ * the program: the evidence lists them, `cleanup_verified` is false, and the slot is discarded,
+ * but the verdict stands.
+ */
+const REASONS: readonly { readonly message: string; readonly when: (report: StepReport) => boolean }[] = [
+  {
+    message: "the sandbox could not be set up",
+    when: (report) => report.failure !== undefined,
+  },
+  {
+    message: "a control of the sandbox could not be verified",
+    when: (report) => report.controlsMissing.length > 0,
+  },
+  {
+    // An unreadable counter must not count as zero.
+    message: "the evidence could not be read completely",
+    when: (report) => report.teardown.collectionErrors.length > 0,
+  },
+  {
+    message: "the evidence contradicts itself: not exactly one of exit code and signal",
+    when: (report) => (report.exitCode === null) === (report.signal === null),
+  },
+  {
+    message: "the evidence contradicts itself: a number is out of its range",
+    when: (report) => !numbersInRange(report),
+  },
+  {
+    message: "the evidence contradicts itself: more output was kept than was seen",
+    when: (report) => report.stdoutKept > report.stdoutSeen || report.stderrKept > report.stderrSeen,
+  },
+  {
+    message: "the evidence contradicts itself: the captured output has another length than its count",
+    when: (report) => report.stdout.length !== report.stdoutKept || report.stderr.length !== report.stderrKept,
+  },
+  {
+    message: "the evidence contradicts itself: killed for memory, but no OOM kill was counted",
+    when: (report) => report.killReason === "oom" && report.oomKills === 0,
+  },
+  {
+    // The leaf counts every kill of its members. Its own limit was not reached, so a parent group or the host caused the kill.
+    message: "the host ran out of memory, not the program",
+    when: (report) =>
+      report.oomKills > 0 &&
+      report.memoryLimitHits === 0 &&
+      report.memoryPeakBytes < report.memoryLimitBytes * 0.9 &&
+      report.kernelBytes <= report.kernelLimitBytes,
+  },
+  {
+    // A cgroup at its limit counts an oom event before a kill; a host out of memory does not. An earlier encounter with the
+    // limit is no evidence about the kill.
+    message: "the host ran out of memory, not the program",
+    when: (report) => report.oomKills > 0 && report.oomEvents === 0,
+  },
+  {
+    // On v1, and on v2 before Linux 6.11, the leaf also counts the refusals of every group above it.
+    message: "the host refused a process, not the program's own limit",
+    when: (report) => report.pidsRefused > 0 && report.pidsPeak !== null && report.pidsPeak < report.pidsLimit,
+  },
+  {
+    message: "the evidence contradicts itself: kernel signals were counted without a source",
+    when: (report) => report.signalSource === "none" && (report.fsizeSignals > 0 || report.cpuRlimitSignals > 0),
+  },
+  {
+    // The service itself stopped the run, so its end proves nothing about the program.
+    message: "the run was stopped by the service",
+    when: (report) => report.killReason === "client",
+  },
+];
+
+/** @returns the reason to reject the report, suitable for clients; null for a valid report. */
+export function validateReport(report: StepReport): string | null {
+  return REASONS.find((reason) => reason.when(report))?.message ?? null;
+}
+
+function numbersInRange(report: StepReport): boolean {
+  const counts = [
+    report.wallNs,
+    report.cpuUsec,
+    report.memoryPeakBytes,
+    report.memoryLimitBytes,
+    report.keptBytes,
+    report.kernelBytes,
+    report.oomEvents,
+    report.oomKills,
+    report.pidsRefused,
+    report.pidsCurrent,
+    report.pidsLimit,
+    report.fsizeSignals,
+    report.cpuRlimitSignals,
+    report.stdoutSeen,
+    report.stderrSeen,
+    report.survivors,
+  ];
+  return (
+    counts.every((count) => Number.isFinite(count) && count >= 0) &&
+    within(report.exitCode, 0, 255) &&
+    within(report.signal, 1, 64)
+  );
+}
+
+function within(value: number | null, low: number, high: number): boolean {
+  return value === null || (Number.isInteger(value) && value >= low && value <= high);
+}

@@ -1,0 +1,30 @@
+import type { RunStats } from "../domain/outcome.ts";
+import type { StepReports } from "../domain/report.ts";
+import type { Plan } from "./plan.ts";
+
+/** The run statistics, from the reports of the launcher and the requested limits. Pure. */
+export function runStats({ compile, execute }: StepReports, plan: Plan): RunStats {
+  return {
+    compileMs: compile ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
+    execute: execute
+      ? {
+          runMs: round(execute.spentMs.run),
+          teardownMs: round(execute.spentMs.teardown),
+          processesPeak: execute.pidsPeak,
+          stdoutBytes: execute.stdoutSeen,
+          stderrBytes: execute.stderrSeen,
+          limits: limitsOf(plan),
+        }
+      : null,
+  };
+}
+
+function limitsOf({ execute: { limits } }: Plan) {
+  const { wallMs, cpuMs, stdoutBytes, stderrBytes } = limits;
+  return { wallMs, cpuMs, stdoutBytes, stderrBytes };
+}
+
+/** Rounds to 0.1 ms, the useful precision of the service's clock. */
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,175 @@
+import type { Language } from "../domain/language.ts";
+import { type Check, faultyCheck, notReady, type Readiness } from "../domain/readiness.ts";
+import type { Languages } from "../languages/load.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { proveLanguage } from "./proof.ts";
+
+/** Maximum age of a proof. A proof is a complete run, so clients cannot cause more than one in this time. */
+const PROOF_HOLDS_MS = 5_000;
+
+const STOPPING = "the service is stopping";
+
+/**
+ * Proves by a run that submissions can be run with full isolation. It has a slot of its own, so
+ * that a busy service does not look broken and a broken one does not look healthy.
+ */
+export class SelfTest {
+  readonly #socketPath: string;
+  readonly #languages: Languages;
+  readonly #onProof: (check: Check) => void;
+  #slot: Slot | null = null;
+  #newest: { readonly atMs: number; readonly readiness: Readiness } | null = null;
+  #underWay: Promise<Readiness> | null = null;
+  #proven: readonly Check[] = [];
+  #interrupted = false;
+  #next = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  /** @param onProof receives each readiness proof with the details that clients do not get. */
+  constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}) {
+    this.#socketPath = socketPath;
+    this.#languages = languages;
+    this.#onProof = onProof;
+  }
+
+  /** Runs the smoke tests of all languages in sequence. Languages that fail are not offered. */
+  async proveAll(): Promise<readonly Check[]> {
+    this.#proven = await this.#proveEach(this.#languages.list());
+    return this.#proven;
+  }
+
+  /** Runs the smoke tests of failed languages again. @returns their checks. */
+  async proveRest(): Promise<readonly Check[]> {
+    const working = this.working();
+    const checks = await this.#proveEach(this.#languages.list().filter(({ name }) => !working.includes(name)));
+    this.#proven = this.#proven.map((check) => checks.find(({ name }) => name === check.name) ?? check);
+    return checks;
+  }
+
+  /**
+   * Runs the smoke test of the next language in turn, because a language can be damaged after the start and would then
+   * cause wrong verdicts. A language that fails twice is not offered until its next turn. A lost slot or a timeout proves
+   * nothing about the language.
+   * @returns its check if the offered languages changed.
+   */
+  async proveNext(): Promise<Check | undefined> {
+    const languages = this.#languages.list();
+    const language = languages[this.#next++ % languages.length];
+    const known = this.#proven.find(({ name }) => name === language?.name);
+    if (!language || !known) return undefined;
+    const first = await this.#prove(language);
+    const check = first.ok ? first : await this.#prove(language);
+    if (check.ok === known.ok || check.fault !== undefined || check.late || this.#closed) return undefined;
+    this.#proven = this.#proven.map((one) => (one.name === check.name ? check : one));
+    return check;
+  }
+
+  async #proveEach(languages: readonly Language[]): Promise<readonly Check[]> {
+    const checks: Check[] = [];
+    this.#interrupted = false;
+    for (const language of languages) checks.push(await this.#prove(language));
+    return checks;
+  }
+
+  /** Whether a slot was lost in the last round of smoke tests: failed languages may work. */
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  /** Names of the languages that passed their smoke test. */
+  working(): readonly string[] {
+    return this.#proven.filter(({ ok }) => ok).map(({ name }) => name);
+  }
+
+  /** Never rejects. */
+  readiness(): Promise<Readiness> {
+    const ageMs = Date.now() - (this.#newest?.atMs ?? 0);
+    // A proof from the future was made before the clock was set back.
+    if (this.#newest && ageMs >= 0 && ageMs < PROOF_HOLDS_MS) return Promise.resolve(this.#newest.readiness);
+    this.#underWay ??= this.#renew().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#slot?.close();
+  }
+
+  /** Keeps no result without a proof, so that the next request tries again. */
+  async #renew(): Promise<Readiness> {
+    if (this.#proven.length === 0) return notReady("the languages are still being tested");
+    const probe = this.#quickest();
+    if (!probe) return { ready: false, cgroupBackend: null, checks: this.#proven };
+    const readiness = await this.#proveBy(probe);
+    this.#newest = { atMs: Date.now(), readiness };
+    return readiness;
+  }
+
+  /** The fastest working language represents all languages, because the controls are the same. */
+  #quickest(): Language | undefined {
+    const working = this.#languages.list().filter(({ name }) => this.working().includes(name));
+    return working.find(({ compile }) => compile === null) ?? working[0];
+  }
+
+  async #proveBy(probe: Language): Promise<Readiness> {
+    const run = await this.#prove(probe);
+    this.#onProof(run);
+    const detail = run.ok ? "every control was in force in a run just now" : run.detail;
+    const sandbox = { ...run, name: "sandbox", detail };
+    const backend = this.#slot?.hello.backend ?? null;
+    const checks = [sandbox, ...hostChecks(this.#slot), ...this.#proven];
+    return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
+  }
+
+  /** One at a time, because there is one slot. */
+  #prove(language: Language): Promise<Check> {
+    const check = this.#turn.then(() => this.#proveNow(language));
+    this.#turn = check;
+    return check;
+  }
+
+  async #proveNow(language: Language): Promise<Check> {
+    try {
+      const slot = await this.#connected();
+      const check = await proveLanguage(slot, this.#languages, language);
+      if (!slot.alive) this.#interrupted = true;
+      return check;
+    } catch (error) {
+      this.#interrupted = true;
+      return this.#closed ? { name: language.name, ok: false, detail: STOPPING } : faultyCheck(language.name, error);
+    }
+  }
+
+  async #connected(): Promise<Slot> {
+    if (this.#closed) throw new Error(STOPPING);
+    if (this.#slot?.alive) return this.#slot;
+    const slot = await Slot.open(this.#socketPath);
+    if (this.#closed) {
+      slot.close(); // it would keep the process alive
+      throw new Error(STOPPING);
+    }
+    this.#slot = slot;
+    return slot;
+  }
+}
+
+/** The sources of evidence on this host. Each is either present or has a documented fallback. */
+function hostChecks(slot: Slot | null): Check[] {
+  if (!slot) return [];
+  const { signalSource, pressure } = slot.hello;
+  return [
+    {
+      name: "file_size_evidence",
+      ok: true,
+      detail: signalSource === "bpf" ? "kernel tracepoint" : "fallback: the signal alone",
+    },
+    {
+      name: "pressure_evidence",
+      ok: true,
+      detail: pressure ? "pressure of the box's own cgroup" : "none: host interference is not detected",
+    },
+  ];
+}

@@ -1,0 +1,86 @@
+import type { Logger } from "pino";
+import type { Engine, Readiness } from "../domain/readiness.ts";
+import type { Store } from "../store/port.ts";
+
+export interface WorkerHeartbeatOptions {
+  readonly store: Store;
+  /** The worker's id, as in its leases. */
+  readonly id: string;
+  readonly worker: Pick<Engine, "workers" | "languages" | "readiness">;
+  /** Validity of an announcement. */
+  readonly leaseMs: number;
+  readonly log: Logger;
+}
+
+/** Announcements per lease: two in a row may fail before it expires. */
+const ANNOUNCEMENTS_PER_LEASE = 3;
+
+/**
+ * Announces a worker to services in other processes: after its smoke tests, as a heartbeat, and
+ * with a new proof on request. A heartbeat makes no proof, because a proof is a complete run.
+ */
+export class WorkerHeartbeat {
+  readonly #options: WorkerHeartbeatOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #unsubscribe: () => void;
+  #newest: { readonly readiness: Readiness; readonly atMs: number } | null = null;
+  #speaking: Promise<void> | null = null;
+  #proofWanted = false;
+  #stopped = false;
+
+  private constructor(options: WorkerHeartbeatOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#speak(false), options.leaseMs / ANNOUNCEMENTS_PER_LEASE);
+    this.#unsubscribe = options.store.workers.onAsked(() => void this.#speak(true));
+  }
+
+  /** @param begun resolves when the worker is proven; it is not announced before. */
+  static start(options: WorkerHeartbeatOptions, begun: Promise<void>): WorkerHeartbeat {
+    const announcer = new WorkerHeartbeat(options);
+    void begun.then(() => announcer.#speak(true));
+    return announcer;
+  }
+
+  /** Withdraws the announcement, so that services do not rely on a draining worker. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    this.#unsubscribe();
+    await this.#speaking;
+    try {
+      await this.#options.store.workers.leave(this.#options.id);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "the announcement could not be withdrawn; it will expire");
+    }
+  }
+
+  /** One at a time: a request during a proof shares that proof; a request during a heartbeat gets the next one. */
+  #speak(withProof: boolean): Promise<void> {
+    if (this.#stopped || !(withProof || this.#newest)) return Promise.resolve();
+    this.#proofWanted ||= withProof;
+    this.#speaking ??= this.#speakOn().finally(() => {
+      this.#speaking = null;
+    });
+    return this.#speaking;
+  }
+
+  async #speakOn(): Promise<void> {
+    do await this.#announce();
+    while (this.#proofWanted && !this.#stopped);
+  }
+
+  async #announce(): Promise<void> {
+    const { store, id, worker, leaseMs, log } = this.#options;
+    if (this.#proofWanted || !this.#newest) {
+      this.#newest = { readiness: await worker.readiness(), atMs: Date.now() };
+      this.#proofWanted = false;
+    }
+    const { readiness, atMs } = this.#newest;
+    const announced = { id, slots: worker.workers(), languages: worker.languages(), readiness, provenAtMs: atMs };
+    try {
+      await store.workers.announce(announced, leaseMs);
+    } catch (error) {
+      log.error({ err: error }, "the worker could not be announced");
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import type { Logger } from "pino";
+import { HeartbeatMonitor } from "../domain/heartbeat-monitor.ts";
+import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
+import type { AnnouncedWorker, SeenWorker, Store } from "../store/port.ts";
+
+export interface WorkerRegistryOptions {
+  readonly store: Store;
+  /** Validity of an announcement. */
+  readonly leaseMs: number;
+  readonly log: Logger;
+  /** Age of an announced proof after which a new one is requested. */
+  readonly proofHoldsMs?: number;
+}
+
+const PROOF_HOLDS_MS = 5_000;
+/** Time for workers to make a proof: a complete run on a slot of its own. */
+const PATIENCE_MS = 10_000;
+/** The same for the list of workers: shorter, because it waits for dead and stuck workers as well. */
+const NODES_PATIENCE_MS = 3_000;
+/** Reads per lease without a notification. */
+const LOOKS_PER_LEASE = 3;
+
+/** All workers of the database as one engine, known by their announcements only, including those of this process. */
+export class WorkerRegistry implements Engine {
+  readonly #options: WorkerRegistryOptions;
+  readonly #unsubscribe: () => void;
+  readonly #voices = new HeartbeatMonitor();
+  readonly #proofs = new HeartbeatMonitor();
+  #live: readonly SeenWorker[] = [];
+  /** Workers whose proof has not changed recently. */
+  #stale: ReadonlySet<string> = new Set();
+  #nextTimer: NodeJS.Timeout | undefined;
+  #underWay: Promise<Readiness> | null = null;
+  #asked: Promise<readonly AnnouncedWorker[]> | null = null;
+  #onLook = new Set<() => void>();
+  #stopped = false;
+
+  private constructor(options: WorkerRegistryOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.store.workers.onChange(() => void this.#look());
+  }
+
+  static async start(options: WorkerRegistryOptions): Promise<WorkerRegistry> {
+    const fleet = new WorkerRegistry(options);
+    await fleet.#look();
+    return fleet;
+  }
+
+  workers(): number {
+    return this.#live.reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  /** The languages that all workers have proven, because any of them may get a submission. */
+  languages(): readonly string[] {
+    const proven = this.#live.map(({ languages }) => languages).filter(({ length }) => length > 0);
+    return (proven[0] ?? []).filter((name) => proven.every((languages) => languages.includes(name)));
+  }
+
+  readiness(): Promise<Readiness> {
+    this.#underWay ??= this.#proven()
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, "the workers could not be read");
+        return notReady("the database does not answer");
+      })
+      .finally(() => {
+        this.#underWay = null;
+      });
+    return this.#underWay;
+  }
+
+  /** All workers, oldest first; one without a new proof is not ready. @throws while the database is unavailable. */
+  nodes(): Promise<readonly AnnouncedWorker[]> {
+    this.#asked ??= this.#eachProven().finally(() => {
+      this.#asked = null;
+    });
+    return this.#asked;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unsubscribe();
+    clearTimeout(this.#nextTimer);
+    for (const wake of this.#onLook) wake();
+  }
+
+  async #proven(): Promise<Readiness> {
+    await this.#see();
+    if (this.#live.length === 0) return notReady("there is no worker");
+    if (!this.#ready()) {
+      await this.#prove(PATIENCE_MS, () => this.#ready());
+      if (this.#stopped) return notReady("the service is stopping");
+    }
+    return this.#conclude();
+  }
+
+  async #eachProven(): Promise<readonly AnnouncedWorker[]> {
+    await this.#see();
+    if (this.#stale.size > 0) await this.#prove(NODES_PATIENCE_MS, () => false);
+    return this.#live.map((worker) => {
+      if (this.#isFresh(worker)) return worker;
+      return { ...worker, readiness: notReady(`no proof within ${NODES_PATIENCE_MS / 1000} s`) };
+    });
+  }
+
+  /** Requests proofs; resolves when there are enough, when all workers have responded, or after this time. */
+  async #prove(patienceMs: number, enough: () => boolean): Promise<void> {
+    const deadline = performance.now() + patienceMs;
+    await this.#options.store.workers.askForProof();
+    while (!enough() && this.#live.some((worker) => !this.#isFresh(worker)) && performance.now() < deadline) {
+      await this.#nextLook(deadline - performance.now());
+      if (this.#stopped) return;
+    }
+  }
+
+  #conclude(): Readiness {
+    const ready = this.#live.filter((worker) => this.#isFresh(worker) && worker.readiness.ready);
+    const seen = `${ready.length} of ${this.#live.length} have recently proven every control`;
+    const shown = (ready[0] ?? this.#live[0])?.readiness;
+    return {
+      ready: ready.length > 0,
+      cgroupBackend: ready[0]?.readiness.cgroupBackend ?? null,
+      checks: [{ name: "workers", ok: ready.length > 0, detail: seen }, ...(shown?.checks ?? [])],
+    };
+  }
+
+  #ready(): boolean {
+    return this.#live.some((worker) => this.#isFresh(worker) && worker.readiness.ready);
+  }
+
+  #isFresh({ id }: SeenWorker): boolean {
+    return !this.#stale.has(id);
+  }
+
+  /** Measures silence by the local clock. The time in a worker's row counts only until a heartbeat has been observed. */
+  async #see(): Promise<void> {
+    const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
+    const all = await store.workers.announced();
+    const said = new Map(all.map(({ id, untilMs }) => [id, untilMs]));
+    const ago = (id: string) => Math.max(Date.now() - ((said.get(id) ?? 0) - leaseMs), 0);
+    const silent = this.#voices.look(said, leaseMs, ago);
+    this.#live = all.filter(({ id }) => !silent.has(id));
+    const proofs = new Map(this.#live.map(({ id, provenAtMs }) => [id, provenAtMs]));
+    this.#stale = this.#proofs.look(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
+  }
+
+  /** Reads the workers. Dead workers send no notification, so it also reads periodically. */
+  async #look(): Promise<void> {
+    if (this.#stopped) return;
+    clearTimeout(this.#nextTimer);
+    try {
+      await this.#see();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "the workers could not be read");
+    }
+    clearTimeout(this.#nextTimer);
+    const pauseMs = this.#options.leaseMs / LOOKS_PER_LEASE;
+    if (!this.#stopped) this.#nextTimer = setTimeout(() => void this.#look(), pauseMs);
+    for (const wake of this.#onLook) wake();
+  }
+
+  #nextLook(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#onLook.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, withinMs);
+      this.#onLook.add(done);
+    });
+  }
+}
