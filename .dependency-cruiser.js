@@ -85,6 +85,15 @@ export default {
       to: { path: "^test/" },
     },
     {
+      name: "unit-tests-are-pure",
+      severity: "error",
+      comment: "npm test needs no root, no database and no other process.",
+      from: { path: "^test/unit/" },
+      to: {
+        path: "^(test/(integration|system)/(?!matrix/cells)|test/support/(store|launcher|engine/engine)|child_process$)",
+      },
+    },
+    {
       name: "only-cli-bench-uses-bench",
       severity: "error",
       comment: "Benchmarks import the service; only their command imports them.",

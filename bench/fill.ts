@@ -18,9 +18,9 @@ const tables = (["loads", "idle", "pending", "stored"] as const).map((name) => {
   return `## ${name}\n${parts.map(({ whole, rows }) => `# ${origin(whole)}\n${tabbed(rows)}`).join("\n")}\n`;
 });
 const simulation = `## simulated\n# ${origin(main)} Seed ${SEED}.\n${tabbed(simulated(costsOf(main), SEED))}\n`;
-writeFileSync(new URL("measured.tsv", import.meta.url), [...tables, simulation].join("\n"));
+writeFileSync(new URL("./measured.tsv", import.meta.url), [...tables, simulation].join("\n"));
 
-const document = new URL("CAPACITY.md", import.meta.url);
+const document = new URL("./CAPACITY.md", import.meta.url);
 const filled = readFileSync(document, "utf8").replace(
   /(<!-- measured: sizes -->\n)[\s\S]*?(<!-- end -->)/,
   (_, begin: string, end: string) => `${begin}\n${origin(main)}\n\n${markdown(sizes(main))}\n\n${end}`,

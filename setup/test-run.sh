@@ -5,12 +5,11 @@ test_seconds=900
 
 # Tests that can share the machine: three files for each core run concurrently, because they mostly wait. All others check
 # the whole machine or durations and run alone, alongside at most one other kernel.
-sharing='admin/ cli/ dashboard/ deploy/ domain/ faults/away faults/hanging faults/live-backup faults/nothing-lost faults/upgrade
-  history/ http/ kernel/ languages/ launcher/analysis launcher/fuzz metrics/ repo/ retention/ setup/ store/ tracing/ verdict/ webhooks/'
+sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup
+  system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
 # Tests that measure durations: they run first, one file at a time, without another kernel.
-quiet='bounds/answers bounds/connections bounds/event-loop bounds/keys bounds/left-behind bounds/neighbours bounds/queue
-  bounds/times bounds/webhooks'
+quiet='answers connections event-loop keys left-behind neighbours queue times webhooks'
 
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/chosen"
@@ -22,7 +21,7 @@ choose_tests() {
     for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
     grep -f "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/sharing" || true
     grep -vf "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/chosen" || true
-    for part in $quiet; do echo "^test/$part"; done >"$instance_dir/parts"
+    for part in $quiet; do echo "^test/system/bounds/$part"; done >"$instance_dir/parts"
     grep -f "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/quiet" || true
     grep -vf "$instance_dir/quiet" "$instance_dir/chosen" >"$instance_dir/rest" || true
     mv "$instance_dir/rest" "$instance_dir/chosen"
@@ -46,7 +45,7 @@ node_test() {
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/leak-guard.ts --test-concurrency="$at_once" \
+    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
     --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$tap" "$@"
@@ -78,7 +77,7 @@ become_variant() {
   mkdir "$variant_dir"
   ASSAY_TEST_PATIENCE=$patience ASSAY_TEST_TIMES=
   [ -n "$kernel" ] || node_test exec "$instance_dir/chosen-$1" "$variant_dir/tap"
-  "$node" test/kernel/patient-languages.ts languages "$variant_dir/languages" "$patience" || exit
+  "$node" test/system/kernel/patient-languages.ts languages "$variant_dir/languages" "$patience" || exit
   # Its console is always a terminal.
   [ -t 1 ] || NO_COLOR=1
   (node_test write_command "$instance_dir/chosen-$1" "$variant_dir/tap") || exit

@@ -10,13 +10,13 @@ variants='uml qemu sanitized'
 # The variant of which the plain `assay test` runs a part, alongside the tests of the machine itself.
 beside=uml
 
-engine_suites='test/matrix/ test/forgery/ test/attacks/ test/falsify/'
+engine_suites='test/system/matrix/ test/system/forgery/ test/system/attacks/ test/system/falsify/'
 
 # This machine, unchanged.
 use_machine() {
   about="this machine"
   suites=test/
-  # The program that boots another kernel, called like test/kernel/uml, and the machine that it boots; empty for none.
+  # The program that boots another kernel, called like test/system/kernel/uml, and the machine that it boots; empty for none.
   kernel='' machine=''
   # The parts of the suites that take longer than the tests alongside them.
   left_out=
@@ -29,14 +29,14 @@ prepare_uml() { find_uml; }
 use_uml() {
   about="only cgroup v2, in user-mode Linux"
   suites=$engine_suites
-  kernel=test/kernel/uml machine=${uml-}
+  kernel=test/system/kernel/uml machine=${uml-}
   # Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
   patience=8 seconds=7200
   if [ "$test_mode" = plain ]; then
     seconds=1800
-    suites='test/forgery/ test/attacks/ test/matrix/'
+    suites='test/system/forgery/ test/system/attacks/ test/system/matrix/'
     ASSAY_TEST_MATRIX='c python'
-    left_out="test/falsify/, and in test/matrix/ all languages except $ASSAY_TEST_MATRIX"
+    left_out="test/system/falsify/, and in test/system/matrix/ all languages except $ASSAY_TEST_MATRIX"
   fi
   ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
 }
@@ -46,7 +46,7 @@ prepare_qemu() { find_qemu; }
 use_qemu() {
   about="only cgroup v2 with BPF and PSI, in an emulated machine"
   suites=$engine_suites
-  kernel=test/kernel/qemu machine=${qemu-}
+  kernel=test/system/kernel/qemu machine=${qemu-}
   patience=8 seconds=7200
   ASSAY_TEST_MATRIX='c python'
 }

@@ -89,7 +89,7 @@ function isLauncher(pid: number, socket: string): boolean {
 
 export async function noOpSandbox({ directory }: Place, user: User, workers: number): Promise<Sandbox> {
   const socket = join(directory, "no-op", "socket");
-  const child = fork(fileURLToPath(new URL("no-op-launcher.ts", import.meta.url)), { ...user });
+  const child = fork(fileURLToPath(new URL("./no-op-launcher.ts", import.meta.url)), { ...user });
   const listens = receive<{ listens: string }>(child, (words) => "listens" in words);
   child.send(socket);
   await listens;
@@ -149,7 +149,7 @@ export async function load<T>(
   plan: Plan,
   look: () => Promise<T>,
 ): Promise<{ readonly measured: Measured; readonly before: T; readonly after: T }> {
-  const child = fork(fileURLToPath(new URL("generator.ts", import.meta.url)));
+  const child = fork(fileURLToPath(new URL("./generator.ts", import.meta.url)));
   const exited = new Promise((resolve) => child.once("exit", resolve));
   const begins = receive<{ begun: true }>(child, (words) => "begun" in words);
   const over = receive<{ measured: Measured }>(child, (words) => "measured" in words);

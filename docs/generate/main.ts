@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { documents, ROOT, read } from "../../test/repo/documents.ts";
+import { documents, ROOT, read } from "../../test/support/repo/documents.ts";
 import { fill } from "./regions.ts";
 
-/** `npm run generate`: fills the regions of all documents from the code. test/repo/generated.test.ts checks them. */
+/** `npm run generate`: fills the regions of all documents from the code. test/unit/repo/generated.test.ts checks them. */
 for (const path of documents()) {
   const before = read(path);
   const after = fill(before);

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { StatusPage } from "../../../src/cli/operator-pages.ts";
+import { statusText } from "../../../src/cli/status-text.ts";
+import { assay, MAIN } from "../../support/cli/processes.ts";
+
+const NOW = Date.UTC(2031, 0, 2);
+const BACKLOG = {
+  pending: 0,
+  oldestPendingMs: 0,
+  held: 0,
+  largestShare: 0,
+  running: {},
+  deliveries: 0,
+  oldestDueMs: 0,
+};
+const WELL: StatusPage = {
+  version: "1.2.3",
+  engine: { ready: true, readyAtMs: NOW, failures: [], workers: 4, languages: ["c", "go"] },
+  slots: { wanted: 4, alive: 4, busy: 1 },
+  database: { latencyMs: 0.31, backlog: BACKLOG },
+  disk: { freeBytes: 21.4e9, sizeBytes: 40e9 },
+  certificateEndsAtMs: NOW + 10.5 * 86_400_000,
+  recent: { withinMs: 300_000, verdicts: { RE: 14, AC: 97 } },
+  shares: { accounts: [], amount: 0 },
+};
+
+/** The text of one line. */
+function line(page: StatusPage, name: string): string | undefined {
+  return new RegExp(`^ {2}${name} +(.*)$`, "m").exec(statusText(page, NOW))?.[1];
+}
+
+test("prints ten lines for a healthy service", () => {
+  assert.equal(
+    statusText(WELL, NOW),
+    `Assay 1.2.3: ready, every control is proven
+  workers      4; slots here: 4 of 4 open, 1 busy
+  queue        empty
+  running      nothing
+  ended        111 in 5 min, 22.2 a minute: AC 97, RE 14
+  webhooks     nothing to deliver
+  database     answers in 0.3 ms
+  disk         21.4 of 40.0 GB free
+  certificate  until 2031-01-12, 10 days
+  languages    c go
+`,
+  );
+});
+
+test("prints the age of pending and running submissions", () => {
+  const backlog = {
+    pending: 12,
+    oldestPendingMs: 93_000,
+    held: 4,
+    largestShare: 0.75,
+    running: { c: 1, go: 3 },
+    deliveries: 2,
+    oldestDueMs: 700,
+  };
+  const busy = { ...WELL, database: { latencyMs: 1, backlog } };
+  assert.equal(
+    line(busy, "queue"),
+    "12 pending, the first for 2 min; 4 wait for their own key's concurrency or a suspension",
+  );
+  assert.equal(line(busy, "running"), "go 3, c 1");
+  assert.equal(line(busy, "webhooks"), "2 to deliver, due for 0.7 s");
+});
+
+test("prints the accounts with the highest usage and the number of others", () => {
+  const accounts = [
+    { id: "1", name: "acme", pending: 12, running: 2, requests: 60 },
+    { id: "2", name: "a\u001b[2Jb", pending: 0, running: 1, requests: 0 },
+  ];
+  const text = statusText({ ...WELL, shares: { accounts, amount: 5 } }, NOW);
+  assert.ok(
+    text.includes(`  accounts     acme: 12 pending, 2 running, 60 requests in the last minute
+               a\\u{1b}[2Jb: 0 pending, 1 running, 0 requests in the last minute
+               and 3 more
+`),
+    text,
+  );
+});
+
+test("prints problems in capitals", () => {
+  const failures = [{ name: "sandbox", ok: false, detail: "its smoke test ended as IE" }];
+  const broken: StatusPage = {
+    ...WELL,
+    engine: { ...WELL.engine, ready: false, readyAtMs: NOW - 7_200_000, failures, languages: [] },
+    slots: { wanted: 4, alive: 2, busy: 0 },
+    database: null,
+    disk: null,
+    certificateEndsAtMs: NOW - 1,
+    recent: null,
+    shares: null,
+  };
+  assert.match(
+    statusText(broken, NOW),
+    /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its smoke test ended as IE\n/,
+  );
+  assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SOME ARE LOST), 0 busy");
+  assert.equal(line(broken, "database"), "DOES NOT ANSWER");
+  assert.equal(line(broken, "queue"), "unknown");
+  assert.match(line(broken, "certificate") ?? "", /^ENDED on 2031-01-01$/);
+  assert.equal(line(broken, "languages"), "NONE is proven");
+  assert.match(line(broken, "disk") ?? "", /^UNKNOWN/);
+  assert.equal(line({ ...WELL, slots: null }, "workers"), "4 elsewhere");
+});
+
+/** Somebody who answers /status with this, on a socket file. */
+async function operator(t: TestContext, body: string, status = 200): Promise<string> {
+  const path = join(tmpdir(), `assay-status-${process.pid}-${Math.random().toString(36).slice(2)}.sock`);
+  const server = createServer((_, answer) => answer.writeHead(status).end(body));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.after(() => server.close());
+  return `unix:${path}`;
+}
+
+test("an unreachable service prints one sentence and exits with 1", async (t) => {
+  const gone = await assay("status", "--operator-listen", "unix:/nowhere/operator.sock");
+  assert.equal(gone.code, 1);
+  assert.match(gone.stderr, /^assay: no service answers at unix:\/nowhere\/operator\.sock: .*ENOENT.*\n$/);
+  const older = await assay("status", "--operator-listen", await operator(t, "{}", 404));
+  assert.equal(older.code, 1);
+  assert.match(older.stderr, /^assay: no service answers at unix:\S+: it said 404 to \/status\n$/);
+  const nowhere = await assay("status");
+  assert.equal(nowhere.code, 1);
+  assert.match(nowhere.stderr, /^assay: nobody to ask: .*\n$/);
+});
+
+test("stops reading an endless response after 15 s or 1 MiB", { timeout: 60_000 }, async (t) => {
+  const path = join(tmpdir(), `assay-endless-${process.pid}.sock`);
+  let [piece, everyMs] = [" ", 1_000];
+  const server = createServer((_, answer) => {
+    answer.writeHead(200);
+    const timer = setInterval(() => answer.write(piece), everyMs);
+    answer.on("close", () => clearInterval(timer));
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.after(() => server.close());
+  const beganMs = performance.now();
+  const slow = await assay("status", "--operator-listen", `unix:${path}`);
+  assert.match(slow.stderr, /^assay: no service answers at .*: no complete answer within 15 s\n$/);
+  assert.ok(performance.now() - beganMs < 25_000);
+  [piece, everyMs] = ["x".repeat(1 << 19), 10];
+  const long = await assay("status", "--operator-listen", `unix:${path}`);
+  assert.match(long.stderr, /^assay: no service answers at .*: the answer is longer than 1 MiB\n$/);
+  assert.deepEqual([slow.code, long.code], [1, 1]);
+});
+
+test("escapes control characters in every part of a status page", () => {
+  const page = { ...WELL, version: "1\u001b[2J", engine: { ...WELL.engine, languages: ["c\u009b2J"] } };
+  assert.doesNotMatch(statusText(page, NOW).replaceAll("\n", ""), /\p{C}/u);
+  const wrongType = { ...WELL, slots: { wanted: "\u001b[2J", alive: 1, busy: 1 } } as unknown as StatusPage;
+  assert.doesNotMatch(statusText(wrongType, NOW).replaceAll("\n", ""), /\p{C}/u);
+});
+
+test("prints several services one after the other; as JSON, one line each", async (t) => {
+  const page = JSON.stringify(WELL);
+  const two = ["--operator-listen", await operator(t, page), "--operator-listen", await operator(t, page)];
+  assert.equal((await assay("status", ...two)).stdout.match(/^Assay 1\.2\.3/gm)?.length, 2);
+  assert.equal((await assay("status", ...two, "--json")).stdout, `${page}\n${page}\n`);
+});
+
+test("watch repeats the request, also after a failed one", { timeout: 30_000 }, async (t) => {
+  const path = join(tmpdir(), `assay-watch-${process.pid}.sock`);
+  const watching = spawn(process.execPath, [MAIN, "status", "--watch", "--operator-listen", `unix:${path}`]);
+  t.after(() => watching.kill("SIGKILL"));
+  let seen = "";
+  const says = async (pattern: RegExp) => {
+    for await (const chunk of watching.stdout.iterator({ destroyOnReturn: false })) {
+      seen += chunk;
+      if (pattern.test(seen)) return;
+    }
+    assert.fail(`it ended: ${seen}`);
+  };
+  await says(/no service answers at/);
+  const server = createServer((_, answer) => answer.end(JSON.stringify(WELL)));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.after(() => server.close());
+  await says(/Assay 1\.2\.3: ready[\s\S]*Assay 1\.2\.3: ready/);
+  assert.equal(seen.includes("\u001b"), false, "nothing for a terminal where there is none");
+});

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { playgroundKeyId } from "../../../../src/domain/key.ts";
+import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
+import { type Options, runPending, startHttp } from "../../../support/http/running.ts";
+import { type OpenTemporary, onEachEngine } from "../../../support/store/temporary.ts";
+
+const SUBMISSIONS = "/dashboard/api/submissions";
+
+async function playing(t: TestContext, open?: OpenTemporary, options: Options = {}) {
+  const running = await startHttp(t, { ...(open && { open }), ...options });
+  const { id: accountId } = await running.store.accounts.ensure("club", "beta", "test");
+  const bob = await signedIn(running, "bob@example.com", [accountId]);
+  const run = (changes: object = {}) => {
+    const body = { accountId, language: "py", code: "print(1)", stdin: "in", profile: "judge", ...changes };
+    return bob.ask({ method: "POST", path: SUBMISSIONS, body });
+  };
+  return { ...running, accountId, bob, run };
+}
+
+onEachEngine((open) => {
+  test("a program of the playground is queued like any other, with a key of its account that no client has", async (t) => {
+    const { store, run, accountId, bob, engine } = await playing(t, open);
+    // The first runs of an account can arrive at the same time.
+    const replies = await Promise.all([run(), run(), run()]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [202, 202, 202],
+    );
+    const { submission, program, found } = (await store.records.read(replies[0]?.json.id, null)) ?? assert.fail();
+    assert.deepEqual(
+      [
+        submission.language,
+        submission.profile,
+        submission.accountId,
+        submission.projectId,
+        `${program.code}`,
+        `${program.stdin}`,
+      ],
+      ["python", "judge", accountId, null, "print(1)", "in"],
+    );
+    assert.deepEqual(found.key, { id: playgroundKeyId(accountId), name: "playground" });
+    const keys = (await store.keys.list()).filter((key) => key.accountId === accountId);
+    assert.deepEqual(
+      keys.map(({ id, requestsPerMinute, live }) => [id, requestsPerMinute, live]),
+      [[playgroundKeyId(accountId), null, true]],
+    );
+    const made = (await store.audit.list({ max: 50, accountIds: [accountId] })).filter(
+      ({ action }) => action === "key.create",
+    );
+    assert.deepEqual(
+      made.map(({ actor, subject }) => [actor, subject]),
+      [[bob.email, playgroundKeyId(accountId)]],
+    );
+    assert.equal(await runPending(store), 3);
+    assert.equal(engine.workers, 3);
+  });
+
+  test("repeats any program of the account unchanged, with the playground key", async (t) => {
+    const { store, run, bob, submit, key, accountId } = await playing(t, open);
+    const mine = (await submit({ language: "c", code: "é", stdin: "\u0000" }, { key: await key({ account: "club" }) }))
+      .json.id;
+    await runPending(store);
+    const { status, json } = await bob.ask({ method: "POST", path: `${SUBMISSIONS}/${mine}/again` });
+    assert.equal(status, 202);
+    assert.notEqual(json.id, mine);
+    const again = (await store.records.read(json.id, null)) ?? assert.fail();
+    assert.deepEqual(
+      [
+        again.submission.language,
+        again.submission.profile,
+        `${again.program.code}`,
+        `${again.program.stdin}`,
+        again.found.key.id,
+      ],
+      ["c", "judge", "é", "\u0000", playgroundKeyId(accountId)],
+    );
+    assert.equal((await run()).status, 202);
+  });
+});
+
+test("applies the same checks to a program as for every client, with the same errors", async (t) => {
+  const { run, engine } = await playing(t);
+  for (const [changes, status, error] of [
+    [{ code: "" }, 400, /code must not be empty/],
+    [{ code: "x".repeat(65_537) }, 400, /at most 65536 bytes/],
+    [{ stdin: "x".repeat(262_145) }, 400, /at most 262144 bytes/],
+    [{ language: "cobol" }, 400, /unsupported language: "cobol"/],
+    [{ profile: "root" }, 400, /profile must be judge or agent/],
+    [{ webhook: "x" }, 400, /configured on the project/],
+    [{ accountId: undefined }, 400, /accountId/],
+    [{ accountId: "nobody's" }, 404, /you have no access/],
+  ] as const) {
+    const reply = await run(changes);
+    assert.equal(reply.status, status, JSON.stringify(changes).slice(0, 60));
+    assert.match(reply.json.error, error);
+  }
+  engine.languages = [];
+  const unproven = await run();
+  assert.deepEqual([unproven.status, unproven.headers["retry-after"]], [503, "2"]);
+});
+
+test("an administrator cannot create a playground for an unknown account", async (t) => {
+  const running = await playing(t);
+  const ada = await signedIn(running, "ada@example.com", "administrator");
+  const body = { accountId: "x", language: "c", code: "x", stdin: "", profile: "judge" };
+  assert.equal((await ada.ask({ method: "POST", path: SUBMISSIONS, body })).status, 404);
+  assert.equal(
+    (await ada.ask({ method: "POST", path: SUBMISSIONS, body: { ...body, accountId: running.accountId } })).status,
+    202,
+  );
+});
+
+test("an administrator grants the playground the agent profile, as for any key", async (t) => {
+  const { run, accountId, ...running } = await playing(t);
+  assert.equal((await run()).status, 202);
+  const forbidden = await run({ profile: "agent" });
+  assert.deepEqual([forbidden.status, forbidden.json.error], [403, "this API key may not use the profile agent"]);
+  const ada = await signedIn(running, "ada@example.com", "administrator");
+  const given = { profiles: ["judge", "agent"], defaultProfile: "judge" };
+  const path = `/dashboard/api/keys/${playgroundKeyId(accountId)}`;
+  assert.equal((await ada.ask({ method: "PATCH", path, body: given })).status, 200);
+  assert.equal((await run({ profile: "agent" })).status, 202);
+});
+
+test("the playground has a quota and a queue limit, and closes when its key is revoked", async (t) => {
+  const { run, store, accountId } = await playing(t, undefined, { maxPending: 4 });
+  assert.deepEqual([(await run()).status, (await run()).status], [202, 202]);
+  const full = await run();
+  assert.deepEqual([full.status, full.json.error], [503, "queue full, try again later"]);
+  await runPending(store);
+  const limits = { concurrency: null, profiles: ["judge"], defaultProfile: "judge" } as const;
+  await store.keys.update(playgroundKeyId(accountId), { ...limits, requestsPerMinute: 3 }, "test");
+  const over = await run();
+  assert.deepEqual([over.status, over.json.error, over.headers["retry-after"]], [429, "API key quota exceeded", "60"]);
+  await store.keys.revoke(playgroundKeyId(accountId), "test");
+  const closed = await run();
+  assert.deepEqual(
+    [closed.status, closed.json.error],
+    [403, "the playground of this account is closed: its key was revoked"],
+  );
+});

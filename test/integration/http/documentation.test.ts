@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import Ajv2020 from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { ERRORS } from "../../../src/domain/error.ts";
+import { toRecord } from "../../../src/domain/record.ts";
+import { openApi } from "../../../src/http/openapi.ts";
+import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS } from "../../../src/http/operations.ts";
+import { SCHEMAS } from "../../../src/http/schemas.ts";
+import { runPending, startHttp } from "../../support/http/running.ts";
+
+test("the document is valid OpenAPI 3.1", async () => {
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(JSON.parse(JSON.stringify(openApi())));
+  assert.equal(valid, true, JSON.stringify(errors, null, 1));
+  assert.equal(validator.version, "3.1");
+});
+
+test("every schema is valid JSON Schema and accepts its examples", () => {
+  const { components } = openApi();
+  const ajv = addFormats.default(new Ajv2020.default({ strict: false }));
+  for (const [name, schema] of Object.entries(components.schemas ?? {})) {
+    assert.doesNotThrow(() => ajv.compile(schema as object), name);
+  }
+  const examples = Object.values(openApi().paths).flatMap(Object.values).flatMap(examplesOf);
+  assert.ok(examples.length > 30);
+  for (const { schema, value } of examples) {
+    const check = ajv.compile({ ...(schema as object), components });
+    assert.ok(check(value), `${JSON.stringify(value)}: ${ajv.errorsText(check.errors)}`);
+  }
+});
+
+test("the document has exactly the endpoints of the server", async (t) => {
+  const { ask } = await startHttp(t);
+  const { json } = await ask({ path: "/openapi.json", key: null });
+  assert.deepEqual(json, JSON.parse(JSON.stringify(openApi())));
+  const source = ["submit", "result", "languages", "health"].map((name) =>
+    readFileSync(new URL(`../../../src/http/${name}.ts`, import.meta.url), "utf8"),
+  );
+  const routes = [...source.join("\n").matchAll(/server\.(get|post)(?:<.*>)?\("([^"]+)"/g)];
+  const registered = routes.map(([, method, path = ""]) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+  assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());
+});
+
+test("every error is an example of each endpoint that can return it", () => {
+  const documented = new Set([...ANYWHERE, ...ELSEWHERE, ...DASHBOARD, ...OPERATIONS.flatMap(({ errors }) => errors)]);
+  assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
+  const { paths, components } = openApi();
+  for (const { path, method, errors } of OPERATIONS) {
+    const { responses } = (paths[path]?.[method] ?? {}) as { responses: Responses };
+    for (const code of [...ANYWHERE, ...errors]) {
+      const { status } = ERRORS[code];
+      const media = responses[status]?.content["application/json"];
+      assert.ok(media?.examples?.[code], `${method} ${path}: ${code}`);
+    }
+  }
+  assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...ELSEWHERE].sort());
+});
+
+test("a record matches the schema at each stage", async (t) => {
+  const { submit, store, ask } = await startHttp(t);
+  const { json } = await submit();
+  const read = async () => SCHEMAS.Record.parse((await ask({ path: `/api/result/${json.id}` })).json);
+  assert.equal((await read()).status, "pending");
+  const [claim] = await store.submissions.claim("w", 60_000);
+  assert.ok(claim);
+  assert.equal((await read()).status, "running");
+  await store.submissions.release(claim.lease, false);
+  await runPending(store);
+  const ended = await read();
+  assert.equal(ended.status, "completed");
+  assert.notEqual(ended.evidence, null);
+  assert.throws(() => SCHEMAS.Record.parse({ ...toRecord(claim.submission), more: 1 }));
+});
+
+test("the reference page and its files need no key and load only from their origin", async (t) => {
+  const { ask } = await startHttp(t);
+  const parts = ["/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg", "/openapi.json"];
+  const types = ["text/html", "text/javascript", "text/css", "image/svg+xml", "application/json"];
+  for (const [i, path] of parts.entries()) {
+    const { status, headers, text } = await ask({ path, key: null });
+    assert.equal(status, 200, path);
+    assert.match(headers["content-type"] ?? "", new RegExp(`^${types[i]?.replace("+", "\\+")}`), path);
+    assert.equal(headers["x-content-type-options"], "nosniff", path);
+    assert.doesNotMatch(
+      text.replaceAll("http://www.w3.org/2000/svg", "").replace(/"https:[^"]*schema"/g, ""),
+      /https?:\/\//,
+    );
+  }
+  const { text, headers } = await ask({ path: "/docs", key: null });
+  assert.equal((await ask({ path: "/docs/", key: null })).text, text);
+  const policy = String(headers["content-security-policy"]);
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+  assert.doesNotMatch(text, /<script(?! src="\/docs\/)|<style|\sstyle=|\son\w+=/);
+  const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = ""]) => link);
+  assert.ok(
+    links.every((link) => link.startsWith("#") || parts.includes(link)),
+    links.join(" "),
+  );
+  for (const link of links.filter((one) => one.startsWith("#")))
+    assert.ok(text.includes(`id="${link.slice(1)}"`), link);
+  for (const [, id] of text.matchAll(/<label[^>]* for="([^"]+)"/g)) assert.ok(text.includes(`id="${id}"`), id);
+});
+
+test("limits pages without a key by address, without an effect on keys", async (t) => {
+  const { ask } = await startHttp(t, { limits: { maxConnectionsPerAddress: 400 } });
+  const visits = await Promise.all(Array.from({ length: 310 }, () => ask({ path: "/docs/icon.svg", key: null })));
+  assert.equal(visits.filter(({ status }) => status === 200).length, 300);
+  const refused = visits.find(({ status }) => status === 429);
+  assert.deepEqual(refused?.json, { error: "too many requests without a key from this address" });
+  assert.match(refused?.headers["retry-after"] ?? "", /^[1-9]\d?$/);
+  assert.equal((await ask({ path: "/api/health" })).status, 200);
+});
+
+type Media = { schema: object; examples?: Record<string, { value: unknown }> };
+type Responses = Record<string, { content: Record<string, Media> }>;
+
+function examplesOf(operation: unknown): { schema: object; value: unknown }[] {
+  const { responses } = operation as { responses: Responses };
+  return Object.values(responses).flatMap(({ content }) =>
+    Object.values(content).flatMap(({ schema, examples = {} }) =>
+      Object.values(examples).map(({ value }) => ({ schema, value })),
+    ),
+  );
+}

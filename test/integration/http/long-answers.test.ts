@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { jsonPieces, LongText } from "../../../src/domain/json-pieces.ts";
+import { Pace } from "../../../src/domain/pace.ts";
+import { toRecord } from "../../../src/domain/record.ts";
+import { endSlowReader } from "../../../src/http/drain.ts";
+import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../../src/http/json-shape.ts";
+import { Room } from "../../../src/http/room.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { Raw } from "../../support/http/raw.ts";
+import { runPending, startHttp } from "../../support/http/running.ts";
+import { report } from "../../support/verdict/reports.ts";
+
+const LIMIT = { timeout: 60_000 };
+const never = new AbortController().signal;
+
+test("JSON in pieces equals the JSON of the whole, for any program output", () => {
+  const outputs = ["", "plain", "é€𝄞".repeat(9_000), '\u0001\u2028"\\', `${"x".repeat(8_191)}𝄞`].map((s) =>
+    Buffer.from(s),
+  );
+  for (const bytes of [...outputs, randomBytes(50_000), Buffer.from([0xef, 0xbb, 0xbf, 0x41, 0xf0, 0x9d])]) {
+    for (const cut of [false, true]) {
+      const whole = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
+      const value = { a: [1, new LongText(bytes, cut), null], b: undefined, c: { d: new LongText(bytes, cut) } };
+      const pieces = [...jsonPieces(value)];
+      assert.equal(pieces.join(""), JSON.stringify({ a: [1, whole, null], c: { d: whole } }));
+      assert.ok(pieces.every((piece) => piece.length <= 7 * 8_192));
+    }
+  }
+});
+
+test("sends a long record unchanged", LIMIT, async (t) => {
+  const { submit, store, ask } = await startHttp(t);
+  const { id } = (await submit()).json;
+  const [stdout, stderr] = [randomBytes(300_000), Buffer.alloc(300_000, 1)];
+  await runPending(store, () => buildOutcome({ execute: report({ stdout, stderr }) }));
+  const { status, text, headers } = await ask({ path: `/api/result/${id}` });
+  assert.equal(status, 200);
+  assert.equal(headers["content-type"], "application/json; charset=utf-8");
+  const accountId = (await store.accounts.list())[0]?.id ?? "";
+  const submission = (await store.submissions.get(id, accountId)) ?? assert.fail();
+  assert.equal(text, JSON.stringify(toRecord(submission)));
+});
+
+test("disconnects a client that reads a long response too slowly, and releases what it held", LIMIT, async (t) => {
+  const drain = { windowMs: 500, leastBytes: 500_000 };
+  const { submit, store, key, port, caPath, times } = await startHttp(t, { drain });
+  const { id } = (await submit()).json;
+  const output = Buffer.alloc(1_048_576, 1);
+  await runPending(store, () => buildOutcome({ execute: report({ stdout: output, stderr: output }) }));
+  const raw = Raw.secure(port, caPath);
+  raw.write(
+    `GET /api/result/${id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${await key({ account: "key 0" })}\r\n\r\n`,
+  );
+  await once(raw.socket, "data");
+  raw.socket.pause();
+  while (times("connectionsRefused reading") === 0) await sleep(50);
+  raw.socket.resume();
+  assert.ok((await raw.ended).length < 12_000_000);
+});
+
+test("an owner leaves as much free as it holds, and a waiting owner proceeds as soon as its bytes fit", async () => {
+  const room = new Room(100, 50);
+  const first = (await room.take("a", 50, never)) ?? assert.fail();
+  assert.equal(await room.take("a", 1, never), undefined);
+  const other = (await room.take("b", 25, never)) ?? assert.fail();
+  assert.equal(await room.take("b", 1, never), undefined);
+  const waiting = room.take("c", 40, never);
+  first();
+  first();
+  const last = (await waiting) ?? assert.fail();
+  assert.equal(room.takenBytes, 65);
+  const gone = new AbortController();
+  const abandoned = room.take("c", 100, gone.signal);
+  gone.abort();
+  assert.equal(await abandoned, undefined);
+  for (const give of [other, last]) give();
+  assert.equal(room.takenBytes, 0);
+});
+
+test("a closed response has no slow reader", LIMIT, async (t) => {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const raw = Raw.plain((server.address() as AddressInfo).port);
+  raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [, response] = (await once(server, "request")) as [unknown, ServerResponse];
+  raw.socket.destroy();
+  await once(response, "close");
+  let ended = 0;
+  endSlowReader(response, { windowMs: 10, leastBytes: 1 }, () => ended++);
+  await sleep(100);
+  assert.equal(ended, 0);
+});
+
+test("a request that has ended does not wait for space", LIMIT, async () => {
+  const room = new Room(100, 5_000);
+  const give = (await room.take("a", 50, never)) ?? assert.fail();
+  const began = performance.now();
+  assert.equal(await room.take("a", 50, AbortSignal.abort()), undefined);
+  assert.ok(performance.now() - began < 1_000);
+  give();
+  assert.equal(room.takenBytes, 0);
+});
+
+test("owners take turns, with one piece of work per turn of the event loop", async () => {
+  const pace = new Pace();
+  const order: string[] = [];
+  let turn = 0;
+  const count = () => {
+    turn++;
+    if (order.length < 6) setImmediate(count);
+  };
+  setImmediate(count);
+  const work = ["a", "a", "a", "a", "b", "b"].map((owner) =>
+    pace.turn(owner).then(() => order.push(`${owner}${turn}`)),
+  );
+  await Promise.all(work);
+  assert.deepEqual(order.map((one) => one[0]).join(""), "ababaa");
+  assert.equal(new Set(order.map((one) => one.slice(1))).size, 6);
+});
+
+test("checks JSON before it is parsed", () => {
+  const refused = (text: string, error: RegExp) => assert.throws(() => checkShape(Buffer.from(text)), error);
+  assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 2);
+  assert.equal(checkShape(Buffer.from(`${"[".repeat(MAX_DEPTH)}${"]".repeat(MAX_DEPTH)}`)), 0);
+  refused("[".repeat(MAX_DEPTH + 1), /nested more than 8 levels/);
+  refused(`[${"0,".repeat(MAX_VALUES)}0]`, /more than 256 values/);
+  assert.equal(checkShape(Buffer.from('{"a": -1.5e+10, "b": [true, null], "c": 12345678901234567890}')), 3);
+  refused(`{"a": ${"1".repeat(33)}}`, /not valid JSON/);
+  refused('{"a":"', /not valid JSON/);
+  refused('{"a":"\\', /not valid JSON/);
+});

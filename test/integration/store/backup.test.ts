@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sql } from "kysely";
+import type { Database } from "../../../src/domain/database.ts";
+import { internalError } from "../../../src/domain/outcome.ts";
+import { StoreError } from "../../../src/store/errors.ts";
+import { migrateTo } from "../../../src/store/migrate.ts";
+import { openEngine, openStore, restoreStore } from "../../../src/store/open.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { openSqlite } from "../../../src/store/sqlite.ts";
+import { TABLES } from "../../../src/store/tables.ts";
+import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
+import { ACTOR, addEndpoint, addProject, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
+
+/** Tables of transient state or credentials, which backups omit. */
+const NOT_KEPT = [
+  "known_places",
+  "sign_in_attempts",
+  "sends",
+  "quota",
+  "workers",
+  "schema_version",
+  "live_output",
+  "sessions",
+  "invitations",
+];
+
+async function linesOf(store: Store): Promise<string[]> {
+  const lines: string[] = [];
+  const rows = await store.backup(async (line) => void lines.push(line));
+  assert.equal(lines.filter((line) => line.startsWith("[")).length, rows);
+  return lines;
+}
+
+async function* stream(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+
+/** Fills every table, with non-text bytes, a rotated key, and work in every state. */
+async function fill(store: Store): Promise<{ readonly account: string; readonly running: string }> {
+  const project = await addProject(store, "shop");
+  const endpoint = await addEndpoint(store, project);
+  await store.endpoints.setSecret(endpoint.id, () => Buffer.from([1, 0]), { overlapMs: 1_000, mostFormer: 1 }, ACTOR);
+  await store.endpoints.setActive((await addEndpoint(store, project)).id, false, ACTOR);
+  const old = await addKey(store, "old", { account: "shop" });
+  await store.keys.rotate(
+    old.keyId,
+    { id: "0-sorts-before-it", prefix: "assay_live_zz", hash: "f".repeat(64) },
+    0,
+    ACTOR,
+  );
+  for (let n = 0; n < 70; n++) await endOne(store, project);
+  assert.equal(await store.history.count(10), 10);
+  await endOne(store, project, internalError("nul \0 and \u{1f600}"));
+  for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(3) })) {
+    const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
+    await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
+  }
+  await store.deliveries.addTest(endpoint.id, { messageId: "m", body: Buffer.from([1, 0, 2]), leaseMs: 1 }, ACTOR);
+  const running = await submit(store, project);
+  await store.submissions.claim("w", 1_000);
+  await submit(store, project);
+  await store.invitations.add(
+    { id: "i", hash: "h", lastsMs: 1_000 },
+    { kind: "invite", email: "ada@example.com", accountId: project.key.accountId, administrator: false },
+    ACTOR,
+  );
+  await store.invitations.accept("h", { email: "", name: "Ada", password: "hash" });
+  return { account: project.key.accountId, running };
+}
+
+/** All lines except the first, which has the time. */
+const body = (lines: readonly string[]) => lines.slice(1);
+
+onEachEngine((temporaryStore) => {
+  for (const kind of ["sqlite", "postgres"] as const) {
+    test(`a backup restores completely into ${kind}, and the restored store works`, async (t) => {
+      const { store, clock } = await temporaryStore(t);
+      const { account, running } = await fill(store);
+      const lines = await linesOf(store);
+      const tables = lines.flatMap((line) => /^\{"table":"(\w+)"/.exec(line)?.[1] ?? []);
+      assert.deepEqual(
+        tables,
+        TABLES.map(({ name }) => name),
+      );
+      const database = await emptyDatabase(t, kind);
+      assert.equal(
+        await restoreStore({ database }, stream(lines)),
+        lines.filter((line) => line.startsWith("[")).length,
+      );
+      const restored = await openStore({ database, now: () => clock.nowMs });
+      try {
+        assert.deepEqual(body(await linesOf(restored)), body(lines));
+        // The worker that held the lease does not exist here.
+        assert.deepEqual((await restored.submissions.sweepAll()).requeued, [running]);
+        assert.equal((await restored.submissions.claim("w", 1_000, 2)).length, 2);
+        const later = await addProject(restored, "later");
+        await endOne(restored, later);
+        assert.equal((await restored.submissions.get(running, account))?.status, "running");
+      } finally {
+        await restored.close();
+      }
+    });
+  }
+
+  test("a backup has every table except those of transient state or credentials", async (t) => {
+    const { database } = await temporaryStore(t);
+    const names = await tableNames(database);
+    assert.deepEqual(names.sort(), [...TABLES.map(({ name }) => name), ...NOT_KEPT].sort());
+  });
+
+  test("a backup is a consistent snapshot and does not block writers", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    await addProject(store, "before");
+    const other = await another();
+    const lines: string[] = [];
+    await store.backup(async (line) => {
+      lines.push(line);
+      if (lines.length === 1) await addProject(other, "meanwhile");
+    });
+    assert.ok(lines.join("").includes('"before"'));
+    assert.ok(!lines.join("").includes('"meanwhile"'));
+    assert.equal((await other.accounts.list()).length, 2);
+  });
+
+  test("a damaged, truncated or newer backup is rejected and leaves the database empty", async (t) => {
+    const { store } = await temporaryStore(t);
+    await fill(store);
+    const lines = await linesOf(store);
+    const [head = "", ...rest] = lines;
+    const damages: [string, readonly string[], RegExp][] = [
+      ["nothing at all", [], /no backup of Assay/],
+      ["something else", ["{}\n"], /no backup of Assay/],
+      ["no JSON", ["PGDMP\n"], /no JSON/],
+      ["a newer schema", [head.replace(/"schema":\d+/, '"schema":999'), ...rest], /newer release/],
+      ["a newer format", [head.replace('"format":1', '"format":2'), ...rest], /newer release/],
+      ["cut off", lines.slice(0, -1), /not whole/],
+      ["a row less", lines.toSpliced(-2, 1), /not whole/],
+      ["a row that is too short", lines.toSpliced(-2, 1, "[1]\n"), /too short/],
+      ["another table", lines.toSpliced(1, 1, '{"table":"pg_authid","columns":["a"]}\n'), /no table pg_authid/],
+      ["another column", lines.toSpliced(1, 1, '{"table":"tiers","columns":["a\\"b"]}\n'), /no table tiers with these/],
+      ["a row before its table", lines.toSpliced(1, 1), /before its table/],
+      ["a line of another kind", lines.toSpliced(3, 0, "null\n"), /neither table, row nor end/],
+    ];
+    const database = await emptyDatabase(t, "sqlite");
+    for (const [what, damaged, message] of damages) {
+      await assert.rejects(
+        restoreStore({ database }, stream(damaged)),
+        (error) => error instanceof StoreError && message.test(error.message),
+        what,
+      );
+      assert.deepEqual(await tableNames(database), [], what);
+    }
+    await restoreStore({ database }, stream(lines));
+  });
+
+  test("a restore does not touch a database that has data", async (t) => {
+    const { store, database } = await temporaryStore(t);
+    const lines = await linesOf(store);
+    await restoreStore({ database }, stream(lines)); // it has only its tiers
+    await addProject(store, "mine");
+    const before = await linesOf(store);
+    await assert.rejects(restoreStore({ database }, stream(lines)), /there is something in the database already/);
+    assert.deepEqual(body(await linesOf(store)), body(before));
+  });
+});
+
+test("a backup of an older release is restored with its schema and then migrated", async (t) => {
+  const old = await emptyDatabase(t, "sqlite");
+  assert.ok(old.kind === "sqlite");
+  const engine = await openSqlite(old.path);
+  await engine.db.transaction().execute(async (trx) => {
+    await migrateTo(trx, engine.capabilities, 1);
+    await sql`insert into accounts (id, name, tier, created_at) values ('a', 'old', 'beta', 1)`.execute(trx);
+  });
+  const head = { assay: "backup", format: 1, schema: 1, at: "2030-01-01T00:00:00.000Z" };
+  const { rows } = await sql<Record<string, string | number>>`select * from accounts`.execute(engine.db);
+  await engine.db.destroy();
+  const lines = [
+    head,
+    { table: "tiers", columns: ["name", "requests_per_minute", "concurrency"] },
+    ["beta", 60, 10],
+    { table: "accounts", columns: Object.keys(rows[0] ?? {}) },
+    Object.values(rows[0] ?? {}),
+    { end: true, rows: 2 },
+  ].map((line) => `${JSON.stringify(line)}\n`);
+  const database = await emptyDatabase(t, "postgres");
+  await restoreStore({ database }, stream(lines));
+  const store = await openStore({ database });
+  t.after(() => store.close());
+  await addProject(store, "old");
+  assert.deepEqual(
+    (await store.accounts.list()).map(({ name }) => name),
+    ["old"],
+  );
+});
+
+async function tableNames(database: Database): Promise<string[]> {
+  const { db } = await openEngine(database);
+  try {
+    const names =
+      database.kind === "sqlite"
+        ? sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`
+        : sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = 'public'`;
+    return (await names.execute(db)).rows.map(({ name }) => name);
+  } finally {
+    await db.destroy();
+  }
+}

@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sql } from "kysely";
+import { internalError } from "../../../src/domain/outcome.ts";
+import { HEADS } from "../../../src/store/claim.ts";
+import { openEngine } from "../../../src/store/open.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
+
+const OUTCOME = internalError("x");
+
+/** A node of a query plan: rowsRead sums the rows of submissions that its nodes read in all loops. */
+interface PlanNode {
+  readonly "Relation Name"?: string;
+  readonly "Actual Rows": number;
+  readonly "Actual Loops": number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function rowsRead(node: PlanNode): number {
+  const own = (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
+  const below = (node.Plans ?? []).reduce((sum, one) => sum + rowsRead(one), 0);
+  return below + (node["Relation Name"] === "submissions" ? own : 0);
+}
+
+test("a claim reads a few rows for each key with pending work, regardless of the number of submissions", async (t) => {
+  const { store, database } = await temporaryPostgres(t);
+  for (const name of ["a", "b", "c"]) {
+    const key = await addKey(store, name);
+    await Promise.all(Array.from({ length: 400 }, () => enqueue(store, key, { maxPending: 10_000 })));
+  }
+  const engine = await openEngine(database);
+  t.after(() => engine.db.destroy());
+  const explained = await sql<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>`
+    explain (analyze, format json) ${HEADS}`.execute(engine.db);
+  const plan = explained.rows[0]?.["QUERY PLAN"][0].Plan;
+  assert.ok(plan);
+  const read = rowsRead(plan);
+  assert.ok(read > 0 && read <= 12, `${read} rows of 1,200 were read`);
+  assert.equal((await store.submissions.claim("w", 1_000, 3)).length, 3);
+});
+
+/** Claims and ends submissions one by one. @returns the keys in the order of service. */
+async function serve(store: Store, count: number): Promise<string[]> {
+  const served: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const [claim] = await store.submissions.claim("w", 1000);
+    if (!claim) break;
+    served.push(claim.submission.keyId);
+    await store.submissions.finish(claim.lease, OUTCOME);
+  }
+  return served;
+}
+
+onEachEngine((temporaryStore) => {
+  test("a claimed submission is running, started and leased", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    await enqueue(store, key);
+    clock.nowMs += 50;
+    const [claim, ...more] = await store.submissions.claim("w", 1000, 5);
+    assert.ok(claim && more.length === 0);
+    assert.equal(claim.submission.status, "running");
+    assert.equal(claim.submission.startedAtMs, START_MS + 50);
+    assert.equal(claim.submission.attempts, 1);
+    assert.equal(claim.lease.attempt, 1);
+    assert.equal(await store.submissions.depth(), 0);
+    assert.deepEqual(await store.submissions.claim("w", 1000), []);
+  });
+
+  test("a submission starts no earlier than it was created, even if the claim began earlier", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    await enqueue(store, await addKey(store, "a"));
+    clock.nowMs -= 20;
+    const [claim] = await store.submissions.claim("w", 60_000, 1);
+    assert.equal(claim?.submission.startedAtMs, START_MS);
+  });
+
+  test("concurrent claims never return a submission twice", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 1000 });
+    for (let i = 0; i < 40; i++) await enqueue(store, key);
+    const claims = await Promise.all(Array.from({ length: 30 }, (_, i) => store.submissions.claim(`w${i}`, 1000, 2)));
+    const ids = claims.flat().map(({ submission }) => submission.id);
+    assert.equal(ids.length, 40);
+    assert.equal(new Set(ids).size, 40);
+  });
+
+  test("within a key the first accepted is claimed first, regardless of the clock", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const accepted = await enqueue(store, key, { nowMs: START_MS - i * 1000 });
+      if (accepted.kind === "enqueued") ids.push(accepted.submission.id);
+    }
+    const claims = await store.submissions.claim("w", 1000, 5);
+    assert.deepEqual(
+      claims.map(({ submission }) => submission.id),
+      ids,
+    );
+  });
+
+  test("a key never exceeds its concurrency and does not block other keys", async (t) => {
+    const { store } = await temporaryStore(t);
+    const greedy = await addKey(store, "greedy", { concurrency: 3 });
+    const modest = await addKey(store, "modest");
+    for (let i = 0; i < 20; i++) await enqueue(store, greedy);
+    await enqueue(store, modest);
+    const claims = await store.submissions.claim("w", 1000, 100);
+    const byKey = claims.map(({ submission }) => submission.keyId);
+    assert.equal(byKey.filter((id) => id === "greedy").length, 3);
+    assert.equal(byKey.filter((id) => id === "modest").length, 1);
+    assert.deepEqual(await store.submissions.claim("w", 1000, 100), []);
+    const mine = claims.find(({ submission }) => submission.keyId === "greedy");
+    assert.ok(mine && (await store.submissions.finish(mine.lease, OUTCOME)));
+    assert.equal((await store.submissions.claim("w", 1000, 100)).length, 1);
+  });
+
+  test("without an override the tier's concurrency of 10 applies", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    for (let i = 0; i < 15; i++) await enqueue(store, key);
+    assert.equal((await store.submissions.claim("w", 1000, 100)).length, 10);
+  });
+
+  test("a new key waits for one run of a busy key, not for its whole queue", async (t) => {
+    const { store } = await temporaryStore(t);
+    const busy = await addKey(store, "busy");
+    const late = await addKey(store, "late");
+    for (let i = 0; i < 30; i++) await enqueue(store, busy);
+    assert.deepEqual(await serve(store, 2), ["busy", "busy"]);
+    await enqueue(store, late);
+    assert.ok((await serve(store, 2)).includes("late"));
+  });
+
+  test("keys with pending work take turns", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (const name of ["a", "b", "c"]) {
+      const key = await addKey(store, name);
+      for (let i = 0; i < 4; i++) await enqueue(store, key);
+    }
+    const served = await serve(store, 12);
+    for (let round = 0; round < 4; round++) {
+      assert.deepEqual(served.slice(round * 3, round * 3 + 3).sort(), ["a", "b", "c"]);
+    }
+  });
+
+  test("a claim of several serves the key with the fewest running first", async (t) => {
+    const { store } = await temporaryStore(t);
+    const a = await addKey(store, "a");
+    for (let i = 0; i < 6; i++) await enqueue(store, a);
+    await store.submissions.claim("w", 1000, 3);
+    const b = await addKey(store, "b");
+    for (let i = 0; i < 6; i++) await enqueue(store, b);
+    const next = await store.submissions.claim("w", 1000, 3);
+    assert.deepEqual(
+      next.map(({ submission }) => submission.keyId),
+      ["b", "b", "b"],
+    );
+  });
+
+  test("20 keys of one account get no more than the only key of another account", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (let at = 0; at < 20; at++) {
+      const key = await addKey(store, `many${at}`, { account: "many" });
+      for (let i = 0; i < 3; i++) await enqueue(store, key);
+    }
+    const one = await addKey(store, "one");
+    for (let i = 0; i < 20; i++) await enqueue(store, one);
+    const served = await serve(store, 40);
+    assert.equal(served.filter((id) => id === "one").length, 20);
+    assert.equal(new Set(served).size, 21, "each key of the busy account was served");
+  });
+
+  test("with an odd number of slots, more keys do not always win the odd slot", async (t) => {
+    const { store } = await temporaryStore(t);
+    const two = [await addKey(store, "a", { account: "two" }), await addKey(store, "b", { account: "two" })];
+    const one = await addKey(store, "one");
+    for (const key of [...two, one, one]) for (let i = 0; i < 30; i++) await enqueue(store, key);
+    const served: string[] = [];
+    const running = await store.submissions.claim("w", 1000, 3);
+    for (let i = 0; i < 30; i++) {
+      const oldest = running.shift();
+      assert.ok(oldest && (await store.submissions.finish(oldest.lease, OUTCOME)));
+      const [next] = await store.submissions.claim("w", 1000);
+      assert.ok(next);
+      running.push(next);
+      served.push(next.submission.keyId);
+    }
+    assert.equal(served.filter((id) => id === "one").length, 15);
+  });
+
+  test("when one account fills every slot, the next free slot goes to a new account", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (let at = 0; at < 4; at++) {
+      const key = await addKey(store, `busy${at}`, { account: "busy" });
+      for (let i = 0; i < 10; i++) await enqueue(store, key);
+    }
+    const running = await store.submissions.claim("w", 1000, 8);
+    assert.equal(running.length, 8);
+    await enqueue(store, await addKey(store, "newcomer"));
+    const [first] = running;
+    assert.ok(first && (await store.submissions.finish(first.lease, OUTCOME)));
+    const [next] = await store.submissions.claim("w", 1000);
+    assert.equal(next?.submission.keyId, "newcomer");
+  });
+
+  test("accounts served in one claim keep their order in the next", async (t) => {
+    const { store } = await temporaryStore(t);
+    for (const name of ["a", "b", "c", "d"]) {
+      const key = await addKey(store, name);
+      for (let i = 0; i < 6; i++) await enqueue(store, key);
+    }
+    const served: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      for (const { submission, lease } of await store.submissions.claim("w", 1000, 3)) {
+        served.push(submission.keyId);
+        await store.submissions.finish(lease, OUTCOME);
+      }
+    }
+    assert.equal(served.join(""), "abcd".repeat(6));
+  });
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import type { Store } from "../../../src/store/port.ts";
+import { onEachEngine } from "../../support/store/temporary.ts";
+import {
+  ACTOR,
+  addEndpoint,
+  addProject,
+  DONE,
+  endOne,
+  type Project,
+  roomFor,
+  submit,
+} from "../../support/webhooks/project.ts";
+
+const DAY_MS = 86_400_000;
+
+onEachEngine((temporaryStore) => {
+  async function room(t: TestContext) {
+    const { store, clock } = await temporaryStore(t);
+    return { store, clock, project: await addProject(store) };
+  }
+
+  const get = (store: Store, { key }: Project, id: string) => store.submissions.get(id, key.accountId);
+  const delivered = async (store: Store) => {
+    for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(100) })) {
+      const attempt = { atMs: 0, latencyMs: 1, status: 200, error: null, answer: null };
+      await store.deliveries.recordAttempt(claim, attempt, { state: "delivered" });
+    }
+  };
+
+  test("a record stays unchanged until it expires, and is then deleted completely", async (t) => {
+    const { store, clock, project } = await room(t);
+    const first = await endOne(store, project);
+    clock.nowMs += DAY_MS;
+    const second = await endOne(store, project);
+    const whole = await get(store, project, second);
+    assert.equal(await store.retention.purge(clock.nowMs - 1, 10), 1);
+    assert.equal(await get(store, project, first), undefined);
+    assert.deepEqual(await get(store, project, second), whole);
+    assert.equal(await store.retention.purge(clock.nowMs, 10), 1);
+    assert.equal(await store.retention.purge(clock.nowMs + 1_000 * DAY_MS, 10), 0);
+  });
+
+  test("the oldest are deleted first, and never more than the maximum", async (t) => {
+    const { store, clock, project } = await room(t);
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      ids.push(await endOne(store, project));
+      clock.nowMs++;
+    }
+    assert.equal(await store.retention.purge(clock.nowMs, 2), 2);
+    const left = await Promise.all(ids.map((id) => get(store, project, id)));
+    assert.deepEqual(
+      left.map((record) => record !== undefined),
+      [false, false, true, true, true],
+    );
+  });
+
+  test("submissions that have not ended are kept, regardless of age", async (t) => {
+    const { store, clock, project } = await room(t);
+    const running = await submit(store, project);
+    await store.submissions.claim("w", 1_000);
+    const pending = await submit(store, project);
+    clock.nowMs += 1_000 * DAY_MS;
+    assert.equal(await store.retention.purge(clock.nowMs, 10), 0);
+    assert.equal((await get(store, project, running))?.status, "running");
+    assert.equal((await get(store, project, pending))?.status, "pending");
+  });
+
+  test("a record with a pending delivery is kept until delivery, and its log is deleted with it", async (t) => {
+    const { store, clock, project } = await room(t);
+    await addEndpoint(store, project);
+    const id = await endOne(store, project);
+    assert.equal(await store.retention.purge(clock.nowMs, 10), 0);
+    await delivered(store);
+    assert.equal((await store.deliveries.list({ max: 10, submissionId: id })).length, 1);
+    assert.equal(await store.retention.purge(clock.nowMs, 10), 1);
+    assert.deepEqual(await store.deliveries.list({ max: 10 }), []);
+  });
+
+  test("test messages are deleted as well when they expire", async (t) => {
+    const { store, clock, project } = await room(t);
+    const { id } = await addEndpoint(store, project);
+    const test = { messageId: "m", body: Buffer.from("{}"), leaseMs: 1_000 };
+    const claim = await store.deliveries.addTest(id, test, "test");
+    assert.ok(claim);
+    assert.equal(await store.retention.purge(clock.nowMs + DAY_MS, 10), 0);
+    const attempt = { atMs: 0, latencyMs: 1, status: 200, error: null, answer: null };
+    await store.deliveries.recordAttempt(claim, attempt, { state: "delivered" });
+    assert.equal(await store.retention.purge(clock.nowMs + DAY_MS, 10), 1);
+    assert.deepEqual(await store.deliveries.list({ max: 10 }), []);
+  });
+
+  test("an idempotency key is kept as long as its record", async (t) => {
+    const { store, clock, project } = await room(t);
+    const same = { key: "3d0cbb6e-6a5f-4b3c-9d38-3d2e1b3cb6d1", requestHash: "h" };
+    const first = await submit(store, project, "judge", same);
+    assert.equal(await submit(store, project, "judge", same), first);
+    const [claim] = await store.submissions.claim("w", 1_000);
+    assert.ok(claim);
+    await store.submissions.release(claim.lease, false);
+    await endPending(store);
+    await store.retention.purge(clock.nowMs, 10);
+    assert.notEqual(await submit(store, project, "judge", same), first);
+  });
+
+  test("erasing an account deletes its ended records, delivered or not, except later ones", async (t) => {
+    const { store, clock, project } = await room(t);
+    const other = await addProject(store, "other");
+    await addEndpoint(store, project);
+    const mine = [await endOne(store, project), await endOne(store, project), await endOne(store, project)];
+    const theirs = await endOne(store, other);
+    const waiting = await submit(store, project);
+    const { accountId } = project.key;
+    const before = await store.retention.beginErase(accountId, ACTOR);
+    assert.equal(before, clock.nowMs);
+    assert.equal(await store.retention.erase(accountId, before, 2), 2);
+    assert.equal(await store.retention.erase(accountId, before, 2), 1);
+    clock.nowMs++;
+    await endPending(store);
+    assert.equal(await store.retention.erase(accountId, before, 2), 0);
+    assert.deepEqual(await Promise.all(mine.map((id) => get(store, project, id))), [undefined, undefined, undefined]);
+    assert.equal((await get(store, project, waiting))?.status, "completed");
+    assert.equal((await get(store, other, theirs))?.status, "completed");
+    const [entry] = await store.audit.list({ max: 1 });
+    assert.deepEqual([entry?.action, entry?.subject, entry?.actor], ["account.erase", accountId, ACTOR]);
+  });
+});
+
+/** Ends the only pending submission. */
+async function endPending(store: Store): Promise<void> {
+  const [claim] = await store.submissions.claim("w", 1_000);
+  assert.ok(claim);
+  await store.submissions.finish(claim.lease, DONE);
+}

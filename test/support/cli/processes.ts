@@ -1,0 +1,134 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+export const MAIN = new URL("../../../src/main.ts", import.meta.url).pathname;
+/** An id without privileges that exists everywhere: nobody. */
+export const NOBODY = 65_534;
+
+/** A data directory as set-up makes it: the database belongs to another user than root. */
+export function dataDirectory(t: TestContext): string {
+  const data = mkdtempSync(join(tmpdir(), "assay-data-"));
+  t.after(() => rmSync(data, { recursive: true }));
+  mkdirSync(join(data, "db"), { mode: 0o700 });
+  mkdirSync(join(data, "tls"), { mode: 0o755 });
+  const certificate = join(data, "tls", "server.pem");
+  const key = join(data, "tls", "server.key");
+  const options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"];
+  const names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  execFileSync("openssl", ["req", "-x509", ...options, ...names, "-keyout", key, "-out", certificate], {
+    stdio: "ignore",
+  });
+  if (process.getuid?.() === 0) for (const path of [data, join(data, "db"), key]) chownSync(path, NOBODY, NOBODY);
+  return data;
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command of the service's program to its end. */
+export function assay(...args: string[]): Promise<Ended> {
+  return assayReading("", ...args);
+}
+
+/** The same, with something to read on its standard input. */
+export function assayReading(input: string, ...args: string[]): Promise<Ended> {
+  return assayWithin([], input, ...args);
+}
+
+/** The same, started by a command that becomes it. */
+export function assayWithin(within: readonly string[], input: string, ...args: string[]): Promise<Ended> {
+  const [program = "", ...more] = [...within, process.execPath, MAIN, ...args];
+  return new Promise((resolve) => {
+    const child = execFile(program, more, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr });
+    });
+    child.stdin?.on("error", () => {}); // it may end without reading
+    child.stdin?.end(input);
+  });
+}
+
+export interface Started {
+  readonly process: ChildProcess;
+  readonly output: () => string;
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+export interface Serving extends Started {
+  readonly port: number;
+}
+
+/** Starts `serve` on a free port; it is killed after the test if it still runs. */
+export async function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
+  const started = start(t, [], "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
+  const [, port] = await says(started, /"port":(\d+)/);
+  return { ...started, port: Number(port) };
+}
+
+/** Starts `worker` and waits until it has proven its languages. */
+export function worker(t: TestContext, data: string, ...args: string[]): Promise<Started> {
+  return workerWithin([], t, data, ...args);
+}
+
+/** The same, started by a command that becomes it. */
+export async function workerWithin(
+  within: readonly string[],
+  t: TestContext,
+  data: string,
+  ...args: string[]
+): Promise<Started> {
+  const started = start(t, within, "worker", "--data", data, ...args);
+  await says(started, /"msg":"working"/);
+  return started;
+}
+
+function start(t: TestContext, within: readonly string[], command: string, ...args: string[]): Started {
+  const [program = "", ...more] = [...within, process.execPath, MAIN, command, ...args];
+  const child = spawn(program, more);
+  t.after(() => child.kill("SIGKILL"));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
+  const ended = new Promise<number | string>((resolve) =>
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? "")),
+  );
+  return { process: child, output: () => output, ended };
+}
+
+async function says({ process: child, output, ended }: Started, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const match = pattern.exec(output());
+      if (match) resolve(match);
+    };
+    child.stdout?.on("data", look);
+    child.stderr?.on("data", look);
+    void ended.then((how) => reject(new Error(`it ended with ${how} without saying ${pattern}:\n${output()}`)));
+    look();
+  });
+}
+
+/** @returns status and body of GET. The certificate is not the subject here. */
+export function get(port: number, path: string, key: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false };
+    const sent = request({ ...options, headers: { "x-api-key": key } }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        body += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    sent.on("error", reject).end();
+  });
+}

@@ -1,0 +1,197 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
+import { Agent, request } from "node:https";
+import { join } from "node:path";
+import { after, before, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { assay, dataDirectory, NOBODY, type Serving, serve } from "../cli/processes.ts";
+import { ENDINGS } from "../languages/directory.ts";
+import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+
+/** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
+export interface Engine {
+  readonly launcher: Launcher;
+  readonly service: Serving;
+  readonly data: string;
+  /** Its account has all profiles and no practical rate limit. */
+  readonly key: string;
+  readonly ask: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Answer>;
+  /** Submits and waits for the record; polls if the run outlasts the wait of the request. */
+  readonly run: Run;
+  /** The same as another account, which it creates. */
+  readonly runAs: (account: string) => Promise<Run>;
+}
+
+type Run = (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
+
+export interface Answer {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+export interface EngineOptions {
+  readonly workers?: number;
+  /** Additional slots of the launcher, for direct use by the test. */
+  readonly moreSlots?: number;
+  readonly sanitize?: boolean;
+  /** Runs before the service starts. @returns additional flags for the service. */
+  readonly prepare?: (data: string) => Promise<readonly string[]>;
+  /** The project of the key, which is created. */
+  readonly project?: string;
+}
+
+interface Shared {
+  users: number;
+  readonly started: ReturnType<typeof start>;
+}
+
+/** Running engines, by options. */
+const shared = new Map<string | symbol, Shared>();
+
+/**
+ * One engine for all tests of a file: starts before them, stops after them, and fails if it did not stop cleanly. Files
+ * that are loaded together share an engine if their options are equal.
+ */
+export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => Engine {
+  const options = { workers, ...more };
+  const name = options.prepare ? Symbol() : JSON.stringify(options);
+  let engine: Engine;
+  before(async () => {
+    const found = shared.get(name) ?? { users: 0, started: start(options) };
+    shared.set(name, found);
+    found.users++;
+    [engine] = await found.started;
+  });
+  after(async () => {
+    const entry = shared.get(name);
+    if (!entry || --entry.users > 0) return;
+    shared.delete(name);
+    const [, stop] = await entry.started;
+    await stop();
+  });
+  return () => engine;
+}
+
+async function start({
+  workers,
+  moreSlots = 0,
+  sanitize = false,
+  prepare,
+  project,
+}: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
+  const cleanUp: (() => unknown)[] = [];
+  const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
+  const data = dataDirectory(context);
+  const launcher = await startLauncher({ slots: workers + 1 + moreSlots, clientUid: NOBODY, sanitize });
+  const flags = (await prepare?.(data)) ?? [];
+  const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
+  const service = await serve(context, data, ...own, ...flags);
+  if (project) await assay("projects", "create", "--name", project, "--data", data);
+  const makeKey = async (...whose: string[]) => {
+    const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
+    return (await assay(...create, ...whose, "--profiles", "judge,agent", "--data", data)).stdout.trim();
+  };
+  const key = await makeKey(...(project ? ["--project", project] : []));
+  const ca = readFileSync(join(data, "tls", "server.pem"));
+  const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
+  const askAs =
+    (ownKey: string): Engine["ask"] =>
+    (...request) =>
+      send(agent, service.port, ownKey, ...request);
+  const runWith =
+    (asks: Engine["ask"]): Run =>
+    (language, code, more) =>
+      run(asks, { language, code, ...more });
+  const runAs = async (account: string) => {
+    await assay("accounts", "create", "--name", account, "--data", data);
+    await assay("projects", "create", "--name", account, "--account", account, "--data", data);
+    return runWith(askAs(await makeKey("--project", account)));
+  };
+  const ask = askAs(key);
+  while ((await ask("GET", "/api/health/ready")).status !== 200) await sleep(200);
+  const stop = async () => {
+    agent.destroy();
+    service.process.kill("SIGTERM");
+    const served = await service.ended;
+    const launched = await launcher.stop();
+    for (const work of cleanUp) await work();
+    if (served === 0 && launched === 0) return;
+    throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
+  };
+  return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
+}
+
+const PROGRAMS = ["../../../languages/examples/", "../../programs/"].map((path) => new URL(path, import.meta.url));
+
+/** The source of a program in languages/examples/ or test/programs/. */
+export function source(language: string, name: string): string {
+  const [path] = PROGRAMS.map((url) => new URL(`${language}/${name}.${ENDINGS[language]}`, url)).filter(existsSync);
+  if (!path) throw new Error(`there is no program ${name} in ${language}`);
+  return readFileSync(path, "utf8");
+}
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  const [, pages] = readFileSync(`/proc/${pid}/statm`, "utf8").split(" ");
+  return Number(pages) * Number(execFileSync("getconf", ["PAGESIZE"], { encoding: "utf8" }));
+}
+
+async function run(ask: Engine["ask"], body: Record<string, unknown>): Promise<unknown> {
+  let { status, json } = await ask("POST", "/api/submit?wait=true", body);
+  const { id } = json as { id?: string };
+  while (status === 408 || (status === 200 && !isTerminal(json))) {
+    await sleep(250);
+    ({ status, json } = await ask("GET", `/api/result/${id}`));
+  }
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(json)}`);
+  return json;
+}
+
+function isTerminal(json: unknown): boolean {
+  const { status } = json as { status: string };
+  return status === "completed" || status === "error";
+}
+
+/** Sends one request over HTTPS. @returns the whole response, parsed as JSON. */
+export async function send(...request: Parameters<typeof sendText>): Promise<Answer> {
+  const { status, text } = await sendText(...request);
+  return { status, json: JSON.parse(text) };
+}
+
+export interface TextAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Sends one request over HTTPS. Rejects if the response is incomplete. */
+export function sendText(
+  agent: Agent,
+  port: number,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  more: Readonly<Record<string, string>> = {},
+): Promise<TextAnswer> {
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }), ...more };
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "127.0.0.1", port, path, method, agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const { statusCode: status = 0, headers: responseHeaders } = response;
+        resolve({ status, headers: responseHeaders, text: Buffer.concat(chunks).toString("utf8") });
+      });
+    });
+    sent.on("error", reject).end(text);
+  });
+}

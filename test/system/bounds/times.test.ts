@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { describe, test } from "node:test";
+import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
+import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
+import { source } from "../../support/engine/engine.ts";
+import { startLauncher } from "../../support/launcher/launcher.ts";
+import { childrenOf } from "../../support/launcher/machine.ts";
+import { type Judged, useBoxes } from "../forgery/boxes.ts";
+import { connected, run, step } from "../launcher/raw.ts";
+
+const boxes = useBoxes();
+
+/** Time limit from a deadline to the proven end of the box, on a machine with a spare CPU. */
+const END_MS = 250;
+/**
+ * The kernel removes mappings and page table entries one by one. Measured CPU time for each charged MiB: 1.7 ms for
+ * anonymous mappings, 2 ms for file mappings, 3 ms for full page tables. Only the memory limit bounds their number.
+ */
+const END_MS_PER_MIB = 4;
+/** The share of a program's run time that the slot may spend on its output as CPU time. */
+const SLOT_SHARE = 0.05;
+const WALL_MS = 1500;
+const CPU_MS = 1000;
+
+/** Programs whose end is slow: mode, and number of processes; `many` is the maximum of the profile. */
+const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
+  ["burn", "many"],
+  ["mappings", "one"],
+  ["mappings", "many"],
+  ["file-mappings", "many"],
+  ["full-tables", "one"],
+  ["full-tables", "many"],
+  ["page-tables", "one"],
+  ["page-tables", "many"],
+  ["descriptors", "many"],
+  ["circles", "one"],
+  ["circles", "many"],
+  ["exits", "many"],
+  ["vforks", "many"],
+  ["tree", "one"],
+  ["stopped", "many"],
+  ["holes", "one"],
+  ["holes", "many"],
+  ["truncations", "one"],
+  ["truncations", "many"],
+  ["fewer-truncations", "many"],
+  ["pagemaps", "one"],
+  ["pagemaps", "many"],
+];
+
+/** Modes whose end takes time in proportion to their memory. */
+const PROPORTIONAL = ["mappings", "file-mappings", "full-tables"];
+
+const FLOODS = ["flood", "flood-bytes"];
+
+/** Delay factor from other load. */
+const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
+
+/** Time from the kill to the last process's end, and from the report to the proven end. */
+const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardown;
+
+for (const profile of PROFILE_NAMES) {
+  describe(`a box ends in time with any program (${profile})`, () => {
+    for (const [way, processes] of SLOW) {
+      test(`${way}, ${processes}`, async (t) => {
+        const count = processes === "one" ? 1 : profile === "judge" ? 9 : 60;
+        const limits = { wallMs: WALL_MS, cpuMs: CPU_MS };
+        const judged = await boxes().judgedCode("c", source("c", "ends/ends-slowly"), {
+          profile,
+          limits,
+          stdin: `${way} ${count}`,
+        });
+        const { facts, outcome } = judged;
+        t.diagnostic(
+          `${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB; ${outcome.judgement.verdict}`,
+        );
+        assert.notEqual(outcome.judgement.verdict, "IE", outcome.judgement.errorMessage ?? "");
+        assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
+        const heldMib = facts.memoryPeakBytes / 1_048_576;
+        const bound = END_MS + (PROPORTIONAL.includes(way) ? END_MS_PER_MIB * heldMib : 0);
+        assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the deadline to the end`);
+        const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
+        if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.judgement.verdict), outcome.judgement.verdict);
+      });
+    }
+  });
+}
+
+/**
+ * Without the kernel memory bound, 60 processes have time to create so many mappings that the kernel walks them for a
+ * minute. The last mode stays just below the bound.
+ */
+const WHOLE_TIME: readonly (readonly [way: string, cause: string])[] = [
+  ["mappings", "oom_kill"],
+  ["truncations", "oom_kill"],
+  ["fewer-truncations", "cpu_timeout"],
+];
+
+for (const profile of PROFILE_NAMES) {
+  for (const [way, cause] of WHOLE_TIME) {
+    test(`${way}, many, with the whole time of ${profile}: ${cause}`, async (t) => {
+      const count = profile === "judge" ? 9 : 60;
+      const code = source("c", "ends/ends-slowly");
+      const judged = await boxes().judgedCode("c", code, { profile, stdin: `${way} ${count}` });
+      const { judgement } = judged.outcome;
+      t.diagnostic(
+        `${Math.round(endMs(judged))} ms; ${judged.facts.cpuUsec / 1e3} ms of CPU; ${judgement.errorMessage}`,
+      );
+      assert.equal(judgement.cause, cause);
+      if (cause === "oom_kill") assert.match(judgement.errorMessage ?? "", /in the kernel/);
+      assert.ok(endMs(judged) < END_MS * loadFactor(), `${endMs(judged)} ms from the kill to the end`);
+    });
+  }
+}
+
+describe("endless output uses little CPU time of the slot", () => {
+  for (const flood of FLOODS) {
+    test(flood, async (t) => {
+      const wallMs = 4000;
+      const code = source("c", "ends/ends-slowly");
+      const running = boxes().judgedCode("c", code, { stdin: `${flood} 1`, limits: { wallMs, cpuMs: 4000 } });
+      const slots = childrenOf(boxes().launcher.pid);
+      const before = slots.map(cpuTicks);
+      const { facts, outcome } = await running;
+      const spent = slots
+        .map((pid, index) => cpuTicks(pid) - (before[index] ?? 0))
+        .reduce((sum, ticks) => sum + ticks, 0);
+      t.diagnostic(`${facts.stdoutSeen / 1e6} MB; slot ${spent * 10} ms, program ${facts.cpuUsec / 1e3} ms`);
+      assert.equal(outcome.judgement.verdict, "TLE");
+      assert.ok(spent * 10 < wallMs * SLOT_SHARE, `${spent * 10} ms of CPU in the slot`);
+    });
+  }
+});
+
+test("a deadline is met although the next step's box cannot be built", async (t) => {
+  const launcher = await startLauncher({ fault: "box_5_hangs" });
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  t.after(() => raw.close());
+  // From now on, the slot builds the second step's box while the first step runs. The fifth box is the first of those.
+  await run(raw, step(["/bin/true"], { MORE: 1 }));
+  await run(raw, step(["/bin/true"], { KEEP_WORK: 1 }));
+  const began = performance.now();
+  const { ended } = await run(raw, step(["/bin/sleep", "60"], { MORE: 1, WALL_MS: 200 }));
+  assert.equal(ended.text("KILL_REASON"), "wall");
+  const wallMs = Number(ended.big("WALL_NS")) / 1e6;
+  assert.ok(wallMs < 200 + END_MS * loadFactor(), `killed after ${wallMs} ms`);
+  assert.ok(performance.now() - began < 5_000 * loadFactor());
+});
+
+/** User and system time of a process, in ticks of 10 ms. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}

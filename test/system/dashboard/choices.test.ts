@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addKey } from "../../support/store/temporary.ts";
+import { violations } from "./browser.ts";
+import { inside } from "./inside.ts";
+
+test("a choice with more than 500 options shows a note and lists older ones", { timeout: 120_000 }, async (t) => {
+  const { page, club, go } = await inside(t);
+  const { store, clock } = club.running;
+  for (let n = 0; n < 501; n++) {
+    clock.nowMs += 1;
+    await store.projects.create(club.accountId, `p${n}`, "test");
+    await addKey(store, `k${n}`, { account: "club" });
+  }
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  const options = (label: string) => page.getByLabel(label, { exact: true }).getByRole("option");
+
+  await go("/submissions");
+  for (const [label, what, all] of [
+    ["Project", "projects", 502],
+    ["Key", "keys", 501],
+  ] as const) {
+    await page.getByText(`Only the newest 500 ${what} are listed.`).waitFor();
+    assert.equal(await options(label).count(), 501, "500 and the one for any");
+    assert.deepEqual(await violations(page), []);
+    await button(`List older ${what}`).click();
+    await button(`List older ${what}`).waitFor({ state: "detached" });
+    assert.equal(await options(label).count(), all + 1);
+  }
+  await page.getByLabel("Project", { exact: true }).selectOption({ label: "shop" });
+
+  for (const [path, opens] of [
+    ["/keys", "New key"],
+    ["/webhooks", "New endpoint"],
+  ] as const) {
+    await go(path);
+    await button(opens).click();
+    await page.getByText("Only the newest 500 projects are listed.").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await button("List older projects").click();
+    await button("List older projects").waitFor({ state: "detached" });
+    await page.getByLabel("Project", { exact: true }).selectOption({ label: "shop (club)" });
+  }
+});

@@ -1,0 +1,32 @@
+import type { TestContext } from "node:test";
+import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
+import { type Visitor, visit } from "./browser.ts";
+import { builtDashboard } from "./built.ts";
+
+export interface Inside extends Visitor {
+  readonly club: TwoTenants;
+  readonly origin: string;
+  /** Opens a page of the dashboard, and waits until all of it is there. */
+  readonly go: (path: string) => Promise<void>;
+  /** What was copied last. */
+  readonly clipboard: () => Promise<string>;
+}
+
+/** Ada, a member of one account, signed in, with the browser at the real service. */
+export async function inside(t: TestContext): Promise<Inside> {
+  const club = await startTwoTenants(t, { dashboardDir: builtDashboard() });
+  const origin = `https://127.0.0.1:${club.running.port}`;
+  const visitor = await visit(t);
+  const { page } = visitor;
+  const [name = "", value = ""] = club.ada.person.cookie.split("=");
+  await page.context().addCookies([{ name, value, url: origin, secure: true, httpOnly: true }]);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin });
+  const settled = () => page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
+  const go = async (path: string) => {
+    await page.goto(`${origin}/dashboard${path}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await settled();
+  };
+  const clipboard = () => page.evaluate<string>("navigator.clipboard.readText()");
+  return { ...visitor, club, origin, go, clipboard };
+}

@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Page } from "playwright-core";
+import { Webhook } from "standardwebhooks";
+import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
+import { place, receiverSettings } from "../faults/places.ts";
+import { screenshot, type Visitor, violations, visit } from "./browser.ts";
+import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+
+/** So slow that half of its output is seen before the rest is there. */
+const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
+/** What two slots can have run, proven and told in the time of a test. */
+const LIMIT = { timeout: 240_000 };
+
+/** Of somebody who comes by a one-time link, and keeps what is shown once. */
+function newcomersHands({ page }: Visitor) {
+  const hands = pageActions(page);
+  const { heading, button } = hands;
+  /** Makes somebody of who opens a one-time link. */
+  const accept = async (link: string, who: { readonly email?: string; readonly name: string }) => {
+    await page.goto(link);
+    if (who.email) await page.getByLabel("E-mail").fill(who.email);
+    await page.getByLabel("Your name").fill(who.name);
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await button("Begin").click();
+    await heading("Overview");
+  };
+  /** What a dialog shows this once. */
+  const secret = async (begins: RegExp) => {
+    const shown = (await page.getByRole("dialog").getByText(begins).textContent()) ?? "";
+    await button("I have kept it").click();
+    return shown;
+  };
+  return { ...hands, accept, secret };
+}
+
+/** In both themes, and as wide as a phone. */
+async function looksGood(page: Page, what: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page), [], `${what}, ${colorScheme}`);
+    await screenshot(page, `${what}-${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize(PHONE);
+  assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${what} on a phone`);
+  await screenshot(page, `${what}-phone`);
+  await page.setViewportSize(DESK);
+}
+
+describe("a service of `assay serve`, from its first link, in a browser", { concurrency: 2 }, () => {
+  for (const kind of ["SQLite", "PostgreSQL"] as const) test(`on ${kind}`, LIMIT, (t) => newcomer(t, kind));
+});
+
+async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof place>[1]): Promise<void> {
+  const certificates = makeCertificates();
+  const receiver = await startReceiver(t, certificates);
+  const { home } = await place(t, kind, receiverSettings(t, certificates, receiver));
+  const service = await home.serve("--workers", "2");
+  const origin = `https://127.0.0.1:${service.port}`;
+  const visitor = await visit(t);
+  const { page, asked, complaints } = visitor;
+  const { heading, settled, button, go, accept, secret } = newcomersHands(visitor);
+  let signed = "";
+  let key = "";
+
+  const verified = (index: number) => {
+    const { body, headers } = receiver.received[index] ?? assert.fail(`${receiver.received.length} have come`);
+    new Webhook(signed).verify(body, headers as Record<string, string>);
+    return { id: String(headers["webhook-id"]), record: JSON.parse(String(body)) };
+  };
+
+  await t.test("the printed link creates the first administrator", async () => {
+    const link = async (): Promise<string> => {
+      for (;;) {
+        const [found] = /https:\/\/\S+\/dashboard\/welcome#\S+/.exec(service.words()) ?? [];
+        if (found) return found;
+        await sleep(50);
+      }
+    };
+    await accept(await link(), { email: "root@example.com", name: "Root" });
+  });
+
+  await t.test("a project with an endpoint and a key: a signed test message reaches the receiver", async () => {
+    await go("Projects");
+    await button("New project").click();
+    await page.getByRole("textbox", { name: "Name" }).fill("course");
+    await button("Make it").click();
+    await page.getByRole("link", { name: "course", exact: true }).click();
+    await heading("course");
+    await button("New endpoint").click();
+    await page.getByLabel("URL").fill(receiver.url);
+    await button("Make it").click();
+    signed = await secret(/^whsec_/);
+    await button("New key").click();
+    await page.getByRole("textbox", { name: "Name" }).fill("grader");
+    await button("Make it").click();
+    key = await secret(/^assay_live_/);
+    await page.getByRole("link", { name: receiver.url }).click();
+    await heading("Webhook endpoint");
+    await button("Send a test").click();
+    await page.getByText("The test arrived: it answered 200.").waitFor();
+    assert.equal(receiver.received.length, 1);
+    verified(0);
+  });
+
+  await t.test(
+    "a run of the key: its record arrives, and the log shows the attempt; a replay has the same id",
+    async () => {
+      const [answer] = await Promise.all([
+        page.evaluate<{ id: string; result: { verdict: string } }>(
+          `fetch("/api/submit?wait=true", { method: "POST",
+          headers: { "x-api-key": ${JSON.stringify(key)}, "content-type": "application/json" },
+          body: JSON.stringify({ language: "c", code: "int main(void) { return 7; }" }) }).then((answer) => answer.json())`,
+        ),
+        receiver.until(2),
+      ]);
+      assert.equal(answer.result.verdict, "RE");
+      const { id, record } = verified(1);
+      assert.deepEqual([record.id, record.result.verdict, record.result.exit_code], [answer.id, "RE", 7]);
+      const log = page.getByRole("listitem").filter({ hasText: "result" });
+      await log.first().getByText("delivered").waitFor();
+      await log.first().locator("summary").click();
+      await log.first().getByText("Attempt 1").waitFor();
+      await log.first().getByText("status 200").waitFor();
+      await log.first().getByText("ok", { exact: true }).waitFor();
+      await button("Replay").click();
+      await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
+      await receiver.until(3);
+      assert.equal(verified(2).id, id);
+      await page.locator("summary").filter({ hasText: "replay" }).getByText("delivered").waitFor();
+      await looksGood(page, "endpoint");
+      await page.getByRole("link", { name: "course" }).click();
+      await heading("course");
+      await page.getByRole("row").filter({ hasText: "grader" }).getByText("1 of 60").waitFor();
+      await looksGood(page, "project");
+    },
+  );
+
+  await t.test("the playground shows output of a running program", async () => {
+    await go("Playground");
+    const program = page.getByRole("textbox", { name: "Program" });
+    const result = page.getByRole("region", { name: "What came out" });
+    const output = result.getByRole("region", { name: "Standard output" });
+    await page.getByLabel("Language").selectOption("python");
+    await program.click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(SLOW);
+    await page.keyboard.press("Control+Enter");
+    await output.getByText("one").waitFor();
+    assert.equal(await output.textContent(), "one\n");
+    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
+    assert.equal(await output.textContent(), "one\ntwo\n");
+    await looksGood(page, "playground");
+  });
+
+  for (const [verdict, title] of [
+    ["MLE", "Memory limit exceeded"],
+    ["PLE", "Process limit exceeded"],
+    ["SIG", "Killed by signal"],
+  ] as const) {
+    await t.test(`an example of the playground gets its verdict ${verdict}`, async () => {
+      const result = page.getByRole("region", { name: "What came out" });
+      const options = await page.getByLabel("Example").locator("option").allTextContents();
+      const label = options.find((one) => one.startsWith(`${verdict}: `)) ?? assert.fail(options.join());
+      await page.getByLabel("Example").selectOption({ label });
+      await button("Run").click();
+      await result.getByRole("status").filter({ hasText: verdict }).waitFor();
+      await result.getByRole("heading", { name: new RegExp(`^${title}`) }).waitFor();
+    });
+  }
+
+  await t.test("a run has a page with all of its evidence, and can be run again there", async () => {
+    await go("Submissions");
+    await page.getByLabel("Verdict").selectOption("MLE");
+    const rows = page.getByRole("table", { name: "Submissions" }).getByRole("row");
+    await rows.nth(2).waitFor({ state: "detached" });
+    await rows.nth(1).getByRole("link").click();
+    await heading(/^Submission /);
+    await settled();
+    await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
+    const evidence = page.getByRole("table", { name: "Evidence" }).getByRole("row");
+    const row = evidence.filter({ hasText: "oom_kill_events" });
+    assert.match((await row.textContent()) ?? "", /oom_kill_events\s*[1-9]/);
+    await looksGood(page, "submission");
+    const before = page.url();
+    await button("Run again").click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
+    await page.getByRole("link", { name: "Submissions", exact: true }).click();
+    await heading("Submissions");
+    await rows.nth(6).waitFor();
+    await looksGood(page, "submissions");
+  });
+
+  await t.test("the overview shows these runs in its charts, and all health checks pass", async () => {
+    await go("Overview");
+    const chart = page.getByRole("slider", { name: "Ended, by verdict: time" });
+    // What ended is added up every few seconds, and the charts ask twice a minute: who does not want to wait, loads the page again.
+    while ((await page.getByText("MLE 2").count()) === 0) {
+      await sleep(500);
+      await page.reload();
+      await chart.waitFor();
+    }
+    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /AC 1, RE 1, MLE 2, PLE 1, SIG 1/);
+    await chart.focus();
+    await page.keyboard.press("End");
+    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^from /);
+    await page.getByText("a run has just proven it").waitFor();
+    assert.equal(await page.getByText("fails", { exact: true }).count(), 0);
+    await looksGood(page, "overview");
+  });
+
+  await t.test("an invited member sees their account's runs, and nothing that is for administrators", async () => {
+    await go("Members");
+    await button("Invite somebody").click();
+    await page.getByLabel("E-mail").fill("member@example.com");
+    await button("Make a link").click();
+    const link = await secret(/\/dashboard\/welcome#/);
+    const member = await visit(t);
+    const theirs = newcomersHands(member);
+    await theirs.accept(link, { name: "Member" });
+    await theirs.go("Submissions");
+    await member.page.getByRole("row").filter({ hasText: "memory limit" }).first().waitFor();
+    assert.equal(await member.page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
+    await theirs.go("Members");
+    assert.equal(await theirs.button("Invite somebody").count(), 0);
+    await looksGood(member.page, "member");
+    await member.page.goto(`${origin}/dashboard/settings`);
+    await member.page.getByRole("alert").waitFor();
+    assert.ok(member.complaints.splice(0).every((text) => text.includes("status of 403")));
+    await theirs.go("Playground");
+    await member.page.getByRole("textbox", { name: "Program" }).waitFor();
+    await theirs.button("Run").click();
+    await member.page
+      .getByRole("region", { name: "What came out" })
+      .getByRole("status")
+      .filter({ hasText: /AC|RE|TLE|MLE|PLE|FSE|SIG/ })
+      .waitFor();
+    assert.deepEqual(member.complaints, []);
+  });
+
+  await t.test("sends no request to another host, and the browser logs no error", () => {
+    assert.deepEqual(complaints, []);
+    assert.deepEqual(
+      asked.filter((address) => !address.startsWith(`${origin}/`)),
+      [],
+    );
+  });
+}

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { useEngine } from "../../support/engine/engine.ts";
+import { checked } from "../../support/engine/record.ts";
+import { runFetchClient, runShellClient } from "../../support/http/documented-clients.ts";
+
+const engine = useEngine();
+
+function connection() {
+  const { service, key, data } = engine();
+  return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
+}
+
+test("the shell commands in docs/api.md print the record of a real run", async () => {
+  const { code, stdout, stderr } = await runShellClient(connection());
+  assert.equal(code, 0, stderr);
+  const record = checked(JSON.parse(stdout));
+  assert.equal(record.result.verdict, "AC");
+  assert.equal(record.output.stdout, "42\n");
+});
+
+test("the JavaScript in docs/api.md prints the verdict and output of a real run", async () => {
+  const { code, stdout, stderr } = await runFetchClient(connection());
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout, "AC 42\n\n");
+});

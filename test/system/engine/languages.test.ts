@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, test } from "node:test";
+import { ourLanguages } from "../../../src/cli/engine.ts";
+import { source, useEngine } from "../../support/engine/engine.ts";
+import { checked } from "../../support/engine/record.ts";
+import { ENDINGS } from "../../support/languages/directory.ts";
+
+const STDIN_BYTES = 262_144;
+
+/** The stderr of an uncaught exception, the file name in diagnostics, and the signal of a fault. */
+const LANGUAGES: Readonly<Record<string, { file: string; trace: RegExp | null; fault: number }>> = {
+  c: { file: "main.c", trace: null, fault: 11 },
+  cpp: { file: "main.cpp", trace: /an uncaught exception/, fault: 11 },
+  go: { file: "main.go", trace: /panic: an unrecovered panic[\s\S]*main\.go:4/, fault: 6 },
+  java: { file: "Main.java", trace: /IllegalStateException: an uncaught exception[\s\S]*Main\.java:3/, fault: 6 },
+  javascript: { file: "main.js", trace: /Error: an uncaught exception[\s\S]*main\.js:2/, fault: 11 },
+  python: { file: "main.py", trace: /main\.py", line 5[\s\S]*ZeroDivisionError/, fault: 11 },
+  rust: { file: "main.rs", trace: /main\.rs:2:5:\nan uncaught exception/, fault: 11 },
+  typescript: { file: "main.ts", trace: /Error: an uncaught exception[\s\S]*main\.ts:2/, fault: 11 },
+};
+
+/** Languages without a compile step report syntax errors at run time. */
+const INTERPRETED = ["javascript", "python"];
+const HOST_PATH = /\/(var|home|root|usr|opt|tmp|work)\//;
+
+const engine = useEngine();
+
+test("offers all eight languages after they pass their smoke tests", async () => {
+  const { json } = await engine().ask("GET", "/api/languages");
+  assert.deepEqual((json as string[]).toSorted(), Object.keys(ENDINGS).toSorted());
+});
+
+/** g++ uses a precompiled header only for the first include. */
+for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm", "map"]) {
+  test(`includes C++ headers in any order, twice, and after ${first}`, async () => {
+    const others =
+      "string iostream vector map algorithm functional queue stack random sstream regex unordered_map memory thread cmath";
+    const includes = [first, ...others.split(" "), "bits/stdc++.h", first].map((header) => `#include <${header}>\n`);
+    const { result, output } = checked(await engine().run("cpp", `${includes.join("")}int main() {}`));
+    assert.equal(result.verdict, "AC", output?.stderr);
+  });
+}
+
+test("a Java source that exceeds the compiler's memory limit is MLE, as in every language", async () => {
+  // javac folds these constants to 1 GB. A Java heap limit below the box's memory limit would make this a compile
+  // error.
+  const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);
+  const members = [`String S0 = "${"x".repeat(1_000)}";`, ...folded].map((member) => `static final ${member}`);
+  const code = `public class Main { ${members.join(" ")} public static void main(String[] a) {} }`;
+  const { result } = checked(await engine().run("java", code));
+  assert.deepEqual([result.verdict, result.cause, result.actor], ["MLE", "compile_oom_kill", "kernel"]);
+});
+
+for (const { name: language, smokeTest: hello } of ourLanguages().list()) {
+  const { file, trace, fault } = LANGUAGES[language] as (typeof LANGUAGES)[string];
+  const run = async (program: string, stdin = "") =>
+    checked(await engine().run(language, source(language, program), { stdin }));
+
+  describe(language, () => {
+    test("accepts hello", async () => {
+      const { result, output } = checked(await engine().run(language, hello.code));
+      assert.deepEqual(
+        { ...result, ...output },
+        {
+          verdict: "AC",
+          cause: "normal_exit",
+          actor: "runtime",
+          exit_code: 0,
+          signal: null,
+          error_message: null,
+          stdout: hello.stdout,
+          stderr: "",
+          integrity: "complete",
+        },
+      );
+    });
+
+    test("returns 256 KiB of input unchanged", async () => {
+      const stdin = randomBytes(STDIN_BYTES / 2).toString("hex");
+      const { result, output } = await run("echo", stdin);
+      assert.equal(result.verdict, "AC", JSON.stringify(result));
+      assert.ok(output.stdout === stdin, `${output.stdout.length} characters returned`);
+    });
+
+    test("exit code 7 is RE with 7", async () => {
+      const { result, evidence } = await run("exit-seven");
+      assert.equal(result.verdict, "RE");
+      assert.equal(result.cause, "nonzero_exit");
+      assert.equal(result.actor, "runtime");
+      assert.equal(result.exit_code, 7);
+      assert.equal(evidence.teardown.judge_actions, undefined);
+    });
+
+    // C has no exceptions.
+    if (trace) {
+      test("writes the trace of an uncaught exception to stderr", async () => {
+        const { result, output } = await run("uncaught-exception");
+        // The C++ runtime aborts: the program sends itself a signal.
+        assert.equal(result.verdict, language === "cpp" ? "SIG" : "RE");
+        assert.match(output.stderr, trace);
+      });
+    }
+
+    test("reports compile errors with the submitted file name and no path of the host", async () => {
+      const { result, output, metrics } = await run("does-not-compile");
+      assert.equal(result.verdict, "RE");
+      assert.equal(result.actor, "runtime");
+      assert.notEqual(result.exit_code, 0);
+      assert.match(output.stderr, new RegExp(file.replace(".", "\\.")));
+      if (INTERPRETED.includes(language)) return;
+      assert.equal(result.cause, "compile_error");
+      assert.equal(metrics.wall_time_secs, null);
+      assert.doesNotMatch(output.stderr, HOST_PATH);
+    });
+
+    test("a fault or an abort is SIG with its number", async () => {
+      const { result } = await run("dies-of-a-fault");
+      assert.deepEqual(
+        {
+          verdict: result.verdict,
+          cause: result.cause,
+          actor: result.actor,
+          code: result.exit_code,
+          signal: result.signal,
+        },
+        { verdict: "SIG", cause: "fatal_signal", actor: "runtime", code: null, signal: fault },
+      );
+    });
+  });
+}

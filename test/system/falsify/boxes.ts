@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Evidence, Judgement } from "../../../src/domain/outcome.ts";
+import type { StepReport } from "../../../src/domain/report.ts";
+import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Step } from "../../../src/sandbox/step.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../../support/launcher/machine.ts";
+import { shell } from "../../support/sandbox/steps.ts";
+
+export interface Concluded {
+  readonly facts: StepReport;
+  readonly judgement: Judgement;
+  readonly evidence: Evidence;
+  /** Whether the slot continues: it ends if it could not clean up. */
+  readonly alive: boolean;
+}
+
+/** The launcher's fault, and an action during the run, which should last until the action is complete. */
+interface Interference {
+  readonly fault?: string;
+  readonly meanwhile?: (launcher: Launcher) => Promise<void> | void;
+}
+
+/** Runs one step in a box of its own launcher and concludes it like a submission. */
+export async function concluded(
+  step: Step,
+  options: Interference = {},
+): Promise<Concluded & { readonly launcher: Launcher }> {
+  const stepped = await reported(step, options);
+  const { judgement, evidence } = buildOutcome({ execute: stepped.facts });
+  assert.ok(evidence, "there is no evidence");
+  return { ...stepped, judgement, evidence };
+}
+
+/** The same without a conclusion: a step that failed on the platform's side has no evidence. */
+export async function reported(
+  step: Step,
+  options: Interference = {},
+): Promise<Pick<Concluded, "facts" | "alive"> & { readonly launcher: Launcher }> {
+  const launcher = await startLauncher({ slots: 1, ...(options.fault && { fault: options.fault }) });
+  const slot = await open(launcher);
+  try {
+    const { meanwhile } = options;
+    const run = slot.run(step);
+    const [facts] = await Promise.all([run, meanwhile && interfere(launcher, run, meanwhile)]);
+    await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100 * PATIENCE)]);
+    return { facts, alive: slot.alive, launcher };
+  } finally {
+    slot.close();
+  }
+}
+
+async function interfere(
+  launcher: Launcher,
+  run: Promise<unknown>,
+  how: (launcher: Launcher) => Promise<void> | void,
+): Promise<void> {
+  let ended: unknown;
+  void run
+    .catch((error) => error)
+    .then((how) => {
+      ended = how;
+    });
+  await eventually("the program", () => ended !== undefined || runningProgramsOf(launcher).length > 0);
+  assert.equal(ended, undefined, "the step ended before its program was seen");
+  await how(launcher);
+}
+
+/** The socket exists a moment before the launcher listens. */
+async function open(launcher: Launcher): Promise<Slot> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await Slot.open(launcher.socket);
+    } catch (error) {
+      if (tries === 100 || !(error as Error).message.includes("ECONNREFUSED")) throw error;
+      await sleep(10);
+    }
+  }
+}
+
+/** The same; the launcher must exit with 0. */
+export async function concludedWith(fault: string, script = "true"): Promise<Concluded> {
+  const result = await concluded(shell(script), { fault });
+  assert.equal(await result.launcher.stop(), 0, result.launcher.stderr());
+  return result;
+}
+
+/** The groups of the box whose program is running, one in each tree. */
+export function leavesOf(launcher: Launcher): string[] {
+  const programs = runningProgramsOf(launcher).map(({ pid }) => String(pid));
+  const isLeaf = (path: string) => /\/s\d+-b\d+$/.test(path);
+  const members = (path: string) => read(join(path, "cgroup.procs")).split("\n");
+  return groupsOf(launcher).filter((path) => isLeaf(path) && members(path).some((pid) => programs.includes(pid)));
+}
+
+/** The launcher's own group, above every box, in the hierarchy with this file. */
+export function groupAbove(launcher: Launcher, has: (path: string) => boolean): string {
+  const home = groupsOf(launcher).find((path) => path.endsWith(`/assay-${launcher.instance}`) && has(path));
+  assert.ok(home, "the launcher has no such group");
+  return home;
+}
+
+/** Ends a launcher whose slot may still be cleaning up. */
+export async function stopWell(launcher: Launcher): Promise<void> {
+  await eventually("the end of the slot", () => childrenOf(launcher.pid).length === 0);
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+}

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { Agent } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sendText, type TextAnswer } from "../../support/engine/engine.ts";
+
+/** A killed part answers again within this time. */
+const PATIENCE_MS = 240_000;
+const AGAIN_MS = 50;
+const POLL_MS = 150;
+
+/** A submission from its client's view. */
+interface Submitted {
+  readonly key: string;
+  /** All ids that were returned for its idempotency key. More than one is an error. */
+  readonly ids: Set<string>;
+}
+
+/** An accepted request, with times measured by its client. */
+interface Passed {
+  readonly sentMs: number;
+  readonly answeredMs: number;
+}
+
+/**
+ * Clients with several keys that submit, wait, poll, and repeat a request if its response is lost. After one client has
+ * seen the final record of a submission, all clients must see the same bytes.
+ */
+export class Load {
+  readonly submitted = new Map<number, Submitted>();
+  /** The final record as first seen, by id. */
+  readonly ended = new Map<string, string>();
+  readonly #endSeenMs = new Map<string, number>();
+  /** By key. */
+  readonly passed = new Map<string, Passed[]>();
+  readonly answers: Record<string, number> = {};
+  readonly #ports: readonly number[];
+  readonly #keys: Readonly<Record<string, string>>;
+  readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 128 });
+  #next = 0;
+  #over = false;
+
+  /** @param first the number of its first submission: loads of one account must not share numbers. */
+  constructor(ports: readonly number[], keys: Readonly<Record<string, string>>, first = 0) {
+    this.#ports = ports;
+    this.#keys = keys;
+    this.#next = first;
+  }
+
+  /** Submits until the load is over. @param polls false: results are read only by `settle`. */
+  async client(key: string, { polls = true, pauseMs = 0 } = {}): Promise<void> {
+    while (!this.#over) {
+      const n = this.#next++;
+      const { id } = await this.#submit(n, key, polls && n % 3 === 0);
+      if (polls) {
+        await this.#poll(key, id);
+        // Long after its end, the same request still returns the same submission.
+        if (n % 7 === 0) await this.#submit(n, key, n % 3 === 0);
+      }
+      await sleep(pauseMs);
+    }
+  }
+
+  end(): void {
+    this.#over = true;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** Polls everything that was accepted until each submission has ended. */
+  async settle(keyOf: (key: string) => string): Promise<void> {
+    const all = [...this.submitted.values()];
+    const next = async () => {
+      for (let one = all.pop(); one; one = all.pop()) for (const id of one.ids) await this.#poll(keyOf(one.key), id);
+    };
+    await Promise.all(Array.from({ length: 8 }, next));
+  }
+
+  /** @throws if an accepted submission did not end, or ended with other output than its own. */
+  checkOutputs(): void {
+    for (const [n, { ids }] of this.submitted)
+      for (const id of ids) {
+        const record = JSON.parse(this.ended.get(id) ?? "{}") as { status: string; output: { stdout: string | null } };
+        assert.equal(record.output.stdout, record.status === "completed" ? `${n}\n` : null, this.ended.get(id));
+      }
+  }
+
+  async #submit(n: number, key: string, wait: boolean): Promise<{ id: string }> {
+    const path = wait ? "/api/submit?wait=true" : "/api/submit";
+    const body = { language: "python", code: `print(${n})` };
+    const idempotency = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
+    const once = async (at: number) => {
+      const sentMs = performance.now();
+      const { text } = await this.#insist(at, key, [200, 202, 408], "POST", path, body, idempotency);
+      const { id } = this.#look(text, sentMs);
+      const known = this.submitted.get(n) ?? { key, ids: new Set() };
+      this.submitted.set(n, known);
+      known.ids.add(id);
+      return { id };
+    };
+    // Some requests go to both services at once.
+    const [answer = assert.fail()] = await Promise.all(n % 5 === 0 ? [once(n), once(n + 1)] : [once(n)]);
+    return answer;
+  }
+
+  async #poll(key: string, id: string): Promise<void> {
+    for (const deadline = performance.now() + PATIENCE_MS; ; await sleep(POLL_MS)) {
+      const sentMs = performance.now();
+      const { text } = await this.#insist(Math.floor(Math.random() * 2), key, [200], "GET", `/api/result/${id}`);
+      if (this.#look(text, sentMs).over) return;
+      assert.ok(performance.now() < deadline, `${id} does not end: ${text}`);
+    }
+  }
+
+  /** Responses of concurrent requests may arrive in the opposite order. */
+  #look(text: string, sentMs: number): { id: string; over: boolean } {
+    const { id, status } = JSON.parse(text) as { id: string; status: string };
+    const over = status === "completed" || status === "error";
+    const before = this.ended.get(id);
+    const seenMs = this.#endSeenMs.get(id) ?? 0;
+    if (before !== undefined && (over || sentMs > seenMs)) assert.equal(text, before, "a final record changed");
+    else if (over) {
+      this.ended.set(id, text);
+      this.#endSeenMs.set(id, performance.now());
+    }
+    return { id, over };
+  }
+
+  /** Sends the request to the services in turn until a status is wanted. Others must have a Retry-After header. */
+  async #insist(
+    first: number,
+    key: string,
+    wanted: readonly number[],
+    ...request: [method: string, path: string, body?: unknown, headers?: Record<string, string>]
+  ): Promise<TextAnswer> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (let tries = first; performance.now() < deadline; tries++) {
+      const answer = await this.#ask(this.#ports[tries % this.#ports.length] ?? 0, key, request);
+      if (answer && wanted.includes(answer.status)) return answer;
+      if (answer) {
+        assert.match(String(answer.status), /^(429|503)$/, answer.text);
+        assert.match(answer.headers["retry-after"] ?? "", /^[1-9]\d*$/, answer.text);
+      }
+      await sleep(AGAIN_MS);
+    }
+    throw new Error(`no service answered ${request.slice(0, 2).join(" ")}`);
+  }
+
+  /** @returns undefined if the connection was lost or refused. */
+  async #ask(port: number, key: string, request: readonly unknown[]): Promise<TextAnswer | undefined> {
+    const [method, path, body, headers] = request as [string, string, unknown, Record<string, string> | undefined];
+    const sentMs = Date.now();
+    try {
+      const answer = await sendText(this.#agent, port, this.#keys[key] ?? "", method, path, body, headers);
+      this.answers[answer.status] = (this.answers[answer.status] ?? 0) + 1;
+      if (answer.status < 300 || answer.status === 408) {
+        const all = this.passed.get(key) ?? [];
+        this.passed.set(key, all);
+        all.push({ sentMs, answeredMs: Date.now() });
+      }
+      return answer;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      this.answers.lost = (this.answers.lost ?? 0) + 1;
+      return undefined;
+    }
+  }
+}

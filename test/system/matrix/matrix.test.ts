@@ -1,0 +1,90 @@
+import { availableParallelism } from "node:os";
+import { after, describe, test } from "node:test";
+import { ourLanguages } from "../../../src/cli/engine.ts";
+import type { Limits } from "../../../src/domain/limits.ts";
+import { type Engine, source, useEngine } from "../../support/engine/engine.ts";
+import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
+import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
+import { assertJudged, ended } from "./judged.ts";
+import { assertLost, runAndLoseTheSlot } from "./lost.ts";
+import { table } from "./table.ts";
+
+/** Computing programs run at once on at most as many cores as a small machine has. */
+const COMPUTING = Math.min(2, availableParallelism());
+/** All languages, or those that `assay test` selects on another kernel, which it reports at its end. */
+const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
+/** Waiting programs run beside computing ones, unless their compilers would take the only core for long. */
+const BESIDE = COMPUTING > 1 || CHOSEN !== undefined;
+const WAITING = 4;
+
+/** Approximate number of adjacent pages in each mapping of a program that fills memory page by page. */
+const NEIGHBOURS = 1.5;
+
+const engine = useEngine({ workers: COMPUTING + WAITING });
+const languages = ourLanguages();
+let tracepoint: Promise<boolean> | undefined;
+const seen = new Map<Cell["row"], Map<string, string>>();
+
+for (const name of CHOSEN ?? []) if (!languages.resolve(name)) throw new Error(`there is no language ${name}`);
+const chosen = CELLS.filter(({ language }) => CHOSEN?.includes(language) ?? true);
+const waiting = chosen.filter(({ row }) => row.waits);
+const computing = chosen.filter(({ row }) => !row.waits);
+
+describe("every verdict, in every language", { concurrency: BESIDE }, () => {
+  describe("programs that compute", { concurrency: COMPUTING }, () => {
+    for (const cell of computing) earn(cell);
+  });
+  describe("programs that wait", { concurrency: WAITING }, () => {
+    for (const cell of waiting) earn(cell);
+  });
+  // Here and not at the end of the file, because output after the last test is lost.
+  after(() => console.log(`\n${table(shown)}\n`));
+});
+
+function earn(cell: Cell): void {
+  const { row, language, end } = cell;
+  const title = `${language}: ${row.program}${row.injected ? ` while ${row.injected}` : ""} is ${row.verdict} ${row.cause}`;
+  test(end === "neither" ? title : `${title}, ${end}`, async (t) => {
+    const code = source(language, row.program);
+    if (row.injected) {
+      assertLost(await runAndLoseTheSlot(engine(), language, code));
+      note(cell, end);
+      return;
+    }
+    if (row.program === "child-eats-memory" && limitsOf(cell).memoryBytes > PROCESS_BYTES * NEIGHBOURS) {
+      note(cell, "not tried");
+      return t.skip(TOO_FEW_PAGES);
+    }
+    tracepoint ??= hasTracepoint(engine());
+    const expected = (await tracepoint) ? cell : withoutTheTracepoint(cell);
+    if (expected !== cell) t.diagnostic("without the tracepoint, the documented fallback applies: RE nonzero_exit");
+    const record = assertJudged(expected, await engine().run(language, code, { stdin: INPUT }), limitsOf(cell));
+    const { cause } = record.result;
+    note(cell, cause === row.cause ? ended(record) : `${ended(record)} (${cause})`);
+  });
+}
+
+/** Whether the launcher reports the tracepoint. */
+async function hasTracepoint({ ask }: Engine): Promise<boolean> {
+  const { json } = await ask("GET", "/api/health/ready");
+  const { checks } = json as { checks: readonly { name: string; detail: string }[] };
+  const evidence = checks.find(({ name }) => name === "file_size_evidence");
+  if (!evidence) throw new Error(`readiness does not report the tracepoint: ${JSON.stringify(json)}`);
+  return !evidence.detail.startsWith("fallback");
+}
+
+function limitsOf({ row, language }: Cell): Limits {
+  const found = languages.resolve(language);
+  if (!found) throw new Error(`there is no language ${language}`);
+  const limits = languages.limitsFor(found, "judge");
+  return row.cause === "compile_error" && limits.compile ? limits.compile : limits.execute;
+}
+
+function shown(row: Cell["row"], language: Cell["language"]): string {
+  return seen.get(row)?.get(language) ?? (CHOSEN?.includes(language) === false ? "not chosen" : "FAILED");
+}
+
+function note({ row, language }: Cell, text: string): void {
+  if (!seen.has(row)) seen.set(row, new Map());
+  seen.get(row)?.set(language, text);
+}

@@ -1,0 +1,30 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { TestContext } from "node:test";
+
+// Shell functions of set-up. The user `daemon` exists on every Debian and stands for the service's user.
+export const setup = resolve(import.meta.dirname, "../../../setup");
+
+export function directory(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), "assay-service-user-"));
+  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
+  chmodSync(path, 0o755);
+  return path;
+}
+
+export const script = (lines: string) =>
+  `${["say", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
+checkout=${resolve(setup, "../..")} service_user=daemon uid_locks=/nowhere
+${lines}`;
+
+/** Runs lines of shell after parts of set-up. @param open descriptors that the shell gets as 3 and above */
+export function shell(lines: string, env: Record<string, string> = {}, open: readonly number[] = []) {
+  return spawnSync("sh", ["-euc", script(lines)], {
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe", ...open],
+    timeout: 60_000,
+  });
+}

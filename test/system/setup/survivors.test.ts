@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Command, FakeCheckout } from "./fake-checkout.ts";
+import { childrenOf, commandLine, processesBelow } from "./processes.ts";
+
+// A compromised service can start processes in sessions of their own, which keep its port, database and TLS key open.
+
+/** A checkout in which each Node process of the service's user starts such a process. */
+function withSurvivors(): { fake: FakeCheckout; survivors: () => number[] } {
+  const fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  const start = `
+    const { spawn } = await import("node:child_process");
+    spawn("sleep", ["300"], { argv0: process.env.ASSAY_DATA + "/survivor", detached: true, stdio: "ignore" }).unref();`;
+  fake.write("src/main.ts", start + main);
+  return { fake, survivors: () => processesBelow(`${fake.data}/survivor`) };
+}
+
+/**
+ * A checkout whose service, at SIGUSR2, runs an attack on the command that waits for its end.
+ * @param attack JavaScript
+ */
+function withAttack(attack: string): FakeCheckout {
+  const fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  fake.write("src/main.ts", `${main}\nprocess.on("SIGUSR2", async () => {${attack}});`);
+  return fake;
+}
+
+const serviceOf = (serve: Command) =>
+  childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child))) ??
+  assert.fail("no child is the service");
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!condition() && Date.now() < end) await sleep(20);
+  assert.ok(condition());
+}
+
+const groupsBelow = (fake: FakeCheckout) =>
+  fake.list("run").flatMap((instance) =>
+    execFileSync("find", ["/sys/fs/cgroup", "-maxdepth", "12", "-name", `assay-${instance}*`], { encoding: "utf8" })
+      .split("\n")
+      .filter(Boolean),
+  );
+
+test("processes that the service started end when it is started again and when serve ends", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  const first = survivors();
+  assert.ok(first.length > 0);
+  process.kill(serviceOf(serve), "SIGKILL");
+  await serve.says(/the service ended by itself by signal 9; starting it again[\s\S]*/);
+  await until(() => survivors().some((pid) => !first.includes(pid)));
+  assert.deepEqual(
+    survivors().filter((pid) => first.includes(pid)),
+    [],
+  );
+  await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+  serve.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /drained/);
+  assert.deepEqual(survivors(), []);
+  assert.deepEqual(groupsBelow(fake), []);
+});
+
+test("after SIGKILL of serve, the next command ends what its service left", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  assert.ok(survivors().length > 0 && groupsBelow(fake).length > 0);
+  serve.child.kill("SIGKILL");
+  await serve.end();
+  assert.ok(survivors().length > 0);
+  assert.equal((await fake.run("keys", "list")).code, 0);
+  assert.deepEqual(survivors(), []);
+  assert.deepEqual(groupsBelow(fake), []);
+});
+
+test("processes that an administrative command started end with it", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  for (const [command, status] of [
+    ["keys", 0],
+    ["tiers", 7],
+  ] as const) {
+    assert.equal((await fake.run(command, "list")).code, status);
+    assert.deepEqual(survivors(), []);
+  }
+});
+
+test("processes that status started end with it, and the service continues", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  const before = survivors();
+  assert.equal((await fake.run("status")).code, 7);
+  assert.deepEqual(survivors(), before);
+  serve.child.kill("SIGTERM");
+  assert.equal((await serve.end()).code, 0);
+  assert.deepEqual(survivors(), []);
+});
+
+// The shell cannot reap a process while it has other threads or a tracer that holds it.
+const tracer = "syscall(101, 0x4206, getppid(), 0, 0) == 0 or die; print qq(traced\\n); sleep 300"; // PTRACE_SEIZE
+const UNREAPABLE: readonly (readonly [string, string])[] = [
+  [
+    "whose first thread ends alone",
+    `process.dlopen({ exports: {} }, process.env.ASSAY_DATA + "/run/first-thread-ends.so");`,
+  ],
+  [
+    "that is traced",
+    `const { spawn } = await import("node:child_process");
+     const tracer = spawn("perl", ["-e", ${JSON.stringify(`$| = 1; ${tracer}`)}], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+     tracer.stdout.once("data", () => process.kill(process.pid, "SIGKILL"));`,
+  ],
+];
+for (const [name, attack] of UNREAPABLE) {
+  const prepare = () => {
+    const fake = withAttack(attack);
+    mkdirSync(join(fake.data, "run"), { recursive: true });
+    execFileSync("gcc", ["-shared", "-fPIC", "-x", "c", "-", "-o", join(fake.data, "run/first-thread-ends.so")], {
+      input: `#include <sys/syscall.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void end(void) { syscall(SYS_exit, 0); }`,
+    });
+    return fake;
+  };
+
+  test(`a service ${name} is started again, and serve ends`, async () => {
+    using fake = prepare();
+    const serve = fake.start("serve");
+    await serve.says(/welcome#fake/);
+    process.kill(serviceOf(serve), "SIGUSR2");
+    await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+  });
+}
+
+// A process in the service's control group keeps the output of the command that `serve` runs when the service is ready.
+const OUTPUT_HOLDERS = [
+  ["is kept open", "sleep 300"],
+  ["does not end", "exec cat /dev/zero"],
+] as const;
+for (const [name, script] of OUTPUT_HOLDERS)
+  test(`serve does not wait for output that ${name}`, async () => {
+    using fake = new FakeCheckout();
+    const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+    const hold = `if (process.argv[2] === "members") {
+      const { spawn } = await import("node:child_process");
+      spawn("sh", ["-c", ${JSON.stringify(script)}], { detached: true, stdio: ["ignore", "inherit", "ignore"] }).unref();
+    }`;
+    fake.write("src/main.ts", `${main}\n${hold}`);
+    const serve = fake.start("serve");
+    await serve.says(/first administrator/);
+    serve.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await serve.end();
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /drained/);
+    assert.ok(stdout.length < 100_000, `${stdout.length} characters`);
+  });
+
+test("a command whose program is stopped ends at the second signal", async () => {
+  using fake = new FakeCheckout();
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  fake.write(
+    "src/main.ts",
+    `${main}\nif (command === "tiers") { console.log("stops"); process.kill(process.pid, "SIGSTOP"); }`,
+  );
+  const tiers = fake.start("tiers", "list");
+  await tiers.says(/stops/);
+  tiers.child.kill("SIGTERM");
+  await sleep(1_500);
+  assert.equal(tiers.child.exitCode, null);
+  tiers.child.kill("SIGTERM");
+  assert.notEqual((await tiers.end()).code, 0);
+  assert.equal((await fake.run("accounts", "list")).code, 7);
+});
+
+const shell = (lines: string) =>
+  spawnSync("unshare", ["--mount", "sh", "-euc", lines], {
+    cwd: resolve(import.meta.dirname, "../../.."),
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+const parts = "checkout=.; for part in say machine groups; do . setup/$part.sh; done; service_user=daemon";
+
+test("without a control group, the command prints a warning and continues", () => {
+  const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup; ${parts}
+    make_service_group test-$$
+    (as_service echo started)
+    end_service_group`);
+  assert.deepEqual([status, stdout], [0, "started\n"]);
+  assert.match(
+    stderr,
+    /^assay: cannot make a control group: processes that a compromised service starts can outlive it/,
+  );
+});
+
+for (const [version, only] of [
+  ["2", "head -n 1"],
+  ["1", "tail -n 1"],
+] as const)
+  test(`an endlessly forking process is killed with its group of version ${version}`, (t) => {
+    const { status, stdout, stderr } = shell(`${parts}
+      group=$(own_groups | ${only})
+      if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi
+      own_groups() { echo "$group"; }
+      make_service_group test-$$
+      made=$service_group
+      (as_service sh -c 'fork() { [ $1 -eq 0 ] || { sleep 0.01; (fork $(($1 - 1)) &) & }; }; for i in 1 2 3 4 5; do fork 1000; done') >/dev/null 2>&1 &
+      sleep 0.3
+      end_service_group
+      [ ! -d "$made" ] && echo removed`);
+    if (stdout === "none\n") return t.skip("this machine has no version 1");
+    assert.deepEqual([status, stdout], [0, "removed\n"], stderr);
+  });

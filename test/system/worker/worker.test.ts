@@ -1,0 +1,567 @@
+import assert from "node:assert/strict";
+import { readFileSync, readlinkSync } from "node:fs";
+import { after, before, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
+import { internalError } from "../../../src/domain/outcome.ts";
+import { isTerminal, type Submission } from "../../../src/domain/submission.ts";
+import type { Languages } from "../../../src/languages/load.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { Worker, type WorkerOptions } from "../../../src/worker/worker.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
+import { type Noting, noting } from "../../support/metrics/noting.ts";
+import { addKey, enqueue, type Temporary, temporaryStore } from "../../support/store/temporary.ts";
+import { broken, someLanguages } from "../../support/worker/some-languages.ts";
+
+const LIMIT = { timeout: 30_000 };
+const PYTHON = someLanguages(["python"]);
+const SLEEP = "import time; time.sleep(600)";
+
+let launcher: Launcher;
+before(async () => {
+  launcher = await startLauncher({ slots: 8 });
+});
+after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
+
+interface Working extends Temporary {
+  readonly worker: Worker;
+  readonly logs: string[];
+  /** How often the meter counted an event. */
+  readonly times: Noting["times"];
+  readonly key: { keyId: string; accountId: string };
+  /** Enqueues a program. @returns its id. */
+  readonly submit: (code: string, more?: Parameters<typeof enqueue>[2] & { of?: Working["key"] }) => Promise<string>;
+  /** Waits for the end of the submission. */
+  readonly end: (id: string) => Promise<Submission>;
+  readonly now: (id: string) => Promise<Submission>;
+}
+
+type Options = Partial<WorkerOptions> & {
+  readonly wrap?: (store: Store) => Store;
+  /** Runs before the worker starts. */
+  readonly earlier?: (there: Temporary, key: Working["key"]) => Promise<void>;
+};
+
+/** A worker on the real launcher and a real store, with its languages proven. */
+async function working(
+  t: TestContext,
+  { wrap = (store) => store, earlier = async () => {}, ...options }: Options = {},
+): Promise<Working> {
+  let worker: Worker | undefined;
+  t.after(() => worker?.stop()); // first, because hooks run in order and the store must be closed after the worker
+  const temporary = await temporaryStore(t);
+  const { store, clock } = temporary;
+  Object.defineProperty(clock, "steadyMs", { get: () => performance.now() }); // tests do not move it
+  const key = await addKey(store, "key", { concurrency: 100 });
+  await earlier(temporary, key);
+  const logs: string[] = [];
+  const { meter, times } = noting();
+  worker = Worker.start({
+    meter,
+    store: wrap(store),
+    languages: PYTHON,
+    launcherSocket: launcher.socket,
+    workers: 2,
+    leaseMs: 60_000,
+    drainMs: 0,
+    log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
+    ...options,
+  });
+  await worker.begun;
+  const now = async (id: string) => {
+    const found = await store.submissions.get(id, key.accountId);
+    assert.ok(found);
+    return found;
+  };
+  const end = async (id: string) => {
+    const ended = await store.submissions.whenTerminal(id, key.accountId, AbortSignal.timeout(20_000));
+    assert.ok(ended && isTerminal(ended.status), `${id} did not end: ${logs.join("")}`);
+    return ended;
+  };
+  const submit: Working["submit"] = async (code, { of = key, ...more } = {}) => {
+    const enqueued = await enqueue(store, of, { code, ...more });
+    assert.ok(enqueued.kind === "enqueued");
+    return enqueued.submission.id;
+  };
+  return { ...temporary, worker, logs, times, key, submit, end, now };
+}
+
+const verdictOf = ({ outcome }: Submission) => outcome?.judgement.verdict;
+const stdoutOf = ({ outcome }: Submission) => outcome?.output?.stdout.toString();
+
+/** Pids of the submissions' programs. Processes that are starting or exiting have no command line. */
+function programs(): number[] {
+  const pids = programsOf(launcher).map(({ pid }) => pid);
+  return pids.filter((pid) => commandOf(pid).includes("main.py"));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+async function programRuns(amount = 1): Promise<void> {
+  await eventually(`${amount} running`, () => programs().length >= amount);
+}
+
+/** The slot that runs a program: its ancestor that is a child of the launcher. */
+function slotOf(pid: number): number {
+  const parent = Number(
+    readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ")[1],
+  );
+  return parent === launcher.pid ? pid : slotOf(parent);
+}
+
+/** The box's pid 1: the other process in the program's pid namespace, with the launcher's code. */
+function initOf(pid: number): number {
+  const namespace = (of: number) => readlinkSync(`/proc/${of}/ns/pid`);
+  const init = childrenOf(slotOf(pid)).find((child) => child !== pid && namespace(child) === namespace(pid));
+  assert.ok(init, `the box of ${pid} has no init`);
+  return init;
+}
+
+test("every submission ends with its own output", LIMIT, async (t) => {
+  const { submit, end } = await working(t, { languages: someLanguages(["c", "python"]) });
+  const numbers = [1, 2, 3, 4, 5, 6];
+  const ids = await Promise.all(numbers.map((n) => submit(`print(${n}, input())`, { stdin: `in ${n}\n` })));
+  const wrong = await submit("int main( {", { language: "c" });
+  const right = await submit('#include <stdio.h>\nint main(void) { puts("c"); }', { language: "c" });
+  for (const [index, id] of ids.entries()) {
+    const ended = await end(id);
+    assert.equal(ended.attempts, 1);
+    assert.equal(verdictOf(ended), "AC");
+    assert.equal(stdoutOf(ended), `${numbers[index]} in ${numbers[index]}\n`);
+  }
+  assert.equal((await end(wrong)).outcome?.judgement.cause, "compile_error");
+  assert.equal(stdoutOf(await end(right)), "c\n");
+});
+
+test("live output of a watched run is kept while it runs, and of other runs never", LIMIT, async (t) => {
+  const { store, submit, end } = await working(t);
+  const code = "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
+  const seen = (id: string) => store.live.look(id, null);
+  const [watched, other] = [await submit(code, { live: true }), await submit(code)];
+  const written = async () =>
+    ((await seen(watched))?.pieces ?? []).map(({ stream, at, bytes }) => `${stream} ${at} ${bytes}`).sort();
+  for (const until = performance.now() + 5_000; (await written()).length < 2 && performance.now() < until; )
+    await sleep(20);
+  assert.deepEqual(await written(), ["stderr 0 oh\n", "stdout 0 first\n"]);
+  assert.equal((await seen(watched))?.status, "running");
+  assert.deepEqual((await seen(other))?.pieces, []);
+  assert.equal(stdoutOf(await end(watched)), "first\n");
+  assert.deepEqual(await seen(watched), { status: "completed", pieces: [] });
+  await end(other);
+});
+
+test("stores run statistics with the record: the time of each step and the limits", LIMIT, async (t) => {
+  const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
+  const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
+  const { outcome } = await end(await submit(code, { language: "c" }));
+  const { compileMs, execute } = outcome?.course ?? assert.fail();
+  assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
+  assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
+  const { limits } = execute;
+  assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
+  const unfit = await end(await submit("int main( {", { language: "c" }));
+  assert.equal(unfit.outcome?.course?.execute, null);
+  assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.course, undefined);
+});
+
+test("a worker offers only proven languages", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  const { worker, logs } = await working(t, { languages });
+  assert.deepEqual(worker.languages(), ["python"]);
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
+  assert.equal(worker.workers(), 2);
+  assert.equal((await worker.readiness()).ready, true);
+});
+
+test("a language that breaks while the worker runs is not offered until it works again", LIMIT, async (t) => {
+  const whole = someLanguages(["c", "python"]);
+  const damaged = someLanguages(["c", "python"], (language) => (language.name === "c" ? broken(language) : language));
+  let now = whole;
+  const languages = { ...whole, list: () => now.list() };
+  const { worker, logs } = await working(t, { languages, proveNextMs: 50 });
+  assert.deepEqual(worker.languages(), ["c", "python"]);
+  now = damaged;
+  await eventually("the removal of c", () => worker.languages().join() === "python");
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
+  assert.equal((await worker.readiness()).ready, true);
+  now = whole;
+  await eventually("the return of c", () => worker.languages().join() === "c,python");
+  assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("offered again")));
+});
+
+test("a slot lost during smoke tests removes no language", LIMIT, async (t) => {
+  const languages = someLanguages(["c", "python"]);
+  let kills = 1;
+  const spoiling: Languages = {
+    ...languages,
+    limitsFor(language, profile) {
+      if (language.name === "c" && kills-- > 0)
+        for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      return languages.limitsFor(language, profile);
+    },
+  };
+  const { worker } = await working(t, { languages: spoiling });
+  assert.deepEqual(worker.languages(), ["c", "python"]);
+});
+
+test("a submission in a removed language ends as an internal error with that reason", LIMIT, async (t) => {
+  const { submit, end } = await working(t);
+  const { status, outcome } = await end(await submit("x", { language: "cobol" }));
+  assert.equal(status, "error");
+  assert.equal(outcome?.judgement.errorMessage, "the language cobol is not available any more");
+});
+
+test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {
+  const { store, submit, end, now } = await working(t);
+  const other = await addKey(store, "other", { account: "key" });
+  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.3)")));
+  await programRuns(2);
+  const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
+  const one = await submit("print(1)", { of: other });
+  const before = await waiting();
+  assert.ok(before >= 4, "the queue is too short");
+  assert.equal(verdictOf(await end(one)), "AC");
+  const passed = before - (await waiting());
+  assert.ok(passed <= 4, `${passed} were started before it had ended`);
+  for (const id of many) assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test("two slots run two submissions at once, never more", LIMIT, async (t) => {
+  const { submit, end, now } = await working(t);
+  const ids = await Promise.all([1, 2, 3].map(() => submit("import time; time.sleep(0.3)")));
+  await programRuns(2);
+  const states = (await Promise.all(ids.map(now))).map(({ status }) => status);
+  assert.deepEqual(states.sort(), ["pending", "running", "running"]);
+  for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test("an idle worker does not query the queue", LIMIT, async (t) => {
+  let claims = 0;
+  const { submit, end } = await working(t, {
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        claim(...args) {
+          claims++;
+          return store.submissions.claim(...args);
+        },
+      },
+    }),
+  });
+  await end(await submit("print(1)"));
+  await sleep(100);
+  const before = claims;
+  assert.ok(before > 0);
+  await sleep(1_000);
+  assert.equal(claims, before);
+  await end(await submit("print(1)"));
+});
+
+test("retries a failed claim without a notification", LIMIT, async (t) => {
+  let fail = false;
+  const { submit, end } = await working(t, {
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        async claim(...args) {
+          if (!fail) return await store.submissions.claim(...args);
+          fail = false;
+          throw new Error("database is locked");
+        },
+      },
+    }),
+  });
+  fail = true;
+  assert.equal(stdoutOf(await end(await submit("print(1)"))), "1\n");
+  assert.equal(fail, false, "no claim was made");
+});
+
+test("a notification between two claims is never lost", LIMIT, async (t) => {
+  let claims = 0;
+  let wake = () => {};
+  let turns = 0;
+  await working(t, {
+    wrap: (store) => ({
+      ...store,
+      onWork(listener) {
+        wake = listener;
+        return store.onWork(listener);
+      },
+      submissions: {
+        ...store.submissions,
+        async claim() {
+          claims++;
+          let promise = Promise.resolve();
+          for (let turn = 0; turn < turns; turn++) promise = promise.then(() => {});
+          if (claims === 1) void promise.then(() => wake());
+          return [];
+        },
+      },
+    }),
+  });
+  for (turns = 0; turns < 20; turns++) {
+    claims = 0;
+    wake();
+    await sleep(1);
+    assert.ok(claims >= 2, `lost ${turns} microtasks after an empty claim`);
+  }
+});
+
+test("a killed slot delays its own run; other and later runs are not affected", LIMIT, async (t) => {
+  const { worker, times, submit, end } = await working(t);
+  const victim = await submit("import time; time.sleep(0.5); print('after all')");
+  await programRuns();
+  const [program] = programs();
+  assert.ok(program);
+  const neighbour = await submit("import time; time.sleep(0.3); print('here')");
+  await programRuns(2);
+  process.kill(slotOf(program), "SIGKILL");
+  assert.equal(stdoutOf(await end(neighbour)), "here\n");
+  const ended = await end(victim);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
+  const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
+  for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
+  await eventually("the second slot", () => worker.workers() === 2);
+  const counted = ["sandboxesLost", "repeated python", "slotsLost", "slotsOpened", "ended python AC"].map(times);
+  assert.deepEqual(counted, [1, 1, 1, 3, 6]);
+});
+
+/** Kills a part of the only program's run, in each of its next `times` attempts. */
+async function killRunning(times: number, choose: (program: number) => number): Promise<void> {
+  for (let killed: number | undefined; times > 0; times--) {
+    await eventually("the next run", () => programs().some((pid) => pid !== killed));
+    killed = programs().find((pid) => pid !== killed);
+    assert.ok(killed);
+    process.kill(choose(killed), "SIGKILL");
+    await eventually("its end", () => !programs().includes(killed as number));
+  }
+}
+
+for (const [what, choose, message] of [
+  ["slot is killed", slotOf, "the sandbox was lost before the run ended"],
+  ["init is killed", initOf, "the sandbox could not be set up"],
+] as const) {
+  test(`a run whose ${what} is repeated, and ends as an internal error after the third attempt`, LIMIT, async (t) => {
+    const { times, submit, end } = await working(t);
+    const patient = await submit("import time; time.sleep(0.5); print('right')");
+    await killRunning(2, choose);
+    const right = await end(patient);
+    assert.deepEqual([stdoutOf(right), verdictOf(right), right.attempts], ["right\n", "AC", 3]);
+    const hopeless = await submit(SLEEP);
+    await killRunning(3, choose);
+    const { status, outcome, attempts } = await end(hopeless);
+    assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(message).judgement, 3]);
+    assert.deepEqual(["repeated python", "ended python AC", "ended python IE"].map(times), [4, 1, 1]);
+  });
+}
+
+test(
+  "an agent run whose slot is killed ends as an error at once, because it may have had effects",
+  LIMIT,
+  async (t) => {
+    const { submit, end } = await working(t);
+    const id = await submit(SLEEP, { profile: "agent" });
+    await killRunning(1, slotOf);
+    const { status, attempts } = await end(id);
+    assert.deepEqual([status, attempts], ["error", 1]);
+  },
+);
+
+test("slots killed while idle are replaced at once", LIMIT, async (t) => {
+  const { worker, times, submit, end } = await working(t);
+  for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+  await eventually("the loss", () => worker.workers() === 0);
+  await eventually("new slots", () => worker.workers() === 2);
+  assert.deepEqual(["slotsLost", "slotsOpened"].map(times), [2, 4]);
+  const id = await submit("print(1)");
+  assert.equal(verdictOf(await end(id)), "AC");
+});
+
+test(
+  "after the launcher is killed and restarted, the worker becomes ready again and no submission is lost",
+  LIMIT,
+  async (t) => {
+    const { worker, submit, end, now } = await working(t);
+    let nowMs = Date.now();
+    t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+    const readyNow = async () => {
+      nowMs += 10_000; // longer than a proof is valid
+      t.mock.timers.setTime(nowMs);
+      return (await worker.readiness()).ready;
+    };
+    assert.equal(await readyNow(), true);
+    await launcher.kill();
+    assert.equal(await readyNow(), false);
+    await eventually("the loss", () => worker.workers() === 0);
+    const waiting = await submit("print('patient')");
+    await sleep(1_100); // the first attempt to reconnect fails as well
+    assert.equal((await now(waiting)).status, "pending");
+    launcher = await startLauncher({ slots: 8, after: launcher });
+    assert.equal(await readyNow(), true);
+    assert.equal(stdoutOf(await end(waiting)), "patient\n");
+    await eventually("both slots", () => worker.workers() === 2);
+    assert.equal(await readyNow(), true);
+  },
+);
+
+test("stopping lets running submissions finish and starts no others", LIMIT, async (t) => {
+  const { worker, submit, now } = await working(t, { workers: 1, drainMs: 10_000 });
+  const running = await submit("import time; time.sleep(0.3); print('done')");
+  await programRuns();
+  const waiting = await submit("print(1)");
+  await worker.stop();
+  assert.equal(stdoutOf(await now(running)), "done\n");
+  const { status, attempts } = await now(waiting);
+  assert.deepEqual([status, attempts], ["pending", 0]);
+  assert.equal((await worker.readiness()).ready, false);
+});
+
+test("at the drain deadline, judge runs are requeued and agent runs end as errors", LIMIT, async (t) => {
+  const { worker, times, submit, now } = await working(t, { drainMs: 200 });
+  const judge = await submit(SLEEP);
+  const agent = await submit(SLEEP, { profile: "agent" });
+  await programRuns(2);
+  const begun = performance.now();
+  await worker.stop();
+  const took = performance.now() - begun;
+  assert.ok(took >= 190 && took < 5_000, `${took} ms`);
+  const { status, attempts, startedAtMs } = await now(judge);
+  assert.deepEqual([status, attempts, startedAtMs], ["pending", 0, null]);
+  const ended = await now(agent);
+  assert.equal(ended.status, "error");
+  assert.match(ended.outcome?.judgement.errorMessage ?? "", /agent runs are not repeated/);
+  assert.deepEqual(["givenBack", "slotsLost"].map(times), [2, 0]);
+  await eventually("their end", () => programsOf(launcher).length === 0);
+});
+
+test("a submission claimed while the worker stops is not lost", LIMIT, async (t) => {
+  const claiming = Promise.withResolvers<void>();
+  const { worker, submit, end } = await working(t, {
+    drainMs: 10_000,
+    wrap: (store) => ({
+      ...store,
+      submissions: {
+        ...store.submissions,
+        async claim(...args) {
+          const claims = await store.submissions.claim(...args);
+          if (claims.length > 0) claiming.resolve();
+          await sleep(100);
+          return claims;
+        },
+      },
+    }),
+  });
+  const id = await submit("print('claimed')");
+  await claiming.promise;
+  await worker.stop();
+  assert.equal(stdoutOf(await end(id)), "claimed\n");
+});
+
+test("a stopped worker holds no timers or connections", LIMIT, async (t) => {
+  const held = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout" || name === "PipeWrap");
+  const before = held().length;
+  const { worker, submit, end } = await working(t, { drainMs: 3_600_000, leaseMs: 3_600_000 });
+  const id = await submit("import time; time.sleep(0.2)");
+  await programRuns();
+  await worker.stop();
+  assert.equal(verdictOf(await end(id)), "AC");
+  await eventually("an end of all timers and connections", () => held().length <= before);
+});
+
+test("a run that lost its lease is ended and does not overwrite the later result", LIMIT, async (t) => {
+  const { store, times, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
+  const id = await submit(SLEEP);
+  await programRuns();
+  const outcome = internalError("ended by another worker");
+  for (;;) {
+    await store.submissions.sweepAll(); // expires the lease as if this worker had been silent
+    const [claim] = await store.submissions.claim("another worker", 3_600_000);
+    if (!claim) continue;
+    assert.deepEqual([claim.submission.id, claim.submission.attempts], [id, 2]);
+    await eventually("the end of the first run", () => programsOf(launcher).length === 0);
+    assert.equal((await store.submissions.get(id, claim.submission.accountId))?.status, "running");
+    assert.equal(await store.submissions.finish(claim.lease, outcome), true);
+    break;
+  }
+  const next = await end(await submit("print('next')"));
+  assert.equal(stdoutOf(next), "next\n");
+  assert.deepEqual((await end(id)).outcome, outcome);
+  assert.equal(times("leasesLost"), 1);
+});
+
+test("a lease is renewed while the run lasts", LIMIT, async (t) => {
+  const { store, submit, end } = await working(t, { workers: 1, leaseMs: 600 });
+  const id = await submit("import time; time.sleep(1.2); print('kept')");
+  await programRuns();
+  for (let passed = 0; passed < 8; passed++) {
+    await sleep(120);
+    assert.deepEqual(await store.submissions.sweep(600), { requeued: [], failed: [] });
+  }
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["kept\n", 1]);
+});
+
+test("runs of a worker that died before the start are repeated at once, not after a lease", LIMIT, async (t) => {
+  let id = "";
+  const { end } = await working(t, {
+    earlier: async ({ store }, key) => {
+      const enqueued = await enqueue(store, key, { code: "print('left')" });
+      assert.ok(enqueued.kind === "enqueued");
+      id = enqueued.submission.id;
+      assert.equal((await store.submissions.claim("dead", 1_000)).length, 1);
+    },
+  });
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
+});
+
+test("the only worker of a database does not wait for leases of its predecessor", LIMIT, async (t) => {
+  let id = "";
+  const { end } = await working(t, {
+    earlier: async ({ store }, key) => {
+      const enqueued = await enqueue(store, key, { code: "print('left')" });
+      assert.ok(enqueued.kind === "enqueued");
+      id = enqueued.submission.id;
+      assert.equal((await store.submissions.claim("dead", 3_600_000)).length, 1);
+    },
+  });
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["left\n", 2]);
+});
+
+test("runs of a dead worker are requeued and repeated", LIMIT, async (t) => {
+  const { store, times, submit, end, now } = await working(t, { leaseMs: 300, wrap: withoutFirst });
+  const id = await submit("print('again')");
+  while ((await now(id)).status === "pending") await sleep(5);
+  const ended = await end(id);
+  assert.deepEqual([stdoutOf(ended), ended.attempts], ["again\n", 2]);
+  assert.equal(await store.submissions.depth(), 0);
+  assert.equal(times("leasesExpired pending"), 1);
+});
+
+/** A worker that dies at once claims the first submission. */
+function withoutFirst(store: Store): Store {
+  let dead = false;
+  return {
+    ...store,
+    submissions: {
+      ...store.submissions,
+      async claim(workerId, leaseMs, max) {
+        if (dead) return store.submissions.claim(workerId, leaseMs, max);
+        dead = (await store.submissions.claim("dead", 1, 1)).length > 0;
+        return [];
+      },
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../../src/domain/submission.ts";
+
+const request: SubmitRequest = { language: "python", profile: "judge", code: "print('ü')", stdin: "a\0b" };
+
+test("a new submission is pending, belongs to the caller and has a unique id", () => {
+  const caller = {
+    keyId: "k",
+    accountId: "a",
+    projectId: "p",
+    requestsPerMinute: 1,
+    concurrency: 1,
+    profiles: ["judge"] as const,
+    defaultProfile: "judge" as const,
+  };
+  const first = newSubmission(request, caller, 5);
+  assert.equal(first.status, "pending");
+  assert.deepEqual([first.keyId, first.accountId, first.projectId, first.createdAtMs], ["k", "a", "p", 5]);
+  assert.match(first.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.notEqual(newSubmission(request, caller, 5).id, first.id);
+});
+
+test("programs are UTF-8 bytes", () => {
+  const { code, stdin } = programOf(request);
+  assert.deepEqual(code, Buffer.from([0x70, 0x72, 0x69, 0x6e, 0x74, 0x28, 0x27, 0xc3, 0xbc, 0x27, 0x29]));
+  assert.deepEqual(stdin, Buffer.from([0x61, 0, 0x62]));
+});
+
+test("the request hash depends on every field and on the boundaries between fields", () => {
+  const others: Partial<SubmitRequest>[] = [
+    { language: "c" },
+    { profile: "agent" },
+    { code: "print('u')" },
+    { stdin: "" },
+    { code: "print('ü')a", stdin: "\0b" },
+  ];
+  const hashes = [request, ...others.map((change) => ({ ...request, ...change }))].map(requestHash);
+  assert.equal(new Set(hashes).size, hashes.length);
+  assert.equal(requestHash({ ...request }), requestHash(request));
+});

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadExamples } from "../../../src/languages/examples.ts";
+import { LanguageFileError, loadLanguages } from "../../../src/languages/load.ts";
+import { LANGUAGES, languagesWith } from "../../support/languages/directory.ts";
+import { INPUT, MATRIX } from "../../system/matrix/cells.ts";
+
+const languages = loadLanguages(LANGUAGES);
+const examples = loadExamples(LANGUAGES, languages);
+const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples", "examples.json"), "utf8")) as {
+  program: string;
+  verdict: string;
+  stdin?: string;
+}[];
+
+test("every language begins with its smoke test and has a program for each verdict except IE", () => {
+  assert.equal(examples.size, 8);
+  for (const { name, smokeTest } of languages.list()) {
+    const mine = examples.get(name) ?? [];
+    assert.deepEqual(mine[0], { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" });
+    const verdicts = new Set(mine.map(({ verdict }) => verdict));
+    assert.deepEqual([...verdicts].sort(), ["AC", "FSE", "MLE", "PLE", "RE", "SIG", "TLE"], name);
+    assert.equal(
+      new Set(mine.map(({ title }) => title)).size,
+      mine.length,
+      `${name}: two programs have the same title`,
+    );
+  }
+});
+
+test("the matrix runs each program in each language with the listed verdict", () => {
+  for (const { program, verdict, stdin } of LISTED) {
+    const rows = MATRIX.filter((row) => row.program === program && row.injected === undefined);
+    for (const { name } of languages.list()) {
+      const run = rows.filter(({ ends }) => name in ends).map((row) => row.verdict);
+      assert.deepEqual(run, [verdict], `${name}: ${program}`);
+    }
+    if (stdin !== undefined) assert.equal(stdin, INPUT, `${program} runs with another input`);
+  }
+});
+
+test("reports a missing program or an invalid list with the file name", (t) => {
+  const missing = languagesWith(t, "python.json", () => {});
+  rmSync(join(missing, "examples", "python", "busy.py"));
+  assert.throws(() => loadExamples(missing, languages), {
+    name: LanguageFileError.name,
+    message: /examples\/python\/busy\.py: ENOENT/,
+  });
+  const wrong = languagesWith(t, "examples/examples.json", (list) => {
+    list[0].verdict = "IE";
+  });
+  assert.throws(() => loadExamples(wrong, languages), /examples\.json: .*verdict/s);
+});

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { codes, documents, prose, ROOT, read, rows, section } from "../../support/repo/documents.ts";
+
+const ALL = documents();
+
+test("every document that a newcomer expects exists", () => {
+  for (const name of [
+    "README",
+    "ARCHITECTURE",
+    "docs/operations",
+    "docs/security",
+    "SECURITY",
+    "CONTRIBUTING",
+    "GLOSSARY",
+    "CHANGELOG",
+  ]) {
+    assert.ok(ALL.includes(`${name}.md`), `${name}.md is missing`);
+  }
+});
+
+/** Anchors of the headings, as GitHub makes them. */
+function anchors(markdown: string): string[] {
+  const headings = [...prose(markdown).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = ""]) => text);
+  return headings.map((text) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+for (const path of ALL) {
+  test(`the links of ${path} are valid`, () => {
+    const links = [...prose(read(path)).matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
+    for (const link of links.filter((target) => !/^[a-z]+:/.test(target))) {
+      const [file = "", fragment] = link.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      assert.ok(existsSync(join(ROOT, target)), `${link}: there is no ${target}`);
+      if (fragment === undefined) continue;
+      assert.ok(anchors(read(target)).includes(fragment), `${link}: ${target} has no such heading`);
+    }
+  });
+}
+
+const ROOMS = rows(section(read("ARCHITECTURE.md"), "Modules"));
+
+test("the modules in ARCHITECTURE.md are the folders of src/", () => {
+  const inSrc = readdirSync(join(ROOT, "src"), { withFileTypes: true });
+  const rooms = inSrc.map((entry) => `src/${entry.name}${entry.isDirectory() ? "/" : ""}`);
+  assert.deepEqual(ROOMS.flatMap(([names = ""]) => codes(names)).sort(), rooms.sort());
+});
+
+test("the allowed imports in ARCHITECTURE.md are those of .dependency-cruiser.js", async () => {
+  const { default: config } = await import(join(ROOT, ".dependency-cruiser.js"));
+  for (const rule of config.forbidden) {
+    const room = /^room-(\w+)$/.exec(rule.name)?.[1];
+    const row = ROOMS.find(([names = ""]) => names.includes(`src/${room}/`) || names.includes(`src/${room}.ts`));
+    if (!room || !row) continue;
+    const allowed = /may import (.*) only/.exec(rule.comment)?.[1] ?? "nothing";
+    assert.equal(row[2], allowed, room);
+  }
+});
+
+test("files named in documents exist", () => {
+  const gone = ALL.flatMap((path) =>
+    [...prose(read(path)).matchAll(/`((?:src|launcher|languages|image|setup|test|bench|deploy)\/[\w./-]+)`/g)]
+      .map(([, name = ""]) => name)
+      .filter(
+        (name) =>
+          !/\bNAME\b/.test(name) && !existsSync(join(ROOT, name)) && !existsSync(join(ROOT, dirname(path), name)),
+      )
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(gone, []);
+});
+
+/** Beginnings of paths of any Debian machine, of a box, the API or the image. */
+const KNOWN_ROOTS =
+  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|dashboard(\/|$)|docs$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
+
+test("documents name no path of the author's machine", () => {
+  const foreign = ALL.flatMap((path) =>
+    [...read(path).matchAll(/(?<![\w.}/<…*:-])\/[A-Za-z][\w./-]*/g)]
+      .map(([name]) => name)
+      .filter((name) => !KNOWN_ROOTS.test(name.replace(/[./]$/, "")))
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(foreign, []);
+});
+
+test("CHANGELOG.md has sections by version, the unreleased first, and entries by kind", () => {
+  const headings = read("CHANGELOG.md")
+    .split("\n")
+    .filter((line) => line.startsWith("#"));
+  const [title, first, ...others] = headings;
+  assert.equal(title, "# Changelog");
+  assert.equal(first, "## [Unreleased]");
+  for (const heading of others) {
+    assert.match(
+      heading,
+      /^(## \[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d|### (Added|Changed|Deprecated|Removed|Fixed|Security))$/,
+    );
+  }
+});
+
+test("each bound in docs/security.md names a test file that exists", () => {
+  const bounds = rows(section(read("docs/security.md"), "Bounds"));
+  assert.ok(bounds.length > 0);
+  for (const cells of bounds) {
+    assert.equal(cells.length, 4, cells[0]);
+    const files = codes(cells[3] ?? "");
+    assert.ok(files.length > 0, cells[0]);
+    for (const file of files) assert.ok(existsSync(join(ROOT, file)), file);
+  }
+});

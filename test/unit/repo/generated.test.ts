@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fill, REGIONS, regionsOf } from "../../../docs/generate/regions.ts";
+import { documents, read } from "../../support/repo/documents.ts";
+
+const ALL = documents();
+
+for (const path of ALL.filter((path) => regionsOf(read(path)).length > 0)) {
+  test(`the generated parts of ${path} are up to date`, () => {
+    const text = read(path);
+    assert.equal(text, fill(text), "run: npm run generate");
+  });
+}
+
+test("each generated part is in exactly one document", () => {
+  const used = ALL.flatMap((path) => regionsOf(read(path)));
+  assert.deepEqual(used.sort(), Object.keys(REGIONS).sort());
+});

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Command } from "commander";
+import { program } from "../../../src/cli/program.ts";
+import { settingsSchema } from "../../../src/config/settings.ts";
+import { loadConfig } from "../../../src/config.ts";
+import { LIMIT_CAUSES, VERDICTS } from "../../../src/domain/outcome.ts";
+import { TABLE } from "../../../src/verdict/table.ts";
+import { codes, ROOT, read, rows, section } from "../../support/repo/documents.ts";
+
+/** Handwritten parts of reference documents are compared with the code. */
+const VERDICT_TEXT = read("docs/verdicts.md");
+
+test("the verdict table equals that of the code", () => {
+  const internal = { verdict: "IE", cause: "internal_error", actor: "judge" };
+  const expected = [internal, ...TABLE].map(({ verdict, cause, actor }) => `${verdict} ${cause} ${actor}`);
+  const told = rows(section(VERDICT_TEXT, "Table")).map(([verdict, cause = "", actor]) => {
+    return `${verdict} ${codes(cause)[0]} ${actor}`;
+  });
+  // A fallback of the same meaning has a row in the code only.
+  assert.deepEqual(told, [...new Set(expected)]);
+});
+
+test("docs/verdicts.md has every verdict and cause", () => {
+  const text = section(VERDICT_TEXT, "Table");
+  const [, union = ""] = /export type Cause =([^;]+);/.exec(read("src/domain/outcome.ts")) ?? [];
+  const plain = [...union.matchAll(/"(\w+)"/g)].map(([, cause = ""]) => cause);
+  const causes = [...plain, ...LIMIT_CAUSES, ...LIMIT_CAUSES.map((cause) => `compile_${cause}`)];
+  assert.ok(plain.includes("compile_error"));
+  for (const cause of causes) assert.ok(codes(text).includes(cause), cause);
+  for (const verdict of VERDICTS) assert.match(text, new RegExp(`\\b${verdict}\\b`));
+});
+
+test("README.md has every verdict", () => {
+  const told = rows(section(read("README.md"), "Verdicts")).map(([verdict]) => verdict);
+  assert.deepEqual(told.sort(), [...VERDICTS].sort());
+});
+
+test("README.md is at most 8 KB, ARCHITECTURE.md at most 12 KB", () => {
+  assert.ok(Buffer.byteLength(read("README.md")) <= 8 << 10);
+  assert.ok(Buffer.byteLength(read("ARCHITECTURE.md")) <= 12 << 10);
+});
+
+test("every setting that the code reads is documented", () => {
+  const named = new Set(`${read("src/config.ts")}${read("src/config/settings.ts")}`.match(/\bASSAY_[A-Z_]+\b/g));
+  assert.deepEqual([...named].sort(), Object.keys(settingsSchema.shape).sort());
+  assert.ok(loadConfig({}, {}).dataDir);
+});
+
+test("the program has every command of src/cli/", async () => {
+  const files = readdirSync(join(ROOT, "src/cli")).filter((name) => name.endsWith(".ts"));
+  const modules = await Promise.all(files.map((name) => import(join(ROOT, "src/cli", name))));
+  const makers = modules.flatMap((module) => Object.entries(module)).filter(([name]) => name.endsWith("Command"));
+  const made = makers.map(([, make]) => (make as () => unknown)()).filter((command) => command instanceof Command);
+  const names = (await program()).commands.map((command) => command.name());
+  assert.deepEqual(made.map((command) => command.name()).sort(), names.sort());
+});
+
+test("docs/cli.md has every command of the shell", () => {
+  const [, line = ""] = /^(serve \| .*)\) ;;$/m.exec(read("assay")) ?? [];
+  const text = read("docs/cli.md");
+  const names = line.split(" | ");
+  assert.ok(names.length > 15);
+  const headings = [...text.matchAll(/^### (.+)$/gm)].map(([, name]) => name);
+  const first = rows(section(text, "Set-up commands")).flatMap(([cell = ""]) => codes(cell));
+  for (const name of names) {
+    assert.ok(headings.includes(name) || first.some((code) => code.split(" ")[0] === name), name);
+  }
+});
+
+test("every package that set-up can install is documented", () => {
+  const text = codes(section(read("setup/README.md"), "Debian packages"));
+  const packages = ["packages", "packages-release", "packages-test", "packages-full", "packages-long"]
+    .flatMap((name) => read(`setup/${name}`).split("\n"))
+    .filter((line) => /^[a-z]/.test(line))
+    .map((line) => line.split(" ")[0] ?? "");
+  assert.ok(packages.length > 3);
+  for (const name of [...packages, "npm"]) assert.ok(text.includes(name), name);
+});
+
+test("docs/security.md documents the source of every control", () => {
+  const source = readdirSync(join(ROOT, "launcher"))
+    .filter((name) => name.endsWith(".c"))
+    .map((name) => read(`launcher/${name}`))
+    .join("\n");
+  const noted = [...source.matchAll(/control_note\([^,]+, "(\w+)"|\{"\w+", "(\w+_namespace)"\}/g)];
+  const controls = noted.map(([, single, namespace]) => single ?? namespace ?? "");
+  assert.ok(controls.length >= 14, `found ${controls}`);
+  const table = rows(section(read("docs/security.md"), "Evidence"));
+  const told = table.flatMap(([names = ""]) => codes(names));
+  for (const control of controls) assert.ok(told.includes(control), control);
+});
