@@ -134,7 +134,8 @@ esac
 # A run without tests fails, for any reason.
 [ -n "$taps" ] || fail "no test was run"
 # shellcheck disable=SC2086 # our file names
-[ "$taps" = " $instance_dir/tap" ] || total $taps
+set -- $taps
+[ $# -eq 1 ] || total "$@"
 
 if [ -z "$word" ]; then
   say "slowest test files (wall time, CPU time; all of them in $ASSAY_TEST_TIMES):"

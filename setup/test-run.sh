@@ -11,28 +11,30 @@ sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away 
 # Tests that measure durations: they run first, one file at a time, without another kernel.
 quiet='answers connections event-loop keys left-behind neighbours queue times webhooks'
 
+# choose_tests: writes the lists chosen (each alone), quiet and sharing.
 choose_tests() {
-  find test -name '*.test.ts' | sort >"$instance_dir/chosen"
+  find test -name '*.test.ts' | sort >"$instance_dir/all"
   pattern=
   : >"$instance_dir/sharing"
   : >"$instance_dir/quiet"
-  if [ -z "$word" ]; then
-    mv "$instance_dir/chosen" "$instance_dir/all"
-    for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
-    grep -f "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/sharing" || true
-    grep -vf "$instance_dir/parts" "$instance_dir/all" >"$instance_dir/chosen" || true
-    for part in $quiet; do echo "^test/system/bounds/$part"; done >"$instance_dir/parts"
-    grep -f "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/quiet" || true
-    grep -vf "$instance_dir/quiet" "$instance_dir/chosen" >"$instance_dir/rest" || true
-    mv "$instance_dir/rest" "$instance_dir/chosen"
+  if ! grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen"; then
+    # Escaped, because Node expects a regular expression. Only files with the word are loaded, unless there are none:
+    # titles can be composed.
+    pattern=$(printf '%s' "$word" | sed 's/[][\.*^$+?(){}|/]/\\&/g')
+    xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
     return
   fi
-  cp "$instance_dir/chosen" "$instance_dir/all"
-  grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen" && return
-  # Escaped, because Node expects a regular expression. Only files with the word are loaded, unless there are none: titles
-  # can be composed.
-  pattern=$(printf '%s' "$word" | sed 's/[][\.*^$+?(){}|/]/\\&/g')
-  xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
+  for part in $quiet; do echo "^test/system/bounds/$part"; done >"$instance_dir/parts"
+  take_chosen quiet
+  for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
+  take_chosen sharing
+}
+
+# take_chosen LIST: moves the chosen files that match the patterns in parts to LIST.
+take_chosen() {
+  grep -f "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/$1" || true
+  grep -vf "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/rest" || true
+  mv "$instance_dir/rest" "$instance_dir/chosen"
 }
 
 # node_test RUNNER CHOSEN TAP [COUNT]: runs the test files listed in CHOSEN, COUNT at once, and writes the results to TAP.
@@ -42,6 +44,8 @@ node_test() {
   # shellcheck disable=SC2046
   set -- $(cat "$2")
   [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
+  # Files that run concurrently share a PostgreSQL server: each of its own takes a second and a half of the processor.
+  [ "$at_once" -eq 1 ] || set -- --test-global-setup=./test/support/store/shared-postgres.ts "$@"
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
@@ -103,7 +107,7 @@ run_quiet() {
 
 # run_machine: runs every chosen file that needs the machine alone.
 run_machine() {
-  [ $interruptions -eq 0 ] || return 0
+  if [ ! -s "$instance_dir/chosen" ] || [ $interruptions -gt 0 ]; then return; fi
   wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
   judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
 }

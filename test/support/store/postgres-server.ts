@@ -39,46 +39,82 @@ const LIBRARIES = {
  */
 const SETTINGS = [
   "unix_socket_directories=",
-  "max_connections=200",
+  "max_connections=400",
   "shared_buffers=32MB",
   "timezone=GMT",
   "log_timezone=GMT",
   "fsync=off",
 ];
 
+/** A running server: creates and removes databases of its own on it. */
+export class Databases {
+  readonly #url: URL;
+  #count = 0;
+
+  /** @param url of any database of the server, with the administrator's password. */
+  constructor(url: string) {
+    this.#url = new URL(url);
+  }
+
+  /** @returns the URL of a database, with the password. */
+  url(database: string, host = this.#url.hostname): string {
+    const url = new URL(this.#url);
+    url.hostname = host;
+    url.pathname = `/${database}`;
+    return url.href;
+  }
+
+  /** Creates an empty database, or a copy of one without connections. @returns its name. */
+  async createDatabase(template = "template0"): Promise<string> {
+    const name = `assay_${process.pid}_${++this.#count}`;
+    await this.admin(`create database ${name} template ${template}`);
+    return name;
+  }
+
+  async dropDatabase(name: string): Promise<void> {
+    await this.admin(`drop database if exists ${name} with (force)`);
+  }
+
+  /** Runs a statement as the administrator. @returns its rows. */
+  async admin(statement: string, database = "postgres"): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      return (await client.query(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+}
+
 /**
  * A real PostgreSQL server for tests: Debian's programs, an unprivileged user, a free loopback port, and a directory
  * below TMPDIR. It ends with this process, by an exit hook or by the kernel (parent-death signal).
  */
-export class PostgresServer {
+export class PostgresServer extends Databases {
   readonly #directory = mkdtempSync(join(tmpdir(), "assay-postgres-"));
   readonly #programs = newestPrograms();
-  #port = 0;
+  readonly #port: number;
   #process: ChildProcess | undefined;
-  #databases = 0;
   readonly #address: string | undefined;
 
-  private constructor(address?: string) {
+  private constructor(port: number, address?: string) {
+    super(`postgres://assay:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`);
+    this.#port = port;
     this.#address = address;
   }
 
   /** @param address an additional address to listen on besides loopback. */
   static async start(address?: string): Promise<PostgresServer> {
-    const server = new PostgresServer(address);
+    const server = new PostgresServer(await freePort(), address);
     process.once("exit", () => server.remove());
     server.#initialise();
     await server.start();
     return server;
   }
 
-  /** @returns the URL of a database, with the password. */
-  url(database: string, host = "127.0.0.1"): string {
-    return `postgres://assay:${encodeURIComponent(PASSWORD)}@${host}:${this.#port}/${database}`;
-  }
-
   /** Starts the server, after `stop` on the same port. */
   async start(): Promise<void> {
-    this.#port ||= await freePort();
     const log = openSync(join(this.#directory, "log"), "a");
     const where = ["-D", this.#data, "-p", String(this.#port)];
     const child = this.#spawn(
@@ -121,28 +157,6 @@ export class PostgresServer {
     child.kill("SIGSTOP"); // or it would replace the killed processes
     for (const pid of [...childrenOf(child.pid ?? 0), child.pid ?? 0]) process.kill(pid, "SIGKILL");
     await ended;
-  }
-
-  /** Creates an empty database, or a copy of one without connections. @returns its name. */
-  async createDatabase(template = "template0"): Promise<string> {
-    const name = `assay_${++this.#databases}`;
-    await this.admin(`create database ${name} template ${template}`);
-    return name;
-  }
-
-  async dropDatabase(name: string): Promise<void> {
-    await this.admin(`drop database if exists ${name} with (force)`);
-  }
-
-  /** Runs a statement as the administrator. @returns its rows. */
-  async admin(statement: string, database = "postgres"): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: this.url(database) });
-    await client.connect();
-    try {
-      return (await client.query(statement)).rows;
-    } finally {
-      await client.end();
-    }
   }
 
   /** Removes the server in an exit hook, which cannot await anything. */

@@ -7,7 +7,8 @@ import type { ProfileName } from "../../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Enqueued, Store, Swept } from "../../../src/store/port.ts";
-import { PostgresServer } from "./postgres-server.ts";
+import { Databases, PostgresServer } from "./postgres-server.ts";
+import { SHARED } from "./shared-postgres.ts";
 
 /** Clocks that a test advances: the wall clock and the monotonic clock. */
 export interface Clock {
@@ -36,7 +37,7 @@ export const temporaryStore: OpenTemporary = async (t) => {
   return temporary(t, database, () => rm(directory, { recursive: true }));
 };
 
-/** A store in a new database on the PostgreSQL server of this test process. */
+/** A store in a new database on a PostgreSQL server. */
 export const temporaryPostgres: OpenTemporary = async (t) => {
   const server = await postgresServer();
   const name = await server.createDatabase(await migrated());
@@ -54,9 +55,10 @@ export async function emptyDatabase(t: TestContext, kind: Database["kind"]): Pro
   return { kind, path: join(directory, "assay.sqlite") };
 }
 
-/** The PostgreSQL server of this test process, started on first use. */
-export function postgresServer(): Promise<PostgresServer> {
-  server ??= PostgresServer.start();
+/** The PostgreSQL server of this run of tests, or else of this test process, started on first use. */
+export function postgresServer(): Promise<Databases> {
+  const shared = process.env[SHARED];
+  server ??= shared ? Promise.resolve(new Databases(shared)) : PostgresServer.start();
   return server;
 }
 
@@ -71,7 +73,7 @@ function migrated(): Promise<string> {
   return template;
 }
 
-let server: Promise<PostgresServer> | undefined;
+let server: Promise<Databases> | undefined;
 let template: Promise<string> | undefined;
 
 async function temporary(
