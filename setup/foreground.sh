@@ -3,7 +3,7 @@
 #
 # If one of the two ends by itself before both were ready, its configuration is probably wrong, and the command fails.
 # Afterwards it is restarted: the other process reconnects, and its resources are reclaimed (launcher/cgroup-sweep.c:
-# groups; src/store/lease.ts: submissions).
+# groups; src/store/submissions/lease.ts: submissions).
 
 # option NAME DEFAULT ARGUMENTS...: prints the value of --NAME in the arguments; the last one counts.
 option() {

@@ -32,7 +32,7 @@ export class Shard {
     return done;
   }
 
-  /** Chooses like src/store/claim.ts: the oldest submission of the account with the fewest running. */
+  /** Chooses like src/store/submissions/claim.ts: the oldest submission of the account with the fewest running. */
   next(concurrency: number): Submission | undefined {
     let [chosen, fewest] = [-1, concurrency];
     for (const account of this.waiting.keys()) {

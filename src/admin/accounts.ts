@@ -1,5 +1,5 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Account, Whose } from "../store/admin-port.ts";
+import type { Account, Whose } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
 import { checkName } from "./rules.ts";

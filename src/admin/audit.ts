@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../store/admin-port.ts";
+import type { AuditEntry } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../store/admin-port.ts";
+import type { ApiKey } from "../store/access/port.ts";
 
 /** What an operator may read about a key: neither the key itself nor its hash. */
 export interface KeyView {

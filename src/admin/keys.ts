@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
 import { hashKey, isPlaygroundKey, newKey } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKey, KeyBounds, KeyChanges, KeysRefused } from "../store/admin-port.ts";
+import type { ApiKey, KeyBounds, KeyChanges, KeysRefused } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { dropPending, ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";

@@ -1,6 +1,6 @@
 import { isPlaygroundKey, playgroundKeyId } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKey, KeyBounds, KeyChanges } from "../store/admin-port.ts";
+import type { ApiKey, KeyBounds, KeyChanges } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
 import { LINK_MS, newToken } from "../domain/session.ts";
-import type { NewInvitation, Person, PersonChanges } from "../store/people-port.ts";
+import type { NewInvitation, Person, PersonChanges } from "../store/people/port.ts";
 import type { Store } from "../store/port.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";

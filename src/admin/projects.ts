@@ -1,5 +1,5 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Project } from "../store/admin-port.ts";
+import type { Project } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";

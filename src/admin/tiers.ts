@@ -1,5 +1,5 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Tier } from "../store/admin-port.ts";
+import type { Tier } from "../store/access/port.ts";
 import type { Store } from "../store/port.ts";
 import { checkLimits, checkName } from "./rules.ts";
 

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { AdminError } from "../admin/error.ts";
 import { ClientError, clientError, type ErrorCode } from "../domain/error.ts";
 import type { Meter } from "../domain/meter.ts";
-import { StoreUnavailable } from "../store/errors.ts";
+import { StoreUnavailable } from "../store/engine/errors.ts";
 import { awaitsContinue } from "./continue.ts";
 import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
-import type { Part } from "./admin-port.ts";
-import type { Schema } from "./schema.ts";
+import type { Part } from "./access/port.ts";
+import type { Schema } from "./schema/schema.ts";
 
 /** Default number of rows of a list. */
 export const USUAL_ROWS = 1_000;

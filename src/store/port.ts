@@ -14,10 +14,10 @@ import type {
   QueueStore,
   SecretStore,
   TierStore,
-} from "./admin-port.ts";
-import type { Room } from "./delivery-share.ts";
-import type { HistoryStore, LiveStore, RecordStore } from "./observe-port.ts";
-import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people-port.ts";
+} from "./access/port.ts";
+import type { Room } from "./deliveries/delivery-share.ts";
+import type { HistoryStore, LiveStore, RecordStore } from "./history/port.ts";
+import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people/port.ts";
 
 /**
  * The interface of the store for the rest of the service. Differences between engines are

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { Readiness } from "../domain/readiness.ts";
-import type { Engine } from "./engine.ts";
-import { nextLeaseUntil } from "./lease.ts";
-import type { Notifier } from "./notifier.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { Notifier } from "./engine/notifier.ts";
+import type { Transactions } from "./engine/transactions.ts";
 import type { WorkerStore } from "./port.ts";
-import type { Transactions } from "./transactions.ts";
+import { nextLeaseUntil } from "./submissions/lease.ts";
 
 /** By the clock of another machine, which may be wrong: a worker that is removed too early returns with its next announcement. */
 const FORGOTTEN_AFTER_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
-import type { Room } from "../store/delivery-share.ts";
+import type { Room } from "../store/deliveries/delivery-share.ts";
 import type { DeliveryClaim, Store } from "../store/port.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
@@ -19,7 +19,7 @@ export interface DelivererOptions extends SendOptions {
 
 const LEASE_MS = 30_000;
 
-/** Concurrent attempts of this process; a single account gets half of them (src/store/delivery-share.ts). */
+/** Concurrent attempts of this process; a single account gets half of them (src/store/deliveries/delivery-share.ts). */
 const PLACES = 64;
 /**
  * Bytes of bodies that this process is sending; a single account gets half of them. The longest record has 12.6 MB:

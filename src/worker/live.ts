@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { Captured } from "../sandbox/captured.ts";
-import type { LivePiece } from "../store/observe-port.ts";
+import type { LivePiece } from "../store/history/port.ts";
 import type { Claim, Store } from "../store/port.ts";
 
 type Stream = LivePiece["stream"];

@@ -6,7 +6,7 @@ import type { StepReports } from "../domain/report.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
-import { StoreUnavailable } from "../store/errors.ts";
+import { StoreUnavailable } from "../store/engine/errors.ts";
 import type { Claim, Store } from "../store/port.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { about } from "./about.ts";

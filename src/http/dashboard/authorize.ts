@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import type { Account, ApiKey, Endpoint, Project } from "../../store/admin-port.ts";
+import type { Account, ApiKey, Endpoint, Project } from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
 import { maySee, type SignedIn } from "./session.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../admin/endpoints.ts";
 import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
-import type * as stored from "../../store/admin-port.ts";
+import type * as stored from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
 import type {
   Delivery,

@@ -1,7 +1,7 @@
 import { keyView } from "../../admin/key-view.ts";
 import { clientError } from "../../domain/error.ts";
 import { isPlaygroundKey } from "../../domain/key.ts";
-import type { Account, ApiKey, KeyUsage } from "../../store/admin-port.ts";
+import type { Account, ApiKey, KeyUsage } from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
 import type { Key } from "./api-types.ts";
 import { ownKey } from "./authorize.ts";

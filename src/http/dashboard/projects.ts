@@ -8,7 +8,7 @@ import {
   restoreProject,
 } from "../../admin/projects.ts";
 import { clientError } from "../../domain/error.ts";
-import type * as stored from "../../store/admin-port.ts";
+import type * as stored from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api-types.ts";
 import { anId, ownAccount, ownProject } from "./authorize.ts";

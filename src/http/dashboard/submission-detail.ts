@@ -5,7 +5,7 @@ import { timeline } from "../../domain/explain/timeline.ts";
 import { usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
-import type { FoundSubmission, RecordStore } from "../../store/observe-port.ts";
+import type { FoundSubmission, RecordStore } from "../../store/history/port.ts";
 import type { Store } from "../../store/port.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api-types.ts";
 import { deliveryAnswer } from "./deliveries.ts";

@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import type { FoundSubmission } from "../../store/observe-port.ts";
+import type { FoundSubmission } from "../../store/history/port.ts";
 import type { Store } from "../../store/port.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";

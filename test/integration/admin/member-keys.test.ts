@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createKey } from "../../../src/admin/keys.ts";
 import { checkMembersKey, checkMembersRevoke } from "../../../src/admin/member-keys.ts";
 import { playgroundKeyId } from "../../../src/domain/key.ts";
-import type { ApiKey, KeyChanges } from "../../../src/store/admin-port.ts";
+import type { ApiKey, KeyChanges } from "../../../src/store/access/port.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { StatsAggregator } from "../../../src/history/stats-aggregator.ts";
-import { StoreUnavailable } from "../../../src/store/errors.ts";
-import type { HistoryStore } from "../../../src/store/observe-port.ts";
+import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import type { HistoryStore } from "../../../src/store/history/port.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 import { addProject, endOne } from "../../support/webhooks/project.ts";
 

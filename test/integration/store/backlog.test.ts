@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
-import { dueNow, ended, runningNow, waiting } from "../../../src/store/backlog.ts";
-import type { Engine } from "../../../src/store/engine.ts";
+import type { Engine } from "../../../src/store/engine/engine.ts";
 import { openEngine } from "../../../src/store/open.ts";
-import { SHARES } from "../../../src/store/shares.ts";
+import { dueNow, ended, runningNow, waiting } from "../../../src/store/sharing/backlog.ts";
+import { SHARES } from "../../../src/store/sharing/shares.ts";
 import {
   addKey,
   enqueue,

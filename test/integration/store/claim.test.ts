@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { HEADS } from "../../../src/store/claim.ts";
 import { openEngine } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/port.ts";
+import { HEADS } from "../../../src/store/submissions/claim.ts";
 import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
 
 const OUTCOME = internalError("x");

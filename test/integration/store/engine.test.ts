@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { sql, type Transaction } from "kysely";
-import type { Engine } from "../../../src/store/engine.ts";
-import { migrate } from "../../../src/store/migrate.ts";
-import { Notifier } from "../../../src/store/notifier.ts";
-import { openPostgres } from "../../../src/store/postgres.ts";
-import type { Schema } from "../../../src/store/schema.ts";
-import { openSqlite } from "../../../src/store/sqlite.ts";
-import { Transactions } from "../../../src/store/transactions.ts";
+import type { Engine } from "../../../src/store/engine/engine.ts";
+import { Notifier } from "../../../src/store/engine/notifier.ts";
+import { openPostgres } from "../../../src/store/engine/postgres.ts";
+import { openSqlite } from "../../../src/store/engine/sqlite.ts";
+import { Transactions } from "../../../src/store/engine/transactions.ts";
+import { migrate } from "../../../src/store/schema/migrate.ts";
+import type { Schema } from "../../../src/store/schema/schema.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 async function sqlite(t: TestContext): Promise<Engine> {

@@ -4,9 +4,9 @@ import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
 import { binOf } from "../../../src/domain/history.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { migrateTo, NEWEST } from "../../../src/store/migrate.ts";
 import { openEngine } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/port.ts";
+import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import {
   addKey,
   type Clock,

@@ -5,10 +5,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "node:test";
 import { sql } from "kysely";
 import type { Database } from "../../../src/domain/database.ts";
-import type { Engine } from "../../../src/store/engine.ts";
-import { StoreError } from "../../../src/store/errors.ts";
-import { migrateTo, NEWEST } from "../../../src/store/migrate.ts";
+import type { Engine } from "../../../src/store/engine/engine.ts";
+import { StoreError } from "../../../src/store/engine/errors.ts";
 import { openEngine, openStore } from "../../../src/store/open.ts";
+import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { emptyDatabase } from "../../support/store/temporary.ts";
 import { notAdditive } from "./additive.ts";
 import { schemaText } from "./schema-text.ts";
@@ -95,7 +95,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       }
     });
 
-    test(`the schema is the one in src/store/schema.${kind}.sql`, async (t) => {
+    test(`the schema is the one in src/store/schema/schema.${kind}.sql`, async (t) => {
       const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
       const seen = await schemaText(await below(t, database));

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../../../src/store/engine.ts";
-import type { Schema } from "../../../src/store/schema.ts";
+import type { Engine } from "../../../src/store/engine/engine.ts";
+import type { Schema } from "../../../src/store/schema/schema.ts";
 
 /** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */
 export function schemaText({ db, capabilities: abilities }: Engine): Promise<string> {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { NEWEST } from "../../../src/store/migrate.ts";
+import { NEWEST } from "../../../src/store/schema/migrate.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 import { postgresLedger } from "./ledger.ts";
 import { Load } from "./load.ts";

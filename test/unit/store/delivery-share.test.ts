@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseFairly, type DueEndpoint } from "../../../src/store/delivery-share.ts";
-import type { Share } from "../../../src/store/share.ts";
+import { chooseFairly, type DueEndpoint } from "../../../src/store/deliveries/delivery-share.ts";
+import type { Share } from "../../../src/store/sharing/share.ts";
 
 const MB = 1e6;
 const TICKS_PER_SECOND = 10;

@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import type { Selectable } from "kysely";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
+import { note } from "./audit.ts";
+import type { Account, AccountStore } from "./port.ts";
+
+/** @param now milliseconds since the epoch. */
+export function accountStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): AccountStore {
+  const select = () =>
+    db
+      .selectFrom("accounts")
+      .innerJoin("tiers", "tiers.name", "accounts.tier")
+      .selectAll("accounts")
+      .select(["tiers.requests_per_minute", "tiers.concurrency"]);
+
+  return {
+    ensure(name, tier, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const made = await trx
+          .insertInto("accounts")
+          .values({ id: randomUUID(), name, tier, created_at: atMs })
+          .onConflict((conflict) => conflict.column("name").doNothing())
+          .returning("id")
+          .executeTakeFirst();
+        if (made) {
+          const entry = { subject: made.id, accountId: made.id, detail: { name, tier } };
+          await note(trx, { atMs, actor, action: "account.create", ...entry });
+          return { id: made.id, made: true };
+        }
+        const { id } = await trx.selectFrom("accounts").select("id").where("name", "=", name).executeTakeFirstOrThrow();
+        return { id, made: false };
+      });
+    },
+
+    async list(ids = null) {
+      if (ids?.length === 0) return [];
+      let query = select().orderBy("accounts.created_at").orderBy("accounts.id");
+      if (ids) query = query.where("accounts.id", "in", ids);
+      return (await query.execute()).map(toAccount);
+    },
+
+    async find(nameOrId) {
+      const query = select().where((eb) =>
+        eb.or([eb("accounts.id", "=", nameOrId), eb("accounts.name", "=", nameOrId)]),
+      );
+      const found = (await query.execute()).map(toAccount);
+      return found.find(({ id }) => id === nameOrId) ?? found[0];
+    },
+
+    rename(id, name, actor) {
+      return transactions.run(async (trx) => {
+        const account = await trx.selectFrom("accounts").select("name").where("id", "=", id).executeTakeFirst();
+        if (!account) return false;
+        if (account.name === name) return true;
+        const taken = await trx.selectFrom("accounts").select("id").where("name", "=", name).executeTakeFirst();
+        if (taken) return false;
+        await trx.updateTable("accounts").set({ name }).where("id", "=", id).execute();
+        const detail = { name: { from: account.name, to: name } };
+        await note(trx, { atMs: now(), actor, action: "account.rename", subject: id, accountId: id, detail });
+        return true;
+      });
+    },
+
+    setTier(id, tier, actor) {
+      return transactions.run(async (trx) => {
+        const account = await trx.selectFrom("accounts").select("tier").where("id", "=", id).executeTakeFirst();
+        if (!account) return false;
+        if (account.tier === tier) return true;
+        await trx.updateTable("accounts").set({ tier }).where("id", "=", id).execute();
+        const detail = { tier: { from: account.tier, to: tier } };
+        await note(trx, { atMs: now(), actor, action: "account.set-tier", subject: id, accountId: id, detail });
+        return true;
+      });
+    },
+
+    setSuspended(id, suspended, actor) {
+      const atMs = now();
+      return transactions.run(
+        async (trx) => {
+          await abilities.lock(trx, ENQUEUE_LOCK);
+          const account = await trx
+            .selectFrom("accounts")
+            .select("suspended_at")
+            .where("id", "=", id)
+            .executeTakeFirst();
+          if (!account) return false;
+          if ((account.suspended_at !== null) === suspended) return true;
+          const change = { suspended_at: suspended ? atMs : null };
+          await trx.updateTable("accounts").set(change).where("id", "=", id).execute();
+          const action = suspended ? "account.suspend" : "account.resume";
+          await note(trx, { atMs, actor, action, subject: id, accountId: id, detail: {} });
+          return true;
+        },
+        { words: () => (suspended ? [] : [{ kind: "work" }]) },
+      );
+    },
+  };
+}
+
+function toAccount(
+  row: Selectable<Schema["accounts"]> & { readonly requests_per_minute: number; readonly concurrency: number },
+): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    tier: row.tier,
+    requestsPerMinute: row.requests_per_minute,
+    concurrency: row.concurrency,
+    createdAtMs: row.created_at,
+    suspendedAtMs: row.suspended_at,
+  };
+}

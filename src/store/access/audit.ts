@@ -1,0 +1,83 @@
+import type { Transaction } from "kysely";
+import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { AuditStore } from "./port.ts";
+
+interface Entry {
+  readonly atMs: number;
+  readonly actor: AuditActor;
+  readonly action: AuditAction;
+  /** Id of the changed object. */
+  readonly subject: string;
+  /** Null for objects without an account. */
+  readonly accountId: string | null;
+  /** The new value, or old and new values; never a secret. */
+  readonly detail: Readonly<Record<string, unknown>>;
+  /** The client's address if the actor is only a name; by default that of the actor. */
+  readonly address?: string | null;
+}
+
+/** Adds an entry in the transaction of the change, so that neither exists without the other. */
+export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void> {
+  await trx
+    .insertInto("audit")
+    .values({
+      at: entry.atMs,
+      actor: nameOf(entry.actor),
+      action: entry.action,
+      subject: entry.subject,
+      account_id: entry.accountId,
+      detail: JSON.stringify(entry.detail),
+      address: entry.address ?? addressOf(entry.actor),
+    })
+    .execute();
+}
+
+/** Further reads of a submission by an administrator in this time get no entry, because pages reload automatically. */
+const READING_MS = 3_600_000;
+
+/** @param now milliseconds since the epoch. */
+export function auditStore({ db }: Engine, transactions: Transactions, now: () => number): AuditStore {
+  return {
+    async noteReading({ actor, address, submissionId, accountId }) {
+      const atMs = now();
+      const noted = await db
+        .selectFrom("audit")
+        .select("seq")
+        .where("subject", "=", submissionId)
+        .where("action", "=", "submission.read")
+        .where("actor", "=", actor)
+        .where("at", ">", atMs - READING_MS)
+        .executeTakeFirst();
+      if (noted) return;
+      const entry = { subject: submissionId, accountId, address, detail: {} };
+      await transactions.run((trx) => note(trx, { atMs, actor, action: "submission.read", ...entry }));
+    },
+
+    async list({ max, before, accountIds }) {
+      if (accountIds?.length === 0) return [];
+      let query = db.selectFrom("audit").leftJoin("accounts", "accounts.id", "audit.account_id");
+      if (accountIds) query = query.where("audit.account_id", "in", accountIds);
+      if (before !== undefined) query = query.where("audit.seq", "<", before);
+      const rows = await query
+        .selectAll("audit")
+        .select("accounts.name as account_name")
+        .orderBy("audit.seq", "desc")
+        .limit(max)
+        .execute();
+      return rows.map((row) => ({
+        seq: row.seq,
+        atMs: row.at,
+        actor: row.actor,
+        action: row.action as AuditAction,
+        subject: row.subject,
+        accountId: row.account_id,
+        accountName: row.account_name,
+        detail: JSON.parse(row.detail) as Record<string, unknown>,
+        address: row.address,
+      }));
+    },
+  };
+}

@@ -1,0 +1,270 @@
+import type { Kysely, Transaction } from "kysely";
+import { Batcher } from "../engine/batcher.ts";
+import type { Engine } from "../engine/engine.ts";
+import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { behindPlace, liveAt, partOf } from "../parts.ts";
+import type { Schema } from "../schema/schema.ts";
+import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
+import { note } from "./audit.ts";
+import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
+import { readUsage } from "./key-usage.ts";
+import type { KeyBounds, KeyChanges, KeyStore, KeysRefused } from "./port.ts";
+import { lockAccount, lockProject } from "./projects.ts";
+
+/** Granularity of "last used", because a write for every request would cost more than the request. */
+const TOUCH_MS = 60_000;
+
+const DAY_MS = 86_400_000;
+
+/** @param now milliseconds since the epoch. */
+export function keyStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): KeyStore {
+  const touched = new Map<string, number>();
+  const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
+  return {
+    add(key, actor, bounds = null) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        if (key.projectId !== null) {
+          const project = await lockProject(trx, key.projectId);
+          if (project?.account_id !== key.accountId || project.archived_at !== null) return "no-project";
+        }
+        const refused = await refusedBy(trx, key.accountId, bounds, atMs);
+        if (refused) return refused;
+        const row = {
+          id: key.id,
+          account_id: key.accountId,
+          project_id: key.projectId,
+          name: key.name,
+          prefix: key.prefix,
+          hash: key.hash,
+          ...columnsOf(key),
+          created_at: atMs,
+        };
+        await trx.insertInto("api_keys").values(row).execute();
+        const { requestsPerMinute, concurrency, profiles, defaultProfile } = key;
+        const limits = { requestsPerMinute, concurrency, profiles, defaultProfile };
+        const detail = { name: key.name, prefix: key.prefix, projectId: key.projectId, ...limits };
+        await note(trx, { atMs, actor, action: "key.create", subject: key.id, accountId: key.accountId, detail });
+        return "added";
+      });
+    },
+
+    async list({ projectId, live = false, ...part } = {}) {
+      const nowMs = now();
+      const placeOf = (id: string) =>
+        db.selectFrom("api_keys").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = selectKeys(db).limit(max);
+        if (accountId !== null) query = query.where("api_keys.account_id", "=", accountId);
+        if (projectId !== undefined) query = query.where("api_keys.project_id", "=", projectId);
+        if (live) query = query.where((eb) => liveAt(eb, nowMs));
+        if (place) query = query.where(behindPlace("api_keys", place));
+        return query.execute();
+      });
+      return rows.map((row) => toApiKey(row, nowMs));
+    },
+
+    async get(id) {
+      const row = await selectKeys(db).where("api_keys.id", "=", id).executeTakeFirst();
+      return row && toApiKey(row, now());
+    },
+
+    async countLive(projectIds) {
+      if (projectIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("api_keys")
+        .select((eb) => ["project_id", eb.fn.countAll<number | string>().as("amount")])
+        .where("project_id", "in", projectIds)
+        .where((eb) => liveAt(eb, now()))
+        .groupBy("project_id")
+        .execute();
+      return new Map(rows.map(({ project_id, amount }) => [project_id ?? "", Number(amount)]));
+    },
+
+    async profilesOf(accountId, exceptId) {
+      const rows = await db
+        .selectFrom("api_keys")
+        .select(["profiles", "default_profile"])
+        .distinct()
+        .where("account_id", "=", accountId)
+        .where("id", "<>", exceptId)
+        .where((eb) => liveAt(eb, now()))
+        .execute();
+      return new Set(rows.flatMap((row) => profilesOf(row).profiles));
+    },
+
+    async match({ id, hash, prefix }) {
+      const nowMs = now();
+      const exact = selectKeys(db).where((eb) => eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash)]));
+      const found = await exact.execute();
+      // Prefixes have no index, because only operators search by prefix.
+      const rows = found.length > 0 ? found : await selectKeys(db).where("api_keys.prefix", "=", prefix).execute();
+      return rows.map((row) => toApiKey(row, nowMs));
+    },
+
+    update(id, changes, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs)) return false;
+        const detail = differences(row, changes);
+        if (Object.keys(detail).length === 0) return true;
+        await trx.updateTable("api_keys").set(columnsOf(changes)).where("id", "=", id).execute();
+        await note(trx, { atMs, actor, action: "key.update", subject: id, accountId: row.account_id, detail });
+        return true;
+      });
+    },
+
+    rotate(id, successor, overlapMs, actor, bounds = null) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs) || row.expires_at !== null) return undefined;
+        const refused = await refusedBy(trx, row.account_id, bounds, atMs);
+        if (refused) return refused;
+        const expiresAtMs = atMs + overlapMs;
+        await trx.updateTable("api_keys").set({ expires_at: expiresAtMs }).where("id", "=", id).execute();
+        const fresh = { created_at: atMs, last_used_at: null, replaces: id };
+        await trx
+          .insertInto("api_keys")
+          .values({ ...row, ...successor, ...fresh })
+          .execute();
+        const detail = { successor: successor.id, prefix: successor.prefix, expiresAt: new Date(expiresAtMs) };
+        await note(trx, { atMs, actor, action: "key.rotate", subject: id, accountId: row.account_id, detail });
+        return expiresAtMs;
+      });
+    },
+
+    revoke(id, actor) {
+      return transactions.run(async (trx) => {
+        await abilities.lock(trx, ENQUEUE_LOCK);
+        const atMs = now();
+        const row = await lockKey(trx, id);
+        if (!row || !isLive(row, atMs)) return false;
+        await trx.updateTable("api_keys").set({ revoked_at: atMs }).where("id", "=", id).execute();
+        const detail = { name: row.name, prefix: row.prefix };
+        await note(trx, { atMs, actor, action: "key.revoke", subject: id, accountId: row.account_id, detail });
+        return true;
+      });
+    },
+
+    findCaller: (hash) => callers.add(hash),
+
+    async touch(id) {
+      const nowMs = now();
+      const last = touched.get(id);
+      if (last !== undefined && Math.abs(nowMs - last) < TOUCH_MS) return;
+      touched.set(id, nowMs);
+      const written = transactions.run((trx) =>
+        trx.updateTable("api_keys").set({ last_used_at: nowMs }).where("id", "=", id).execute(),
+      );
+      written.catch(() => touched.delete(id)); // the next request tries again
+      await inTime(written, READ_PATIENCE_MS);
+    },
+
+    usage: (ids) => readUsage(db, ids, now()),
+  };
+}
+
+/** In the order of `hashes`. */
+async function findCallers(
+  db: Kysely<Schema>,
+  hashes: readonly string[],
+  nowMs: number,
+): Promise<Awaited<ReturnType<KeyStore["findCaller"]>>[]> {
+  const rows = await db
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .select([
+      "api_keys.id",
+      "hash",
+      "account_id",
+      "project_id",
+      "profiles",
+      "default_profile",
+      "revoked_at",
+      "expires_at",
+    ])
+    .select(["api_keys.requests_per_minute", "api_keys.concurrency"])
+    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency", "accounts.suspended_at"])
+    .where("api_keys.hash", "in", [...new Set(hashes)])
+    .execute();
+  const found = new Map(rows.filter((row) => isLive(row, nowMs)).map((row) => [row.hash, row]));
+  return hashes.map((hash) => {
+    const row = found.get(hash);
+    if (!row) return undefined;
+    const caller = {
+      keyId: row.id,
+      accountId: row.account_id,
+      projectId: row.project_id,
+      requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
+      concurrency: row.concurrency ?? row.tier_concurrency,
+      ...profilesOf(row),
+    };
+    return { hash, caller, suspended: row.suspended_at !== null };
+  });
+}
+
+/** Locks the key until the end of the transaction; see lockProject. */
+async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | undefined> {
+  return await trx
+    .updateTable("api_keys")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirst();
+}
+
+/**
+ * The reason why an account gets no further key. Locks its row until the end of the transaction, so that two processes
+ * cannot both take the last place.
+ */
+async function refusedBy(
+  trx: Transaction<Schema>,
+  accountId: string,
+  bounds: KeyBounds | null,
+  nowMs: number,
+): Promise<KeysRefused | undefined> {
+  if (bounds === null) return undefined;
+  await lockAccount(trx, accountId);
+  const { made } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll<number | string>().as("made"))
+    .where("account_id", "=", accountId)
+    .where("created_at", ">", nowMs - DAY_MS)
+    .executeTakeFirstOrThrow();
+  if (Number(made) >= bounds.aDay) return "spent";
+  const { live } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll<number | string>().as("live"))
+    .where("account_id", "=", accountId)
+    .where((eb) => liveAt(eb, nowMs))
+    .executeTakeFirstOrThrow();
+  return Number(live) >= bounds.live ? "full" : undefined;
+}
+
+function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }: KeyChanges) {
+  return {
+    requests_per_minute: requestsPerMinute,
+    concurrency,
+    profiles: JSON.stringify(profiles),
+    default_profile: defaultProfile,
+  };
+}
+
+/** The old and new values of an update. */
+function differences(row: KeyRow, changes: KeyChanges): Record<string, { from: unknown; to: unknown }> {
+  const was = { requestsPerMinute: row.requests_per_minute, concurrency: row.concurrency, ...profilesOf(row) };
+  const names = ["requestsPerMinute", "concurrency", "profiles", "defaultProfile"] as const;
+  return Object.fromEntries(
+    names
+      .map((name) => [name, { from: was[name], to: changes[name] }] as const)
+      .filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to)),
+  );
+}

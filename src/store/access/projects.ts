@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { behindPlace, liveAt, partOf } from "../parts.ts";
+import type { Schema } from "../schema/schema.ts";
+import { note } from "./audit.ts";
+import type { Project, ProjectStore } from "./port.ts";
+
+type ProjectRow = Selectable<Schema["projects"]>;
+
+/** @param now milliseconds since the epoch. */
+export function projectStore({ db }: Engine, transactions: Transactions, now: () => number): ProjectStore {
+  const select = () =>
+    db
+      .selectFrom("projects")
+      .innerJoin("accounts", "accounts.id", "projects.account_id")
+      .selectAll("projects")
+      .select("accounts.name as account_name")
+      .orderBy("projects.created_at", "desc")
+      .orderBy("projects.id", "desc");
+
+  return {
+    create(accountId, name, actor, most = null) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        if (most !== null) {
+          await lockAccount(trx, accountId);
+          if ((await countProjects(trx, accountId)) >= most) return null;
+        }
+        const made = await trx
+          .insertInto("projects")
+          .values({ id: randomUUID(), account_id: accountId, name, created_at: atMs })
+          .onConflict((conflict) => conflict.columns(["account_id", "name"]).doNothing())
+          .returning("id")
+          .executeTakeFirst();
+        if (!made) return undefined;
+        await note(trx, { atMs, actor, action: "project.create", subject: made.id, accountId, detail: { name } });
+        return made.id;
+      });
+    },
+
+    async list({ open = false, ...part } = {}) {
+      const placeOf = (id: string) =>
+        db.selectFrom("projects").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = select().limit(max);
+        if (accountId !== null) query = query.where("projects.account_id", "=", accountId);
+        if (open) query = query.where("projects.archived_at", "is", null);
+        if (place) query = query.where(behindPlace("projects", place));
+        return query.execute();
+      });
+      return rows.map(toProject);
+    },
+
+    async get(id) {
+      const row = await select().where("projects.id", "=", id).executeTakeFirst();
+      return row && toProject(row);
+    },
+
+    async find(nameOrId) {
+      const byId = await select().where("projects.id", "=", nameOrId).execute();
+      // Names have no index of their own, because only operators search by name.
+      const rows = byId.length > 0 ? byId : await select().where("projects.name", "=", nameOrId).execute();
+      return rows.map(toProject);
+    },
+
+    rename(id, name, actor) {
+      return transactions.run(async (trx) => {
+        const project = await lockProject(trx, id);
+        if (!project) return false;
+        if (project.name === name) return true;
+        const taken = await trx
+          .selectFrom("projects")
+          .select("id")
+          .where("account_id", "=", project.account_id)
+          .where("name", "=", name)
+          .executeTakeFirst();
+        if (taken) return false;
+        await trx.updateTable("projects").set({ name }).where("id", "=", id).execute();
+        const entry = {
+          subject: id,
+          accountId: project.account_id,
+          detail: { name: { from: project.name, to: name } },
+        };
+        await note(trx, { atMs: now(), actor, action: "project.rename", ...entry });
+        return true;
+      });
+    },
+
+    archive(id, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const project = await lockProject(trx, id);
+        if (!project || project.archived_at !== null) return 0;
+        const liveKeys = await countLiveKeys(trx, id, atMs);
+        if (liveKeys > 0) return liveKeys;
+        await trx.updateTable("projects").set({ archived_at: atMs }).where("id", "=", id).execute();
+        const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
+        await note(trx, { atMs, actor, action: "project.archive", ...entry });
+        return 0;
+      });
+    },
+
+    async restore(id, actor) {
+      await transactions.run(async (trx) => {
+        const project = await lockProject(trx, id);
+        if (!project || project.archived_at === null) return;
+        await trx.updateTable("projects").set({ archived_at: null }).where("id", "=", id).execute();
+        const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
+        await note(trx, { atMs: now(), actor, action: "project.restore", ...entry });
+      });
+    },
+  };
+}
+
+/**
+ * Locks the project until the end of the transaction, so that changes of its keys and endpoints
+ * and its archiving are serialised. An update without changes locks a row on every engine.
+ */
+export async function lockProject(trx: Transaction<Schema>, id: string): Promise<ProjectRow | undefined> {
+  return await trx
+    .updateTable("projects")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirst();
+}
+
+/** Locks the account until the end of the transaction, so that counts of its objects stay correct. */
+export async function lockAccount(trx: Transaction<Schema>, id: string): Promise<void> {
+  await trx
+    .updateTable("accounts")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", id)
+    .execute();
+}
+
+async function countProjects(trx: Transaction<Schema>, accountId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("projects")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    .where("account_id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
+async function countLiveKeys(trx: Transaction<Schema>, projectId: string, nowMs: number): Promise<number> {
+  const { live } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll<number>().as("live"))
+    .where("project_id", "=", projectId)
+    .where((eb) => liveAt(eb, nowMs))
+    .executeTakeFirstOrThrow();
+  return Number(live);
+}
+
+function toProject(row: ProjectRow & { account_name: string }): Project {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    accountName: row.account_name,
+    name: row.name,
+    createdAtMs: row.created_at,
+    archivedAtMs: row.archived_at,
+  };
+}

@@ -1,0 +1,275 @@
+import { type Selectable, sql, type Transaction } from "kysely";
+import type { Signing } from "../../domain/webhook.ts";
+import type { Capabilities } from "../engine/engine.ts";
+import type { DeliveryClaim, DeliveryKind } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { Share } from "../sharing/share.ts";
+import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
+
+/** Maximum claims per delivery, because its attempt could crash the process each time. */
+const MAX_CLAIMS = 20;
+
+const OVER = { state: "failed", next_at: null, lease_until: null };
+
+/** Deliveries that one transaction ends without an attempt: an endpoint can have 100,000, and other transactions wait. */
+const MAX_ENDED = 500;
+
+/** Control characters are the longest in JSON: `\\u0001`. The rest of a record has about its stored size. */
+const JSON_BYTES = 6;
+const RECORD_BYTES = 4_096;
+
+export interface DueRequest extends Room {
+  readonly nowMs: number;
+  readonly leaseUntilMs: number;
+}
+
+export interface Claimed {
+  readonly claims: DeliveryClaim[];
+  /** Whether deliveries to inactive or removed endpoints are left for the next claim to end. */
+  readonly more: boolean;
+}
+
+/**
+ * Claims due deliveries in fair order (see delivery-share.ts), and ends those that cannot be sent. Statements read a few
+ * rows per endpoint with pending deliveries, regardless of the queue of a dead receiver.
+ */
+export async function claimDue(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Capabilities, "lock">,
+  request: DueRequest,
+): Promise<Claimed> {
+  // Serialised: a concurrent claim would make the count of attempts under way wrong.
+  await lock(trx, "deliveries");
+  const { nowMs } = request;
+  const waiting = await waitingEndpoints(trx, nowMs);
+  const { candidates, more } = await failUnsendable(trx, waiting, nowMs);
+  const dueOf = (endpoint: DueEndpoint, most: number) => oldestDue(trx, endpoint.id, nowMs, most);
+  const chosen = await chooseFairly(candidates, request, dueOf);
+  await takeTurns(trx, waiting, new Set(chosen.map(({ account }) => account.id)));
+  const taken: Taken[] = [];
+  // In a fixed order, to avoid deadlocks between processes that update the same rows.
+  for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
+    const row = await take(trx, one, request);
+    if (row) taken.push(row);
+  }
+  const places = new Map(chosen.map((one, place) => [one.seq, { ...one, place }]));
+  taken.sort((a, b) => (places.get(a.seq)?.place ?? 0) - (places.get(b.seq)?.place ?? 0));
+  const bytes = (seq: number) => places.get(seq)?.bodyBytes ?? 0;
+  return { claims: await toClaims(trx, taken, nowMs, bytes), more };
+}
+
+/** Longer than any delay or lease, and than the difference between synchronised clocks. */
+const FAR_MS = 60_000;
+
+/** After the clock was set back, deliveries far in the future become due now, and claims expire a lease from now. */
+export async function bringNear(
+  trx: Transaction<Schema>,
+  { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
+): Promise<void> {
+  const pending = trx.updateTable("deliveries").where("state", "=", sql.lit("pending"));
+  await pending
+    .set({ next_at: nowMs })
+    .where("next_at", ">", nowMs + FAR_MS)
+    .execute();
+  await pending
+    .set({ lease_until: leaseUntilMs })
+    .where("lease_until", ">", nowMs + FAR_MS)
+    .execute();
+}
+
+interface WaitingEndpoint extends DueEndpoint {
+  /** Infinite if all pending deliveries are due later or under way. */
+  readonly oldestMs: number;
+  readonly removed: boolean;
+  readonly active: boolean;
+}
+
+interface WaitingRow {
+  readonly id: string;
+  readonly active: number;
+  readonly removed_at: number | null;
+  readonly account_id: string;
+  readonly turn: number;
+  readonly serving: number | string;
+  readonly oldest: number | null;
+}
+
+/**
+ * Endpoints with pending deliveries, including those under way. The ids are read from an index, one after another, so
+ * that endpoints without work cost nothing, regardless of their number.
+ */
+async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promise<WaitingEndpoint[]> {
+  const { rows } = await sql<WaitingRow>`
+    with recursive waiting (id) as (
+      select (select min(endpoint_id) from deliveries where state = 'pending')
+      union all
+      select (select min(endpoint_id) from deliveries where state = 'pending' and endpoint_id > waiting.id)
+      from waiting where waiting.id is not null
+    )
+    select endpoints.id, endpoints.active, endpoints.removed_at, accounts.id as account_id,
+      accounts.delivery_turn as turn,
+      (select count(*) from deliveries where endpoint_id = endpoints.id and lease_until > ${nowMs}) as serving,
+      (select next_at from deliveries
+        where endpoint_id = endpoints.id and state = 'pending' and next_at <= ${nowMs}
+          and coalesce(lease_until, 0) <= ${nowMs}
+        order by next_at limit 1) as oldest
+    from waiting
+    join endpoints on endpoints.id = waiting.id
+    join projects on projects.id = endpoints.project_id
+    join accounts on accounts.id = projects.account_id`.execute(trx);
+  const accounts = new Map<string, Share>();
+  return rows.map(({ id, active, removed_at, account_id, turn, serving: amount, oldest }) => {
+    const account = accounts.get(account_id) ?? { id: account_id, turn, underWay: 0 };
+    accounts.set(account_id, account);
+    const underWay = Number(amount);
+    account.underWay += underWay;
+    const oldestMs = oldest ?? Number.POSITIVE_INFINITY;
+    return { id, underWay, oldestMs, account, removed: removed_at !== null, active: active === 1 };
+  });
+}
+
+/** Moves the served accounts behind all waiting ones. */
+async function takeTurns(
+  trx: Transaction<Schema>,
+  waiting: readonly DueEndpoint[],
+  served: ReadonlySet<string>,
+): Promise<void> {
+  if (served.size === 0) return;
+  const last = waiting.reduce((most, { account }) => Math.max(most, account.turn), 0);
+  await trx
+    .updateTable("accounts")
+    .set({ delivery_turn: last + 1 })
+    .where("id", "in", [...served])
+    .execute();
+}
+
+async function oldestDue(trx: Transaction<Schema>, endpointId: string, nowMs: number, most: number): Promise<Due[]> {
+  const rows = await due(trx, nowMs)
+    .leftJoin("outcomes", "outcomes.submission_seq", "deliveries.submission_seq")
+    .select(["seq", "fence"])
+    .select(({ fn, val }) => {
+      const length = (column: "deliveries.body" | "outcomes.stdout" | "outcomes.stderr" | "outcomes.body") =>
+        fn.coalesce(fn<number>("octet_length", [column]), val(0));
+      return [
+        length("deliveries.body").as("own"),
+        length("outcomes.stdout").as("stdout"),
+        length("outcomes.stderr").as("stderr"),
+        length("outcomes.body").as("rest"),
+      ];
+    })
+    .where("endpoint_id", "=", endpointId)
+    .orderBy("next_at")
+    .orderBy("seq")
+    .limit(most)
+    .execute();
+  return rows.map(({ seq, fence, own, stdout, stderr, rest }) => {
+    const bodyBytes = own > 0 ? own : JSON_BYTES * (stdout + stderr) + 2 * rest + RECORD_BYTES;
+    return { seq, fence, bodyBytes };
+  });
+}
+
+function due(trx: Transaction<Schema>, nowMs: number) {
+  return trx
+    .selectFrom("deliveries")
+    .where("state", "=", sql.lit("pending"))
+    .where("next_at", "<=", nowMs)
+    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
+}
+
+/** The columns of a row that a claim needs. */
+export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "endpoint_id"] as const;
+type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
+
+/** @returns undefined if another process claimed it first, or after too many claims. */
+async function take(
+  trx: Transaction<Schema>,
+  { seq, fence }: Due,
+  request: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
+): Promise<Taken | undefined> {
+  const tooOften = fence >= MAX_CLAIMS;
+  const reason = `it was interrupted ${MAX_CLAIMS} times`;
+  const change = tooOften
+    ? { ...OVER, ended_at: request.nowMs, reason }
+    : { fence: fence + 1, lease_until: request.leaseUntilMs };
+  const row = await trx
+    .updateTable("deliveries")
+    .set(change)
+    .where("seq", "=", seq)
+    .where("fence", "=", fence)
+    .where("state", "=", sql.lit("pending"))
+    .returning(TAKEN)
+    .executeTakeFirst();
+  return tooOften ? undefined : row;
+}
+
+/**
+ * Ends due deliveries that cannot be sent, with the reason. A test can be sent to an inactive endpoint.
+ * @returns due deliveries that can be sent.
+ */
+async function failUnsendable(
+  trx: Transaction<Schema>,
+  waiting: readonly WaitingEndpoint[],
+  nowMs: number,
+): Promise<{ readonly candidates: DueEndpoint[]; readonly more: boolean }> {
+  let left = MAX_ENDED;
+  const candidates: DueEndpoint[] = [];
+  for (const endpoint of waiting) {
+    const { id, active, removed, oldestMs } = endpoint;
+    if (oldestMs === Number.POSITIVE_INFINITY) continue;
+    if (active && !removed) candidates.push(endpoint);
+    else if (left > 0) {
+      const reason = removed ? "the endpoint was removed" : "the endpoint is not active";
+      let unsendable = due(trx, nowMs).select("seq").where("endpoint_id", "=", id).orderBy("next_at").limit(left);
+      if (!removed) unsendable = unsendable.where("kind", "!=", "test");
+      const { numUpdatedRows } = await trx
+        .updateTable("deliveries")
+        .set({ ...OVER, ended_at: nowMs, reason })
+        .where("state", "=", sql.lit("pending")) // unless its attempt was recorded in the meantime
+        .where("seq", "in", unsendable)
+        .executeTakeFirstOrThrow();
+      left -= Number(numUpdatedRows);
+      if (!removed && left > 0) candidates.push(endpoint);
+    }
+  }
+  return { candidates, more: left <= 0 };
+}
+
+/** In the order of the rows. @param bodyBytes upper bound of the body of each delivery. */
+export async function toClaims(
+  trx: Transaction<Schema>,
+  taken: readonly Taken[],
+  nowMs: number,
+  bodyBytes: (seq: number) => number,
+): Promise<DeliveryClaim[]> {
+  if (taken.length === 0) return [];
+  const ids = [...new Set(taken.map(({ endpoint_id }) => endpoint_id))];
+  const rows = await trx
+    .selectFrom("endpoints")
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
+    .select(["endpoints.id", "url", "secret", "signing", "account_id"])
+    .where("endpoints.id", "in", ids)
+    .execute();
+  const former = await trx
+    .selectFrom("former_secrets")
+    .select(["endpoint_id", "secret"])
+    .where("endpoint_id", "in", ids)
+    .where("ends_at", ">", nowMs)
+    .orderBy("ends_at", "desc")
+    .execute();
+  const endpoints = new Map(rows.map((row) => [row.id, row]));
+  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id }) => {
+    const row = endpoints.get(endpoint_id);
+    if (!row) throw new Error(`the delivery ${id} has no endpoint`);
+    const formerOnes = former.filter((one) => one.endpoint_id === endpoint_id).map(({ secret }) => secret);
+    return {
+      id,
+      fence,
+      attempt: attempts + 1,
+      kind: kind as DeliveryKind,
+      messageId: message_id,
+      accountId: row.account_id,
+      bodyBytes: bodyBytes(seq),
+      endpoint: { id: row.id, url: row.url, secrets: [row.secret, ...formerOnes], signing: row.signing as Signing },
+    };
+  });
+}

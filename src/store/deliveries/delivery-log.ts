@@ -1,0 +1,95 @@
+import { type Kysely, sql } from "kysely";
+import type { Attempt } from "../../domain/delivery.ts";
+import type { Delivery, DeliveryKind, DeliveryStore, RecentDeliveries } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+
+/** Deliveries with all their attempts, newest first. */
+export async function listDeliveries(
+  db: Kysely<Schema>,
+  { id, endpointId, submissionId, accountIds, before, max }: Parameters<DeliveryStore["list"]>[0],
+): Promise<Delivery[]> {
+  if (accountIds?.length === 0) return [];
+  let query = db
+    .selectFrom("deliveries")
+    .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
+    .leftJoin("submissions", "submissions.seq", "deliveries.submission_seq")
+    .selectAll("deliveries")
+    .select(["submissions.id as submission_id", "projects.account_id", "endpoints.url"])
+    .limit(max);
+  if (id !== undefined) query = query.where("deliveries.id", "=", id);
+  if (endpointId !== undefined) query = query.where(upTo(endpointId, before)).orderBy("endpoint_id", "desc");
+  else if (before !== undefined) query = query.where("deliveries.seq", "<", before);
+  if (submissionId !== undefined) query = query.where("submissions.id", "=", submissionId);
+  if (accountIds) query = query.where("projects.account_id", "in", accountIds);
+  const rows = await query.orderBy("deliveries.seq", "desc").execute();
+  const attempts = await attemptsOf(
+    db,
+    rows.map(({ seq }) => seq),
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    seq: row.seq,
+    endpointId: row.endpoint_id,
+    url: row.url,
+    accountId: row.account_id,
+    submissionId: row.submission_id,
+    messageId: row.message_id,
+    kind: row.kind as DeliveryKind,
+    state: row.state as Delivery["state"],
+    createdAtMs: row.created_at,
+    nextAtMs: row.next_at,
+    endedAtMs: row.ended_at,
+    reason: row.reason,
+    attempts: attempts.get(row.seq) ?? [],
+  }));
+}
+
+/** Compared and sorted by pairs, so that no plan can read the deliveries of all accounts by seq alone. */
+function upTo(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
+  return sql<boolean>`(endpoint_id, deliveries.seq) >= (${endpointId}, 0)
+    and (endpoint_id, deliveries.seq) < (${endpointId}, ${before})`;
+}
+
+/** Number of newest deliveries per endpoint. */
+const RECENT = 20;
+
+/** States of the newest deliveries of these endpoints, with one read at the end of an index per endpoint. */
+export async function recentDeliveries(
+  db: Kysely<Schema>,
+  endpointIds: readonly string[],
+): Promise<ReadonlyMap<string, RecentDeliveries>> {
+  if (endpointIds.length === 0) return new Map();
+  const amount = (state: Delivery["state"]) => sql`(
+    select count(*) from (
+      select state from deliveries where endpoint_id = endpoints.id order by seq desc limit ${sql.lit(RECENT)}
+    ) as newest where state = ${sql.lit(state)})`;
+  const { rows } = await sql<{ id: string } & Record<Delivery["state"], number | string>>`
+    select id, ${amount("delivered")} as delivered, ${amount("failed")} as failed, ${amount("pending")} as pending
+    from endpoints where removed_at is null and id in (${sql.join(endpointIds)})`.execute(db);
+  return new Map(
+    rows
+      .map(({ id, delivered, failed, pending }) => {
+        return [id, { delivered: Number(delivered), failed: Number(failed), pending: Number(pending) }] as const;
+      })
+      .filter(([, { delivered, failed, pending }]) => delivered + failed + pending > 0),
+  );
+}
+
+async function attemptsOf(db: Kysely<Schema>, seqs: readonly number[]): Promise<Map<number, Attempt[]>> {
+  const all = new Map<number, Attempt[]>();
+  if (seqs.length === 0) return all;
+  const rows = await db
+    .selectFrom("attempts")
+    .selectAll()
+    .where("delivery_seq", "in", seqs)
+    .orderBy("delivery_seq")
+    .orderBy("number")
+    .execute();
+  for (const { delivery_seq, at, latency_ms, status, error, answer } of rows) {
+    const attempts = all.get(delivery_seq) ?? [];
+    attempts.push({ atMs: at, latencyMs: latency_ms, status, error, answer });
+    all.set(delivery_seq, attempts);
+  }
+  return all;
+}

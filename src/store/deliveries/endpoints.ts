@@ -1,0 +1,216 @@
+import { randomUUID } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import type { AuditAction, AuditActor } from "../../domain/audit.ts";
+import type { Signing } from "../../domain/webhook.ts";
+import { note } from "../access/audit.ts";
+import type { Endpoint, EndpointStore } from "../access/port.ts";
+import { lockAccount, lockProject } from "../access/projects.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { behindPlace, partOf } from "../parts.ts";
+import type { Schema } from "../schema/schema.ts";
+import { SECRETS_LOCK } from "./sealed-secrets.ts";
+
+const DAY_MS = 86_400_000;
+
+type EndpointRow = Selectable<Schema["endpoints"]>;
+
+/** @param now milliseconds since the epoch. */
+export function endpointStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): EndpointStore {
+  /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
+  const change = (
+    id: string,
+    action: AuditAction,
+    actor: AuditActor,
+    to: Partial<Pick<EndpointRow, "signing" | "active" | "removed_at">>,
+    detail: Record<string, unknown>,
+    also: (trx: Transaction<Schema>) => Promise<void> = async () => {},
+  ) =>
+    transactions.run(async (trx) => {
+      const row = await read(trx, id);
+      if (!row) return false;
+      const differs = Object.entries(to).some(([name, value]) => row[name as keyof typeof to] !== value);
+      if (!differs) return true;
+      await trx.updateTable("endpoints").set(to).where("id", "=", id).execute();
+      await also(trx);
+      const accountId = await accountOf(trx, row);
+      await note(trx, { atMs: now(), actor, action, subject: id, accountId, detail: { ...detailOf(row), ...detail } });
+      return true;
+    });
+
+  return {
+    add(endpoint, most, actor, aDay = null) {
+      const { id, projectId, url, seal, signing } = endpoint;
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        const project = await lockProject(trx, projectId);
+        if (!project || project.archived_at !== null) return "no-project";
+        if (aDay !== null && (await addedSince(trx, project.account_id, atMs - DAY_MS)) >= aDay) return "spent";
+        if ((await countOf(trx, projectId)) >= most) return "full";
+        await abilities.lock(trx, SECRETS_LOCK);
+        const row = { id, project_id: projectId, url, secret: seal(), signing, active: 1, created_at: atMs };
+        await trx.insertInto("endpoints").values(row).execute();
+        const detail = { projectId, origin: originOf(url), signing };
+        const { account_id: accountId } = project;
+        await note(trx, { atMs, actor, action: "endpoint.create", subject: id, accountId, detail });
+        return "added";
+      });
+    },
+
+    async list({ projectId, ...part } = {}) {
+      const placeOf = (id: string) =>
+        db
+          .selectFrom("endpoints")
+          .innerJoin("projects", "projects.id", "endpoints.project_id")
+          .select(["endpoints.id", "endpoints.created_at", "projects.account_id"])
+          .where("endpoints.id", "=", id)
+          .executeTakeFirst();
+      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+        let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null).limit(max);
+        if (accountId !== null) {
+          const own = db.selectFrom("projects").select("id").where("account_id", "=", accountId);
+          query = query.where("project_id", "in", own);
+        }
+        if (projectId !== undefined) query = query.where("project_id", "=", projectId);
+        if (place) query = query.where(behindPlace("endpoints", place));
+        return query.orderBy("created_at", "desc").orderBy("id", "desc").execute();
+      });
+      return rows.map(toEndpoint);
+    },
+
+    async count(projectIds) {
+      if (projectIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("endpoints")
+        .select((eb) => ["project_id", eb.fn.countAll<number | string>().as("amount")])
+        .where("project_id", "in", projectIds)
+        .where("removed_at", "is", null)
+        .groupBy("project_id")
+        .execute();
+      return new Map(rows.map(({ project_id, amount }) => [project_id, Number(amount)]));
+    },
+
+    async get(id) {
+      const row = await read(db, id);
+      return row && toEndpoint(row);
+    },
+
+    setActive(id, active, actor) {
+      return change(id, active ? "endpoint.enable" : "endpoint.disable", actor, { active: active ? 1 : 0 }, {});
+    },
+
+    setSigning(id, signing, actor) {
+      return change(id, "endpoint.set-signing", actor, { signing }, { signing });
+    },
+
+    setSecret(id, seal, { overlapMs, mostFormer }, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        await abilities.lock(trx, SECRETS_LOCK); // otherwise, two concurrent rotations would both keep the same old secret
+        const row = await read(trx, id);
+        if (!row) return undefined;
+        const endsAtMs = atMs + overlapMs;
+        const ended = trx.deleteFrom("former_secrets").where("endpoint_id", "=", id);
+        await (overlapMs === 0 ? ended : ended.where("ends_at", "<=", atMs)).execute();
+        if (overlapMs > 0) {
+          if ((await countFormer(trx, id)) >= mostFormer) return "full";
+          const former = { id: randomUUID(), endpoint_id: id, secret: row.secret, ends_at: endsAtMs };
+          await trx.insertInto("former_secrets").values(former).execute();
+        }
+        await trx.updateTable("endpoints").set({ secret: seal() }).where("id", "=", id).execute();
+        const entry = { atMs, actor, action: "endpoint.rotate-secret", subject: id } as const;
+        const detail = { ...detailOf(row), formerEndsAt: new Date(endsAtMs).toISOString() };
+        await note(trx, { ...entry, accountId: await accountOf(trx, row), detail });
+        return endsAtMs;
+      });
+    },
+
+    remove(id, actor) {
+      return change(id, "endpoint.remove", actor, { active: 0, removed_at: now() }, {}, async (trx) => {
+        await trx.deleteFrom("former_secrets").where("endpoint_id", "=", id).execute();
+      });
+    },
+  };
+}
+
+async function read(db: Pick<Transaction<Schema>, "selectFrom">, id: string): Promise<EndpointRow | undefined> {
+  return await db
+    .selectFrom("endpoints")
+    .selectAll()
+    .where("id", "=", id)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
+}
+
+/** Number of the account's endpoints added after that time, including removed ones. Locks the account's row. */
+async function addedSince(trx: Transaction<Schema>, accountId: string, sinceMs: number): Promise<number> {
+  await lockAccount(trx, accountId);
+  const { amount } = await trx
+    .selectFrom("endpoints")
+    .innerJoin("projects", "projects.id", "endpoints.project_id")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    .where("projects.account_id", "=", accountId)
+    .where("endpoints.created_at", ">", sinceMs)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
+async function countOf(trx: Transaction<Schema>, projectId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("endpoints")
+    .select((eb) => eb.fn.countAll<number>().as("amount"))
+    .where("project_id", "=", projectId)
+    .where("removed_at", "is", null)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
+async function countFormer(trx: Transaction<Schema>, endpointId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("former_secrets")
+    .select((eb) => eb.fn.countAll<number>().as("amount"))
+    .where("endpoint_id", "=", endpointId)
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}
+
+async function accountOf(trx: Transaction<Schema>, { project_id }: Pick<EndpointRow, "project_id">): Promise<string> {
+  const project = await trx
+    .selectFrom("projects")
+    .select("account_id")
+    .where("id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return project.account_id;
+}
+
+/** The details of an endpoint in audit entries. */
+function detailOf({ project_id, url }: Pick<EndpointRow, "project_id" | "url">) {
+  return { projectId: project_id, origin: originOf(url) };
+}
+
+/** The account and details of an endpoint, possibly removed, for an audit entry. */
+export async function aboutEndpoint(trx: Transaction<Schema>, id: string) {
+  const row = await trx.selectFrom("endpoints").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+  return { accountId: await accountOf(trx, row), detail: detailOf(row) };
+}
+
+/** Removes path and query of a URL, which may have a token of the receiver: the audit trail is kept without limit. */
+function originOf(url: string): string {
+  return new URL(url).origin;
+}
+
+function toEndpoint(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    url: row.url,
+    secret: row.secret,
+    signing: row.signing as Signing,
+    active: row.active === 1,
+    createdAtMs: row.created_at,
+  };
+}

@@ -1,0 +1,186 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
+import { note } from "../access/audit.ts";
+import type { Capabilities } from "../engine/engine.ts";
+import type { DeliveryClaim, ReplayBounds } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import { TAKEN, toClaims } from "./claim-deliveries.ts";
+import { aboutEndpoint } from "./endpoints.ts";
+import { insertDelivery } from "./outbox.ts";
+import { countSent, pendingReplays, sentBy } from "./sends.ts";
+
+/** The author and time of a replay request. */
+interface Asking {
+  readonly actor: AuditActor;
+  readonly atMs: number;
+}
+
+/** @returns undefined if there is nothing to replay, null at the bounds of the account. */
+export async function replay(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Capabilities, "lock">,
+  id: string,
+  bounds: ReplayBounds | null,
+  asking: Asking,
+): Promise<string | undefined | null> {
+  await lock(trx, "replay");
+  const row = await trx
+    .selectFrom("deliveries")
+    .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
+    .select(["endpoint_id", "submission_seq", "message_id", "body"])
+    .where("deliveries.id", "=", id)
+    .where("active", "=", 1)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { accountId, detail } = await aboutEndpoint(trx, row.endpoint_id);
+  if ((await roomFor(trx, accountId, bounds, asking.atMs)) < 1) return null;
+  const made = await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
+  await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: 1 });
+  const about = { ...detail, endpointId: row.endpoint_id, replays: id };
+  await note(trx, { ...asking, action: "delivery.replay", subject: made, accountId, detail: about });
+  return made;
+}
+
+/** Failed rows that one transaction reads: with 150,000 rows in one transaction, all other writers waited for 144 ms. */
+export const MAX_LOOKED_AT = 5_000;
+
+/** @returns the number of deliveries that can be replayed for the account now. */
+async function roomFor(
+  trx: Transaction<Schema>,
+  accountId: string,
+  bounds: ReplayBounds | null,
+  atMs: number,
+): Promise<number> {
+  if (bounds === null) return Number.POSITIVE_INFINITY;
+  const { amount } = await sentBy(trx, accountId, "replayed", atMs);
+  return Math.min(bounds.perMinute - amount, bounds.pending - (await pendingReplays(trx, accountId)));
+}
+
+/** The position of a request between its transactions. */
+export interface ReplayPlace {
+  readonly endpointId: string;
+  readonly afterSeq: number;
+  /** Failed deliveries that the transaction reads. */
+  readonly lookAt: number;
+}
+
+export interface ReplayAsked {
+  readonly sinceMs: number;
+  readonly max: number;
+  readonly onlyIdle: boolean;
+  readonly bounds: ReplayBounds | null;
+}
+
+export interface ReplayStep {
+  readonly replayed: number;
+  /** The next step continues after this seq; null at the end. */
+  readonly next: number | null;
+}
+
+async function hasPendingReplays(trx: Transaction<Schema>, endpointId: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom("deliveries")
+    .select("seq")
+    .where("endpoint_id", "=", endpointId)
+    .where("state", "=", sql.lit("pending"))
+    .where("kind", "=", sql.lit("replay"))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The active endpoints of a request, oldest first. */
+export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string | undefined): Promise<string[]> {
+  let endpoints = db.selectFrom("endpoints").select("id").where("active", "=", 1).where("removed_at", "is", null);
+  if (endpointId !== undefined) endpoints = endpoints.where("id", "=", endpointId);
+  return (await endpoints.orderBy("created_at").orderBy("id").execute()).map(({ id }) => id);
+}
+
+/**
+ * One step of DeliveryStore.replayFailed: reads up to `lookAt` failed deliveries of one endpoint. Steps of concurrent
+ * requests are serialised; otherwise, both would replay the same deliveries.
+ * @returns undefined with `onlyIdle` while replays to the endpoint are pending; null at the bounds of the account.
+ */
+export async function replayFailed(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Capabilities, "lock">,
+  { endpointId, afterSeq, lookAt }: ReplayPlace,
+  { sinceMs, max, onlyIdle, bounds }: ReplayAsked,
+  asking: Asking,
+): Promise<ReplayStep | undefined | null> {
+  await lock(trx, "replay");
+  if (onlyIdle && (await hasPendingReplays(trx, endpointId))) return undefined;
+  const endpoint = trx.selectFrom("endpoints").select("id").where("id", "=", endpointId);
+  const active = await endpoint.where("active", "=", 1).where("removed_at", "is", null).executeTakeFirst();
+  if (!active) return { replayed: 0, next: null };
+  const { accountId, detail } = await aboutEndpoint(trx, endpointId);
+  const room = await roomFor(trx, accountId, bounds, asking.atMs);
+  if (room < 1) return null;
+  const failed = trx
+    .selectFrom("deliveries")
+    .where("state", "=", sql.lit("failed"))
+    .where("endpoint_id", "=", endpointId)
+    .where("seq", ">", afterSeq);
+  const last = await failed
+    .select("seq")
+    .orderBy("seq")
+    .offset(lookAt - 1)
+    .limit(1)
+    .executeTakeFirst();
+  const rows = await trx
+    .selectFrom("deliveries as failed")
+    .select(["endpoint_id", "submission_seq", "message_id", "body"])
+    .where("state", "=", sql.lit("failed"))
+    .where("endpoint_id", "=", endpointId)
+    .where("failed.seq", ">", afterSeq)
+    .where("failed.seq", "<=", last?.seq ?? Number.MAX_SAFE_INTEGER)
+    .where("kind", "!=", "test")
+    .where("created_at", ">=", sinceMs)
+    .where(({ not, exists, selectFrom, ref }) =>
+      not(
+        exists(
+          selectFrom("deliveries as later")
+            .select("later.seq")
+            .where("later.submission_seq", "=", ref("failed.submission_seq"))
+            .where("later.endpoint_id", "=", ref("failed.endpoint_id"))
+            .where("later.seq", ">", ref("failed.seq")),
+        ),
+      ),
+    )
+    .orderBy("failed.seq")
+    .limit(Math.min(max, room))
+    .execute();
+  for (const row of rows) await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
+  const replayed = rows.length;
+  if (replayed > 0) {
+    await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: replayed });
+    const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString() };
+    await note(trx, { ...asking, action: "endpoint.replay-failed", subject: endpointId, accountId, detail: about });
+  }
+  return { replayed, next: last?.seq ?? null };
+}
+
+export async function addTest(
+  trx: Transaction<Schema>,
+  endpointId: string,
+  test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
+  asking: Asking,
+): Promise<DeliveryClaim | undefined> {
+  const endpoint = await trx
+    .selectFrom("endpoints")
+    .select("id")
+    .where("id", "=", endpointId)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
+  if (!endpoint) return undefined;
+  const { messageId: message_id, body } = test;
+  const delivery = { endpoint_id: endpointId, submission_seq: null, message_id, kind: "test", body } as const;
+  const lease = { fence: 1, lease_until: asking.atMs + test.leaseMs };
+  const id = await insertDelivery(trx, { ...delivery, created_at: asking.atMs }, lease);
+  const { accountId, detail } = await aboutEndpoint(trx, endpointId);
+  const about = { ...detail, deliveryId: id };
+  await note(trx, { ...asking, action: "endpoint.test", subject: endpointId, accountId, detail: about });
+  const row = await trx.selectFrom("deliveries").select(TAKEN).where("id", "=", id).executeTakeFirstOrThrow();
+  return (await toClaims(trx, [row], asking.atMs, () => body.length))[0];
+}

@@ -1,0 +1,106 @@
+import type { Transaction } from "kysely";
+import { note } from "../access/audit.ts";
+import type { SealedSecret, SecretPlace, SecretStore } from "../access/port.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+
+/** Rows per part: bounds how long other transactions wait for a part. */
+const PART_ROWS = 500;
+
+/** Held from sealing to storing a secret, so that no key is removed in between. */
+export const SECRETS_LOCK = "endpoint secrets";
+
+const FIRST: SecretPlace = { table: "endpoints", id: "" };
+
+/** @param now milliseconds since the epoch. */
+export function secretStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SecretStore {
+  return {
+    part(after = FIRST, max = PART_ROWS) {
+      return partOf(db, after, max);
+    },
+
+    reseal(renew, actor, after = FIRST, max = PART_ROWS) {
+      return transactions.run(async (trx) => {
+        await abilities.lock(trx, SECRETS_LOCK);
+        const { secrets, next } = await partOf(trx, after, max);
+        const resealed = { endpoints: 0, former_secrets: 0 };
+        for (const { table, id, endpointId, sealed } of secrets) {
+          const secret = renew(endpointId, sealed);
+          if (secret === null) continue;
+          const updated = await trx
+            .updateTable(table)
+            .set({ secret })
+            .where("id", "=", id)
+            .where("secret", "=", sealed)
+            .executeTakeFirst();
+          resealed[table] += Number(updated.numUpdatedRows);
+        }
+        const total = resealed.endpoints + resealed.former_secrets;
+        if (total > 0) {
+          const detail = { current: resealed.endpoints, former: resealed.former_secrets };
+          const about = { action: "endpoint.reseal", subject: "webhook secrets", accountId: null } as const;
+          await note(trx, { atMs: now(), actor, ...about, detail });
+        }
+        return { looked: secrets.length, resealed: total, next };
+      });
+    },
+
+    proven(prove, then) {
+      return transactions.run(async (trx) => {
+        await abilities.lock(trx, SECRETS_LOCK);
+        await abilities.disableStatementTimeout(trx);
+        for (let after: SecretPlace | null = FIRST; after !== null; ) {
+          const { secrets, next } = await partOf(trx, after, PART_ROWS);
+          for (const { endpointId, sealed } of secrets) prove(endpointId, sealed);
+          after = next;
+        }
+        return then();
+      });
+    },
+  };
+}
+
+/** Endpoints first, then former secrets, each by id. Secrets added in the meantime are sealed with the newest key. */
+async function partOf(
+  db: Pick<Transaction<Schema>, "selectFrom">,
+  { table, id }: SecretPlace,
+  max: number,
+): Promise<{ secrets: readonly SealedSecret[]; next: SecretPlace | null }> {
+  const secrets = table === "endpoints" ? await currentOnes(db, id, max) : await formerOnes(db, id, max);
+  const last = secrets.at(-1);
+  if (last && secrets.length === max) return { secrets, next: { table, id: last.id } };
+  return { secrets, next: table === "endpoints" ? { table: "former_secrets", id: "" } : null };
+}
+
+async function currentOnes(db: Pick<Transaction<Schema>, "selectFrom">, after: string, max: number) {
+  const rows = await db
+    .selectFrom("endpoints")
+    .select(["id", "secret"])
+    .where("id", ">", after)
+    .where("removed_at", "is", null)
+    .orderBy("id")
+    .limit(max)
+    .execute();
+  return rows.map(({ id, secret }) => ({ table: "endpoints" as const, id, endpointId: id, sealed: secret }));
+}
+
+async function formerOnes(db: Pick<Transaction<Schema>, "selectFrom">, after: string, max: number) {
+  const rows = await db
+    .selectFrom("former_secrets")
+    .select(["id", "endpoint_id", "secret"])
+    .where("id", ">", after)
+    .orderBy("id")
+    .limit(max)
+    .execute();
+  return rows.map(({ id, endpoint_id: endpointId, secret }) => ({
+    table: "former_secrets" as const,
+    id,
+    endpointId,
+    sealed: secret,
+  }));
+}

@@ -1,0 +1,88 @@
+import { sql, type Transaction } from "kysely";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { SendKind, SendStore } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
+
+/** The counted kinds: requests of members, and the deliveries that replay requests add. */
+type Counted = SendKind | "replayed";
+
+/**
+ * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
+ * @param now milliseconds since the epoch.
+ */
+export function sendStore(
+  { capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SendStore {
+  return {
+    take(accountId, kind, limit) {
+      // A power failure may lose the last requests; in return, requests do not wait for the disk.
+      return transactions.runAsyncCommit(async (trx) => {
+        await abilities.lock(trx, "sends");
+        const atMs = now();
+        const { amount, oldestMs } = await sentBy(trx, accountId, kind, atMs);
+        if (amount >= limit) return Math.max(1, Math.ceil((oldestMs + WINDOW_MS - atMs) / 1000));
+        await countSent(trx, { accountId, kind, atMs, amount: 1 });
+        return 0;
+      });
+    },
+
+    async forget() {
+      const atMs = now();
+      await transactions.runAsyncCommit((trx) =>
+        trx
+          .deleteFrom("sends")
+          .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))
+          .execute(),
+      );
+    },
+  };
+}
+
+/** Requests of the last minute. */
+export async function sentBy(
+  trx: Transaction<Schema>,
+  accountId: string,
+  kind: Counted,
+  atMs: number,
+): Promise<{ readonly amount: number; readonly oldestMs: number }> {
+  const { amount, oldest } = await trx
+    .selectFrom("sends")
+    .select((eb) => [eb.fn.sum<number | string | null>("amount").as("amount"), eb.fn.min("at").as("oldest")])
+    .where("account_id", "=", accountId)
+    .where("kind", "=", kind)
+    .where("at", ">", atMs - WINDOW_MS)
+    .where("at", "<=", atMs + SKEW_MS)
+    .executeTakeFirstOrThrow();
+  return { amount: Number(amount ?? 0), oldestMs: oldest ?? atMs };
+}
+
+export async function countSent(
+  trx: Transaction<Schema>,
+  sent: { readonly accountId: string; readonly kind: Counted; readonly atMs: number; readonly amount: number },
+): Promise<void> {
+  const { accountId: account_id, kind, atMs: at, amount } = sent;
+  await trx.insertInto("sends").values({ at, account_id, kind, amount }).execute();
+}
+
+/** @returns the number of pending replays of the account, including those with an attempt under way. */
+export async function pendingReplays(trx: Transaction<Schema>, accountId: string): Promise<number> {
+  const { amount } = await trx
+    .selectFrom("deliveries")
+    .select((eb) => eb.fn.countAll<number | string>().as("amount"))
+    // A literal, because the planner cannot use a partial index with a parameter.
+    .where("state", "=", sql.lit("pending"))
+    .where("kind", "=", sql.lit("replay"))
+    .where("endpoint_id", "in", (eb) =>
+      eb
+        .selectFrom("endpoints")
+        .innerJoin("projects", "projects.id", "endpoints.project_id")
+        .select("endpoints.id")
+        .where("projects.account_id", "=", accountId),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(amount);
+}

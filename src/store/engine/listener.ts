@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql, type Transaction } from "kysely";
+import pg from "pg";
+import type { Schema } from "../schema/schema.ts";
+import type { Listening, Notify } from "./engine.ts";
+import { isSubmissionEvent, isTopic, type StoreEvent } from "./notifier.ts";
+
+const CHANNEL = "assay";
+/** Heartbeat interval of a silent connection. */
+const HEARTBEAT_MS = 5_000;
+/** Pauses between connection attempts; each is also the pause between queries without notifications. */
+const LEAST_PAUSE_MS = 100;
+const MOST_PAUSE_MS = 5_000;
+
+/** Notifications between the processes of one database. */
+export function notifyBy(config: pg.ClientConfig): Notify {
+  // Notifications of this process have already been delivered.
+  const mark = randomBytes(6).toString("hex");
+  return {
+    publish: (trx, words) => tell(trx, mark, words),
+    listen: (onWord, onGap) => new Listener(config, (from, word) => from !== mark && onWord(word), onGap),
+  };
+}
+
+/** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
+async function tell(trx: Transaction<Schema>, mark: string, words: readonly StoreEvent[]): Promise<void> {
+  if (words.length === 0) return;
+  const payloads = words.map((word) => [mark, word.kind, ...("id" in word ? [word.id] : [])].join(" "));
+  await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(trx);
+}
+
+/**
+ * A separate connection for notifications of other processes. Notifications arrive in order and
+ * are not lost while the connection is alive, so a successful heartbeat proves that none was missed.
+ * `onGap` is called at the loss of the connection, after each failed attempt, and after reconnecting.
+ */
+class Listener implements Listening {
+  readonly #config: pg.ClientConfig;
+  readonly #onWord: (from: string, word: StoreEvent) => void;
+  readonly #onGap: () => void;
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor(config: pg.ClientConfig, onWord: (from: string, word: StoreEvent) => void, onGap: () => void) {
+    this.#config = { ...config, application_name: "assay listener", query_timeout: HEARTBEAT_MS };
+    this.#onWord = onWord;
+    this.#onGap = onGap;
+    this.#ended = this.#keepConnected();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#ended;
+  }
+
+  async #keepConnected(): Promise<void> {
+    let pauseMs = LEAST_PAUSE_MS;
+    while (!this.#stopping.signal.aborted) {
+      if (await this.#listenOnce()) pauseMs = LEAST_PAUSE_MS;
+      if (this.#stopping.signal.aborted) return;
+      this.#onGap();
+      await this.#pause(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS);
+    }
+  }
+
+  /** Listens until the connection is lost. @returns whether a connection was made. */
+  async #listenOnce(): Promise<boolean> {
+    const client = new pg.Client(this.#config);
+    const lost = new AbortController();
+    client.on("error", () => lost.abort());
+    client.on("end", () => lost.abort());
+    client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
+    let listened = false;
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+      listened = true;
+      this.#onGap();
+      while (await this.#pause(HEARTBEAT_MS, lost.signal)) await client.query("select 1");
+    } catch {
+      // Any error: the next attempt shows whether it persists.
+    }
+    // Not awaited without a limit, because a lost server does not close the connection.
+    await Promise.race([client.end().catch(() => {}), sleep(1_000, undefined, { ref: false })]);
+    return listened;
+  }
+
+  #receive(payload: string): void {
+    const [from = "", kind = "", id] = payload.split(" ");
+    if (isSubmissionEvent(kind) && id) this.#onWord(from, { kind, id });
+    else if (isTopic(kind)) this.#onWord(from, { kind });
+  }
+
+  /** @returns false if it ended early: `also` was aborted, or the listener is stopping. */
+  async #pause(ms: number, also?: AbortSignal): Promise<boolean> {
+    const signal = also ? AbortSignal.any([also, this.#stopping.signal]) : this.#stopping.signal;
+    try {
+      await sleep(ms, undefined, { signal });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import type { Transaction } from "kysely";
+import type { Enqueue, Lease } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import { type Take, takeQuota } from "../sharing/quota.ts";
+import { type ClaimRequest, claim } from "../submissions/claim.ts";
+import { enqueue } from "../submissions/enqueue.ts";
+import { type Finish, finish, renew } from "../submissions/lease.ts";
+import type { Capabilities } from "./engine.ts";
+
+type Trx = Transaction<Schema>;
+type Locks = Pick<Capabilities, "lock">;
+
+/**
+ * The frequent operations by name, so that an engine with its connection in another thread can run a whole operation there,
+ * with one message instead of one per statement. Arguments and results are plain data.
+ */
+export const OPERATIONS = {
+  takeQuota: (trx: Trx, _: Locks, { takes, nowMs }: { takes: readonly Take[]; nowMs: number }) =>
+    takeQuota(trx, takes, nowMs),
+  enqueue: (trx: Trx, locks: Locks, asked: { requests: readonly Enqueue[]; nowMs: number }) =>
+    enqueue(trx, locks, asked),
+  claim: (trx: Trx, locks: Locks, request: ClaimRequest) => claim(trx, locks, request),
+  renew: (trx: Trx, _: Locks, { lease, leaseUntilMs }: { lease: Lease; leaseUntilMs: number }) =>
+    renew(trx, lease, leaseUntilMs),
+  finish: (trx: Trx, _: Locks, { group, nowMs }: { group: readonly Finish[]; nowMs: number }) =>
+    finish(trx, group, nowMs),
+};
+
+export type Operation = keyof typeof OPERATIONS;
+export type OperationInput<O extends Operation> = Parameters<(typeof OPERATIONS)[O]>[2];
+export type Result<O extends Operation> = Awaited<ReturnType<(typeof OPERATIONS)[O]>>;
+
+export interface Call {
+  readonly operation: Operation;
+  readonly asked: unknown;
+}
+
+/** @param asked arguments of this operation's type. */
+export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Promise<unknown> {
+  const run = OPERATIONS[operation] as (trx: Trx, locks: Locks, asked: unknown) => Promise<unknown>;
+  return run(trx, locks, asked);
+}

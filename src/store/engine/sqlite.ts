@@ -1,0 +1,64 @@
+import { Kysely, sql } from "kysely";
+import type { Schema } from "../schema/schema.ts";
+import type { Engine } from "./engine.ts";
+import { SqliteLinks, sqliteDialect } from "./sqlite-driver.ts";
+import { SqliteLink } from "./sqlite-link.ts";
+
+/**
+ * The embedded engine: one file, durable at every commit. One thread writes and another one reads, so that no statement
+ * blocks the event loop and no read waits for a commit.
+ * @throws StoreError if the file is unusable; its directory must exist.
+ */
+export async function openSqlite(path: string): Promise<Engine> {
+  const links = await openLinks(path);
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });
+  await db.connection().execute(async () => {}); // Kysely closes only connections that it has used
+  const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
+  return {
+    db,
+    capabilities: {
+      oneWriter: true,
+      asyncCommit: (work) => forgetful.transaction().execute(work),
+      performAll: (calls, flushed) => links.performAll(calls, flushed),
+      snapshot: (work) => snapshot(path, work),
+      disableStatementTimeout: async () => {},
+      lock: async () => {},
+      isRetryable: () => false,
+      notify: null,
+      hasTable: async (any, name) => {
+        const { rows } = await sql`select 1 from sqlite_schema where type = 'table' and name = ${name}`.execute(any);
+        return rows.length > 0;
+      },
+      columns: {
+        bytes: "blob",
+        sequenceType: "integer",
+        sequence: (column) => column.primaryKey().autoIncrement(),
+      },
+      overridingSequence: sql``,
+      advanceSequence: async () => {}, // SQLite continues after the highest number by itself
+    },
+  };
+}
+
+async function openLinks(path: string): Promise<SqliteLinks> {
+  const [writer, reader] = await Promise.allSettled([
+    SqliteLink.open({ path, role: "write" }),
+    SqliteLink.open({ path, role: "read" }),
+  ]);
+  if (writer.status === "fulfilled" && reader.status === "fulfilled")
+    return new SqliteLinks(reader.value, writer.value);
+  for (const link of [reader, writer]) if (link.status === "fulfilled") await link.value.close();
+  throw [writer, reader].find((link) => link.status === "rejected")?.reason;
+}
+
+/** In WAL mode, a reader sees the state at its start and blocks no writer. It has its own thread. */
+async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T>): Promise<T> {
+  const link = await SqliteLink.open({ path, role: "read" });
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, link), true) });
+  try {
+    await sql`begin deferred`.execute(db);
+    return await work(db);
+  } finally {
+    await db.destroy(); // ends the transaction
+  }
+}

@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Transaction } from "kysely";
+import type { Schema } from "../schema/schema.ts";
+import type { Engine } from "./engine.ts";
+import type { Notifier, StoreEvent } from "./notifier.ts";
+import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
+import { runPieces } from "./pieces.ts";
+
+type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
+
+interface Options<T> {
+  /** Notifications to send once the result is durable. */
+  readonly words?: (value: T) => readonly StoreEvent[];
+}
+
+interface Waiting {
+  readonly flushed: boolean;
+  readonly run: Work<unknown>;
+  /** The same as `run`, for engines that perform it in their own thread. */
+  readonly call: Call | null;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Maximum number of pieces of work per commit: bounds the wait of each. */
+const MAX_GROUP = 64;
+/** Attempts of work that conflicts with other transactions; the pause grows with each attempt. */
+const MAX_TRIES = 6;
+const TRY_AGAIN_MS = 10;
+
+/**
+ * Runs pieces of work atomically and resolves when they are durable. It then sends their
+ * notifications to listeners in this and other processes.
+ * With a single writer, waiting work shares one commit and therefore one flush to the disk. Each
+ * piece has its own savepoint, so that a failure does not affect the others.
+ */
+export class Transactions {
+  readonly #engine: Engine;
+  readonly #wakeups: Notifier;
+  #waiting: Waiting[] = [];
+  #draining = false;
+
+  constructor(engine: Engine, wakeups: Notifier) {
+    this.#engine = engine;
+    this.#wakeups = wakeups;
+  }
+
+  /** @param work may run more than once, so it must have no effects outside of the database. */
+  run<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
+    return this.#run(work, null, true, words);
+  }
+
+  /** @param asked sent to another thread if the engine has one: plain data that must not change in the meantime. */
+  call<O extends Operation>(
+    operation: O,
+    asked: OperationInput<O>,
+    options: Options<Result<O>> = {},
+  ): Promise<Result<O>> {
+    return this.#call(operation, asked, true, options);
+  }
+
+  /** Like `call`, for data that may be lost in a power failure. */
+  callAsyncCommit<O extends Operation>(operation: O, asked: OperationInput<O>): Promise<Result<O>> {
+    return this.#call(operation, asked, false, {});
+  }
+
+  /** For data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
+  runAsyncCommit<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
+    return this.#run(work, null, false, words);
+  }
+
+  #call<O extends Operation>(
+    operation: O,
+    asked: OperationInput<O>,
+    flushed: boolean,
+    { words = () => [] }: Options<Result<O>>,
+  ): Promise<Result<O>> {
+    const call = { operation, asked };
+    const work = (trx: Transaction<Schema>) => perform(trx, this.#engine.capabilities, call) as Promise<Result<O>>;
+    return this.#run(work, call, flushed, words);
+  }
+
+  async #run<T>(
+    work: Work<T>,
+    call: Call | null,
+    flushed: boolean,
+    words: (value: T) => readonly StoreEvent[],
+  ): Promise<T> {
+    const value = this.#engine.capabilities.oneWriter
+      ? await this.#inGroup(work, call, flushed)
+      : await this.#alone(work, flushed, words);
+    for (const word of words(value)) this.#wakeups.publish(word);
+    return value;
+  }
+
+  async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly StoreEvent[]): Promise<T> {
+    const { notify, isRetryable: lostToAnother } = this.#engine.capabilities;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#transaction(flushed, async (trx) => {
+          const value = await work(trx);
+          await notify?.publish(trx, words(value));
+          return value;
+        });
+      } catch (error) {
+        if (tries === MAX_TRIES || !lostToAnother(error)) throw error;
+        await sleep(Math.random() * TRY_AGAIN_MS * 2 ** tries);
+      }
+    }
+  }
+
+  #inGroup<T>(run: Work<T>, call: Call | null, flushed: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ flushed, run, call, resolve: (value) => resolve(value as T), reject });
+      if (this.#draining) return;
+      this.#draining = true;
+      // In the next iteration of the event loop, so that all work of this one is in the group.
+      setImmediate(() => void this.#drain());
+    });
+  }
+
+  #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
+    const { db, capabilities: abilities } = this.#engine;
+    if (!flushed) return abilities.asyncCommit(work);
+    // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
+    return db.transaction().setIsolationLevel("read committed").execute(work);
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, this.#groupSize());
+      try {
+        const ended = await this.#commit(group);
+        for (const [at, one] of ended.entries()) {
+          if (one.status === "fulfilled") group[at]?.resolve(one.value);
+          else group[at]?.reject(one.reason);
+        }
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#draining = false;
+  }
+
+  /** The first pieces that can share a commit: all named operations, or all functions. */
+  #groupSize(): number {
+    const most = Math.min(this.#waiting.length, MAX_GROUP);
+    if (!this.#engine.capabilities.performAll) return most;
+    const byName = this.#waiting[0]?.call !== null;
+    const other = this.#waiting.findIndex(({ call }) => (call !== null) !== byName);
+    return other < 0 ? most : Math.min(other, most);
+  }
+
+  #commit(group: readonly Waiting[]): Promise<PromiseSettledResult<unknown>[]> {
+    // One piece that needs a flush makes the whole group flush.
+    const flushed = group.some((piece) => piece.flushed);
+    const calls = group.flatMap(({ call }) => call ?? []);
+    const { performAll } = this.#engine.capabilities;
+    if (performAll && calls.length === group.length) return performAll(calls, flushed);
+    return this.#transaction(flushed, (trx) =>
+      runPieces(
+        trx,
+        group.map(({ run }) => run),
+      ),
+    );
+  }
+}

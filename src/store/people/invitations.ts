@@ -1,0 +1,157 @@
+import type { Kysely, Transaction } from "kysely";
+import type { LinkKind } from "../../domain/session.ts";
+import { note } from "../access/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { behindPlace, USUAL_ROWS } from "../parts.ts";
+import type { Schema } from "../schema/schema.ts";
+import { addPerson, anybody, passwordEntry, setPassword } from "./people.ts";
+import type { Invitation, InvitationStore, NewInvitation } from "./port.ts";
+
+/** @param now milliseconds since the epoch. */
+export function invitationStore(engine: Engine, transactions: Transactions, now: () => number): InvitationStore {
+  const { db, capabilities: abilities } = engine;
+  return {
+    add(link, what, actor) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        await abilities.lock(trx, "people");
+        const whom = await addressee(trx, what);
+        if (!whom) return undefined;
+        const expiresAtMs = atMs + link.lastsMs;
+        await replaced(trx, what.kind, whom.email).execute();
+        const { administrator, accountId } = whom;
+        await trx
+          .insertInto("invitations")
+          .values({
+            id: link.id,
+            hash: link.hash,
+            kind: what.kind,
+            email: whom.email,
+            person_id: what.kind === "reset" ? what.personId : null,
+            account_id: accountId,
+            administrator: administrator ? 1 : 0,
+            created_at: atMs,
+            expires_at: expiresAtMs,
+          })
+          .execute();
+        const action = what.kind === "reset" ? "person.reset" : "person.invite";
+        const subject = what.kind === "reset" ? what.personId : link.id;
+        const detail = { kind: what.kind, email: whom.email, administrator, expiresAt: new Date(expiresAtMs) };
+        await note(trx, { atMs, actor, action, subject, accountId, detail });
+        return expiresAtMs;
+      });
+    },
+
+    async find(hash) {
+      return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
+    },
+
+    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
+      if (accountIds?.length === 0) return [];
+      let query = usable(db, now()).where("kind", "<>", "first");
+      if (accountIds) query = query.where("account_id", "in", accountIds);
+      if (after !== undefined) {
+        const behind = await query.where("invitations.id", "=", after).executeTakeFirst();
+        if (!behind) return [];
+        query = query.where(behindPlace("invitations", { id: behind.id, createdAt: behind.created_at }));
+      }
+      query = query.orderBy("invitations.created_at", "desc").orderBy("invitations.id", "desc").limit(max);
+      return (await query.execute()).map(toInvitation);
+    },
+
+    withdraw(id, actor) {
+      return transactions.run(async (trx) => {
+        const gone = await trx.deleteFrom("invitations").where("id", "=", id).returningAll().executeTakeFirst();
+        if (!gone) return false;
+        const detail = { kind: gone.kind, email: gone.email };
+        const entry = { subject: id, accountId: gone.account_id, detail };
+        await note(trx, { atMs: now(), actor, action: "person.withdraw", ...entry });
+        return true;
+      });
+    },
+
+    accept(hash, { email, name, password }, address = null) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        await abilities.lock(trx, "people");
+        const [invitation] = (await usable(trx, atMs).where("invitations.hash", "=", hash).execute()).map(toInvitation);
+        if (!invitation) return undefined;
+        const { kind, personId, administrator, account } = invitation;
+        if (kind === "reset" && personId !== null) {
+          // A reset ends all access by the old password and by the provider's account.
+          await trx.updateTable("people").set({ provider_subject: null }).where("id", "=", personId).execute();
+          await setPassword(trx, personId, password, null);
+          await note(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
+          return personId;
+        }
+        const own = invitation.email ?? email;
+        const taken = await trx.selectFrom("people").select("id").where("email", "=", own).executeTakeFirst();
+        if (taken || (kind === "first" && (await anybody(trx)))) return undefined;
+        await trx
+          .deleteFrom("invitations")
+          .where((eb) => eb.or([eb("hash", "=", hash), eb("email", "=", own), eb("kind", "=", "first")]))
+          .execute();
+        const accountIds = account === null ? [] : [account.id];
+        const person = { email: own, name, password, subject: null, administrator, accountIds };
+        return await addPerson(trx, { ...person, atMs, address });
+      });
+    },
+
+    async forget() {
+      const atMs = now();
+      await transactions.runAsyncCommit((trx) =>
+        trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute(),
+      );
+    },
+  };
+}
+
+/** The person of an invitation; undefined if it is not possible for them. */
+async function addressee(
+  trx: Transaction<Schema>,
+  what: NewInvitation,
+): Promise<{ email: string | null; administrator: boolean; accountId: string | null } | undefined> {
+  if (what.kind === "first") {
+    return (await anybody(trx)) ? undefined : { email: null, administrator: true, accountId: null };
+  }
+  if (what.kind === "invite") {
+    const taken = await trx.selectFrom("people").select("id").where("email", "=", what.email).executeTakeFirst();
+    return taken ? undefined : what;
+  }
+  const person = await trx
+    .selectFrom("people")
+    .select("email")
+    .where("id", "=", what.personId)
+    .where("disabled_at", "is", null)
+    .executeTakeFirst();
+  return person && { email: person.email, administrator: false, accountId: null };
+}
+
+function replaced(trx: Transaction<Schema>, kind: LinkKind, email: string | null) {
+  const ofKind = trx.deleteFrom("invitations").where("kind", "=", kind);
+  return email === null ? ofKind : ofKind.where("email", "=", email);
+}
+
+function usable(db: Kysely<Schema>, atMs: number) {
+  return db
+    .selectFrom("invitations")
+    .leftJoin("accounts", "accounts.id", "invitations.account_id")
+    .selectAll("invitations")
+    .select("accounts.name as account_name")
+    .where("invitations.expires_at", ">", atMs);
+}
+
+type InvitationRow = Awaited<ReturnType<ReturnType<typeof usable>["executeTakeFirstOrThrow"]>>;
+
+function toInvitation(row: InvitationRow): Invitation {
+  return {
+    id: row.id,
+    kind: row.kind as LinkKind,
+    email: row.email,
+    personId: row.person_id,
+    account: row.account_id === null ? null : { id: row.account_id, name: row.account_name ?? "" },
+    administrator: row.administrator === 1,
+    expiresAtMs: row.expires_at,
+  };
+}

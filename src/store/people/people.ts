@@ -1,0 +1,275 @@
+import { randomUUID } from "node:crypto";
+import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
+import { note } from "../access/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { behindPlace, USUAL_ROWS } from "../parts.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { PeopleStore, Person } from "./port.ts";
+
+export type PersonRow = Selectable<Schema["people"]>;
+
+/** @param now milliseconds since the epoch. */
+export function peopleStore(engine: Engine, transactions: Transactions, now: () => number): PeopleStore {
+  const { db, capabilities: abilities } = engine;
+  return {
+    any: () => anybody(db),
+
+    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
+      if (accountIds?.length === 0) return [];
+      let query = db.selectFrom("people").selectAll();
+      if (accountIds) {
+        const members = db.selectFrom("members").select("person_id").where("account_id", "in", accountIds);
+        query = query.where("id", "in", members);
+      }
+      if (after !== undefined) {
+        const behind = await query.where("id", "=", after).executeTakeFirst();
+        if (!behind) return [];
+        query = query.where(behindPlace("people", { id: behind.id, createdAt: behind.created_at }));
+      }
+      const rows = await query.orderBy("created_at", "desc").orderBy("id", "desc").limit(max).execute();
+      return await withAccounts(db, rows);
+    },
+
+    async get(id) {
+      const rows = await db.selectFrom("people").selectAll().where("id", "=", id).execute();
+      return (await withAccounts(db, rows))[0];
+    },
+
+    async find(which) {
+      const byEither = (eb: ExpressionBuilder<Schema, "people">) =>
+        eb.or([eb("id", "=", which), eb("email", "=", which)]);
+      return (await withAccounts(db, await db.selectFrom("people").selectAll().where(byEither).execute()))[0];
+    },
+
+    async passwordOf(email) {
+      const row = await db
+        .selectFrom("people")
+        .select(["id", "password"])
+        .where("email", "=", email)
+        .where("disabled_at", "is", null)
+        .executeTakeFirst();
+      return row?.password ? { personId: row.id, hash: row.password } : undefined;
+    },
+
+    update(id, changes, actor) {
+      return transactions.run(async (trx) => {
+        await abilities.lock(trx, "people"); // without it, two administrators could disable each other
+        const rows = await trx.selectFrom("people").selectAll().where("id", "=", id).execute();
+        const [was] = await withAccounts(trx, rows);
+        if (!was) return "unknown";
+        const atMs = now();
+        const is = {
+          name: changes.name ?? was.name,
+          administrator: changes.administrator ?? was.administrator,
+          disabled: changes.disabled ?? was.disabledAtMs !== null,
+          accountIds: [...new Set(changes.accountIds ?? was.accounts.map((account) => account.id))].sort(),
+        };
+        const detail = differences(was, is);
+        if (Object.keys(detail).length === 0) return "updated";
+        const rules = !was.administrator || was.disabledAtMs !== null;
+        if (!rules && (is.disabled || !is.administrator) && !(await anotherAdministrator(trx, id))) return "last";
+        await trx
+          .updateTable("people")
+          .set({
+            name: is.name,
+            administrator: is.administrator ? 1 : 0,
+            disabled_at: is.disabled ? (was.disabledAtMs ?? atMs) : null,
+          })
+          .where("id", "=", id)
+          .execute();
+        await setAccounts(trx, id, is.accountIds);
+        if (is.disabled) {
+          await trx.deleteFrom("sessions").where("person_id", "=", id).execute();
+          await trx.deleteFrom("invitations").where("person_id", "=", id).execute();
+        }
+        await note(trx, { atMs, actor, action: "person.update", subject: id, accountId: null, detail });
+        return "updated";
+      });
+    },
+
+    setPassword(id, hash, keepSession, actor) {
+      return transactions.run(async (trx) => {
+        const done = await setPassword(trx, id, hash, keepSession);
+        if (done) await note(trx, passwordEntry(now(), actor, id));
+        return done;
+      });
+    },
+
+    async rehash(id, from, to) {
+      await transactions.runAsyncCommit((trx) =>
+        trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
+      );
+    },
+
+    enterWithProvider({ email, name, subject }, address = null) {
+      return transactions.run(async (trx) => {
+        const atMs = now();
+        await abilities.lock(trx, "people");
+        const person = await trx
+          .selectFrom("people")
+          .selectAll()
+          .where((eb) => eb.or([eb("provider_subject", "=", subject), eb("email", "=", email)]))
+          .execute();
+        const [known] = person;
+        if (person.length > 1) return undefined; // another person has the e-mail now
+        if (known) {
+          if (known.disabled_at !== null) return undefined;
+          if (known.provider_subject !== null && known.provider_subject !== subject) return undefined;
+          await trx.updateTable("people").set({ provider_subject: subject }).where("id", "=", known.id).execute();
+          return known.id;
+        }
+        const invited = await trx
+          .deleteFrom("invitations")
+          .where("kind", "=", "invite")
+          .where("email", "=", email)
+          .where("expires_at", ">", atMs)
+          .returningAll()
+          .execute();
+        if (invited.length === 0) return undefined;
+        return await addPerson(trx, {
+          email,
+          name,
+          password: null,
+          subject,
+          administrator: invited.some(({ administrator }) => administrator === 1),
+          accountIds: invited.flatMap(({ account_id }) => account_id ?? []),
+          atMs,
+          address,
+        });
+      });
+    },
+  };
+}
+
+export async function anybody(db: Kysely<Schema>): Promise<boolean> {
+  return (await db.selectFrom("people").select("id").limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Adds a person, with an audit entry by that person. @returns the id. */
+export async function addPerson(
+  trx: Transaction<Schema>,
+  person: {
+    readonly email: string;
+    readonly name: string;
+    readonly password: string | null;
+    readonly subject: string | null;
+    readonly administrator: boolean;
+    readonly accountIds: readonly string[];
+    readonly atMs: number;
+    /** Address of the client. */
+    readonly address: string | null;
+  },
+): Promise<string> {
+  const { email, name, password, subject, administrator, accountIds, atMs, address } = person;
+  const id = randomUUID();
+  await trx
+    .insertInto("people")
+    .values({
+      id,
+      email,
+      name,
+      administrator: administrator ? 1 : 0,
+      password,
+      provider_subject: subject,
+      created_at: atMs,
+      seen_at: null,
+      disabled_at: null,
+    })
+    .execute();
+  await setAccounts(trx, id, accountIds);
+  const detail = { email, name, administrator, accountIds };
+  await note(trx, { atMs, actor: email, action: "person.create", subject: id, accountId: null, detail, address });
+  return id;
+}
+
+/** @returns false for an unknown person. */
+export async function setPassword(
+  trx: Transaction<Schema>,
+  id: string,
+  hash: string,
+  keepSession: string | null,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable("people")
+    .set({ password: hash })
+    .where("id", "=", id)
+    .executeTakeFirst();
+  await trx
+    .deleteFrom("sessions")
+    .where("person_id", "=", id)
+    .where("hash", "<>", keepSession ?? "")
+    .execute();
+  await trx.deleteFrom("invitations").where("person_id", "=", id).execute();
+  return numUpdatedRows > 0n;
+}
+
+export function passwordEntry(atMs: number, actor: AuditActor, id: string) {
+  return { atMs, actor, action: "person.set-password", subject: id, accountId: null, detail: {} } as const;
+}
+
+async function setAccounts(trx: Transaction<Schema>, id: string, accountIds: readonly string[]): Promise<void> {
+  await trx.deleteFrom("members").where("person_id", "=", id).execute();
+  if (accountIds.length === 0) return;
+  const rows = [...new Set(accountIds)].map((accountId) => ({ person_id: id, account_id: accountId }));
+  await trx.insertInto("members").values(rows).execute();
+}
+
+async function anotherAdministrator(trx: Transaction<Schema>, id: string): Promise<boolean> {
+  const other = await trx
+    .selectFrom("people")
+    .select("id")
+    .where("administrator", "=", 1)
+    .where("disabled_at", "is", null)
+    .where("id", "<>", id)
+    .executeTakeFirst();
+  return other !== undefined;
+}
+
+async function withAccounts(db: Kysely<Schema>, rows: readonly PersonRow[]): Promise<Person[]> {
+  if (rows.length === 0) return [];
+  const members = await db
+    .selectFrom("members")
+    .innerJoin("accounts", "accounts.id", "members.account_id")
+    .select(["members.person_id", "accounts.id", "accounts.name"])
+    .where(
+      "members.person_id",
+      "in",
+      rows.map(({ id }) => id),
+    )
+    .orderBy("accounts.name")
+    .execute();
+  const ofPerson = Map.groupBy(members, ({ person_id }) => person_id);
+  return rows.map((row) => ({
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    administrator: row.administrator === 1,
+    accounts: (ofPerson.get(row.id) ?? []).map(({ id, name }) => ({ id, name })),
+    hasPassword: row.password !== null,
+    hasProvider: row.provider_subject !== null,
+    createdAtMs: row.created_at,
+    seenAtMs: row.seen_at,
+    disabledAtMs: row.disabled_at,
+  }));
+}
+
+/** The old and new values of an update. */
+function differences(
+  person: Person,
+  is: { name: string; administrator: boolean; disabled: boolean; accountIds: readonly string[] },
+): Record<string, { from: unknown; to: unknown }> {
+  const was: typeof is = {
+    name: person.name,
+    administrator: person.administrator,
+    disabled: person.disabledAtMs !== null,
+    accountIds: person.accounts.map(({ id }) => id).sort(),
+  };
+  const names = ["name", "administrator", "disabled", "accountIds"] as const;
+  return Object.fromEntries(
+    names
+      .map((name) => [name, { from: was[name], to: is[name] }] as const)
+      .filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to)),
+  );
+}

@@ -1,0 +1,107 @@
+import type { Transaction } from "kysely";
+import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
+import { note } from "../access/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { SessionStore } from "./port.ts";
+
+/** Granularity of "last seen", because an open page sends requests every few seconds. */
+const TOUCH_MS = 60_000;
+
+/** Known places per person; a new one replaces the least recently used. */
+const MOST_PLACES = 20;
+
+/** @param now milliseconds since the epoch. */
+export function sessionStore({ db }: Engine, transactions: Transactions, now: () => number): SessionStore {
+  return {
+    async begin(hash, personId, from = null) {
+      const at = now();
+      await transactions.run(async (trx) => {
+        await trx.insertInto("sessions").values({ hash, person_id: personId, created_at: at, seen_at: at }).execute();
+        const person = await trx
+          .updateTable("people")
+          .set({ seen_at: at })
+          .where("id", "=", personId)
+          .returning("email")
+          .executeTakeFirstOrThrow();
+        if (from !== null) await know(trx, personId, from.place, at);
+        const entry = { subject: personId, accountId: null, address: from?.address ?? null, detail: {} };
+        await note(trx, { atMs: at, actor: person.email, action: "person.sign-in", ...entry });
+      });
+    },
+
+    async find(hash) {
+      const at = now();
+      const row = await db
+        .selectFrom("sessions")
+        .innerJoin("people", "people.id", "sessions.person_id")
+        .select(["people.id", "people.email", "people.name", "people.administrator", "sessions.seen_at"])
+        .where("sessions.hash", "=", hash)
+        .where("sessions.seen_at", ">", at - SESSION_IDLE_MS)
+        .where("sessions.created_at", ">", at - SESSION_LONGEST_MS)
+        .where("people.disabled_at", "is", null)
+        .executeTakeFirst();
+      if (!row) return undefined;
+      if (at - row.seen_at >= TOUCH_MS) {
+        const seen = transactions.runAsyncCommit(async (trx) => {
+          await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
+          await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
+        });
+        // Does not wait for a lock of another process: this is a write, but the request may only read.
+        await inTime(seen, READ_PATIENCE_MS);
+      }
+      const { id, email, name } = row;
+      if (row.administrator === 1) return { id, email, name, administrator: true, accountIds: null };
+      const members = await db.selectFrom("members").select("account_id").where("person_id", "=", id).execute();
+      return { id, email, name, administrator: false, accountIds: members.map(({ account_id }) => account_id) };
+    },
+
+    async end(hash, address = null) {
+      await transactions.run(async (trx) => {
+        const gone = await trx
+          .deleteFrom("sessions")
+          .where("hash", "=", hash)
+          .returning("person_id")
+          .executeTakeFirst();
+        if (!gone) return;
+        const person = await trx
+          .selectFrom("people")
+          .select("email")
+          .where("id", "=", gone.person_id)
+          .executeTakeFirstOrThrow();
+        const entry = { subject: gone.person_id, accountId: null, address, detail: {} };
+        await note(trx, { atMs: now(), actor: person.email, action: "person.sign-out", ...entry });
+      });
+    },
+
+    async forget() {
+      const at = now();
+      await transactions.runAsyncCommit((trx) =>
+        trx
+          .deleteFrom("sessions")
+          .where((eb) =>
+            eb.or([eb("seen_at", "<=", at - SESSION_IDLE_MS), eb("created_at", "<=", at - SESSION_LONGEST_MS)]),
+          )
+          .execute(),
+      );
+    },
+  };
+}
+
+async function know(trx: Transaction<Schema>, personId: string, place: string, at: number): Promise<void> {
+  await trx
+    .insertInto("known_places")
+    .values({ person_id: personId, place, at })
+    .onConflict((conflict) => conflict.columns(["person_id", "place"]).doUpdateSet({ at }))
+    .execute();
+  const newest = trx
+    .selectFrom("known_places")
+    .select("place")
+    .where("person_id", "=", personId)
+    .orderBy("at", "desc")
+    .orderBy("place")
+    .limit(MOST_PLACES);
+  await trx.deleteFrom("known_places").where("person_id", "=", personId).where("place", "not in", newest).execute();
+}

@@ -1,0 +1,151 @@
+import { createHash } from "node:crypto";
+import { type Selectable, sql, type Transaction } from "kysely";
+import { DOOR_ACTIONS } from "../../domain/audit.ts";
+import { note } from "../access/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { SignInStore } from "./port.ts";
+
+const WINDOW_MS = 60_000;
+/** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
+const SKEW_MS = 5_000;
+const HOUR_MS = 3_600_000;
+/** How long a place counts as known after a sign-in. */
+const KNOWN_MS = 90 * 24 * HOUR_MS;
+/** Retention of sign-in entries; all other audit entries are kept without limit. */
+const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
+/** Places per hour with their own entry for refused attempts at one person; all others share an entry. */
+const PLACES_PER_HOUR = 10;
+/** Entries that one transaction deletes. */
+const FORGOTTEN_AT_ONCE = 500;
+
+/**
+ * Counts sign-in attempts over all processes. Transactions that count or store attempts are serialised, so that the limits
+ * are exact.
+ * @param now milliseconds since the epoch.
+ */
+export function signInStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): SignInStore {
+  const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
+    // A power failure may lose the last attempts; in return, requests do not wait for the disk.
+    transactions.runAsyncCommit(async (trx) => {
+      await abilities.lock(trx, "sign-ins");
+      return await work(trx);
+    });
+
+  return {
+    async isKnown({ place, email }) {
+      const known = await db
+        .selectFrom("known_places")
+        .innerJoin("people", "people.id", "known_places.person_id")
+        .select("people.id")
+        .where("people.email", "=", email)
+        .where("known_places.place", "=", place)
+        .where("known_places.at", ">", now() - KNOWN_MS)
+        .executeTakeFirst();
+      return known !== undefined;
+    },
+
+    take({ place, email }, limits) {
+      return locked(async (trx) => {
+        const atMs = now();
+        const emailHash = createHash("sha256").update(email).digest("hex");
+        const bounds = [
+          [limits.both, { place, emailHash }],
+          [limits.place, { place }],
+          ...(limits.email === null ? [] : ([[limits.email, { emailHash }]] as const)),
+        ] as const;
+        for (const [limit, whose] of bounds) {
+          const waitMs = await waitFor(trx, whose, limit, atMs);
+          if (waitMs > 0) return Math.ceil(waitMs / 1000);
+        }
+        await trx.insertInto("sign_in_attempts").values({ at: atMs, place, email_hash: emailHash }).execute();
+        return 0;
+      });
+    },
+
+    refused({ place, email }) {
+      return locked(async (trx) => {
+        const atMs = now();
+        const person = await trx.selectFrom("people").select("id").where("email", "=", email).executeTakeFirst();
+        // Input of unknown clients is not stored, because it may be a password.
+        const subject = person?.id ?? "unknown";
+        const recent = await trx
+          .selectFrom("audit")
+          .selectAll()
+          .where("subject", "=", subject)
+          .where("action", "=", "person.refuse")
+          .where("at", ">", atMs - HOUR_MS)
+          .orderBy("seq", "desc")
+          .execute();
+        const address =
+          recent.length < PLACES_PER_HOUR || recent.some((entry) => entry.address === place) ? place : null;
+        const known = recent.find((entry) => entry.address === address);
+        if (known) await recordAttempt(trx, known, atMs);
+        else {
+          const detail = { attempts: 1, lastAt: new Date(atMs) };
+          const entry = { subject, accountId: null, address, detail };
+          await note(trx, { atMs, actor: "stranger", action: "person.refuse", ...entry });
+        }
+      });
+    },
+
+    async forget() {
+      const atMs = now();
+      await transactions.runAsyncCommit(async (trx) => {
+        await trx
+          .deleteFrom("sign_in_attempts")
+          .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))
+          .execute();
+        await trx
+          .deleteFrom("known_places")
+          .where("at", "<=", atMs - KNOWN_MS)
+          .execute();
+        const old = trx
+          .selectFrom("audit")
+          .select("seq")
+          // A literal, because the planner cannot use a partial index with a parameter.
+          .where(sql<boolean>`action in (${sql.join(DOOR_ACTIONS.map((action) => sql.lit(action)))})`)
+          .where("at", "<=", atMs - DOOR_ENTRIES_MS)
+          .limit(FORGOTTEN_AT_ONCE);
+        await trx.deleteFrom("audit").where("seq", "in", old).execute();
+      });
+    },
+  };
+}
+
+/** @returns milliseconds until fewer than `limit` attempts are in the window; 0 if that is the case now. */
+async function waitFor(
+  trx: Transaction<Schema>,
+  { place, emailHash }: { readonly place?: string; readonly emailHash?: string },
+  limit: number,
+  atMs: number,
+): Promise<number> {
+  let query = trx
+    .selectFrom("sign_in_attempts")
+    .select("at")
+    .where("at", ">", atMs - WINDOW_MS)
+    .where("at", "<=", atMs + SKEW_MS);
+  if (place !== undefined) query = query.where("place", "=", place);
+  if (emailHash !== undefined) query = query.where("email_hash", "=", emailHash);
+  const oldest = await query
+    .orderBy("at", "desc")
+    .limit(1)
+    .offset(limit - 1)
+    .executeTakeFirst();
+  return oldest === undefined ? 0 : oldest.at + WINDOW_MS - atMs;
+}
+
+async function recordAttempt(
+  trx: Transaction<Schema>,
+  { seq, detail }: Selectable<Schema["audit"]>,
+  atMs: number,
+): Promise<void> {
+  const { attempts } = JSON.parse(detail) as { attempts: number };
+  const next = JSON.stringify({ attempts: attempts + 1, lastAt: new Date(atMs) });
+  await trx.updateTable("audit").set({ detail: next }).where("seq", "=", seq).execute();
+}

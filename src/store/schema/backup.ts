@@ -1,0 +1,56 @@
+import { type Kysely, sql } from "kysely";
+import type { Engine } from "../engine/engine.ts";
+import { readVersion } from "./migrate.ts";
+import type { Schema } from "./schema.ts";
+import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
+
+/** A row can have a program with its input, or two outputs: 2 MiB. */
+const ROWS_AT_ONCE = 32;
+
+type Row = Readonly<Record<string, Cell>>;
+
+/**
+ * Writes a consistent snapshot of the database as lines of JSON that any engine can restore (restore.ts), without blocking
+ * writers.
+ * @param write awaited for each line, to bound the memory.
+ * @returns the number of rows.
+ */
+export async function backup(
+  { capabilities: abilities }: Engine,
+  now: () => number,
+  write: (line: string) => Promise<void>,
+): Promise<number> {
+  const say = (value: unknown) => write(`${JSON.stringify(value)}\n`);
+  return await abilities.snapshot(async (db) => {
+    const schema = await readVersion(db, abilities);
+    await say({ assay: "backup", format: BACKUP_FORMAT, schema, at: new Date(now()).toISOString() });
+    let count = 0;
+    for (const table of TABLES) {
+      let columns: string[] | undefined;
+      for await (const row of rowsOf(db, table)) {
+        if (!columns) {
+          columns = Object.keys(row);
+          await say({ table: table.name, columns });
+        }
+        await say(columns.map((column) => toJson(row[column] ?? null)));
+        count++;
+      }
+    }
+    await say({ end: true, rows: count });
+    return count;
+  });
+}
+
+/** Reads rows in the order of the key, in parts; each part starts after the previous one. */
+async function* rowsOf(db: Kysely<Schema>, { name, key }: BackedUp): AsyncGenerator<Row> {
+  const columns = sql.join(key.map((column) => sql.ref(column)));
+  let last: Row | undefined;
+  do {
+    const seen = last;
+    const after = seen ? sql`where (${columns}) > (${sql.join(key.map((column) => seen[column]))})` : sql``;
+    const { rows } = await sql<Row>`
+      select * from ${sql.table(name)} ${after} order by ${columns} limit ${sql.lit(ROWS_AT_ONCE)}`.execute(db);
+    yield* rows;
+    last = rows.length === ROWS_AT_ONCE ? rows.at(-1) : undefined;
+  } while (last);
+}

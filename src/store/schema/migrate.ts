@@ -1,0 +1,68 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { Capabilities, Engine } from "../engine/engine.ts";
+import { StoreError } from "../engine/errors.ts";
+import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
+import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
+import { retention } from "./migrations/0003-retention.ts";
+import { people } from "./migrations/0004-people.ts";
+import { history } from "./migrations/0005-history.ts";
+import { shares } from "./migrations/0006-shares.ts";
+import { lists } from "./migrations/0007-lists.ts";
+import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
+import { sends } from "./migrations/0009-sends.ts";
+import type { Schema } from "./schema.ts";
+
+export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
+
+/** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
+const MIGRATIONS: readonly Migration[] = [
+  accountsAndSubmissions,
+  projectsAndWebhooks,
+  retention,
+  people,
+  history,
+  shares,
+  lists,
+  fairDeliveries,
+  sends,
+];
+
+/** The version of the schema that this program works with. */
+export const NEWEST = MIGRATIONS.length;
+
+/**
+ * Updates the schema atomically: an interruption is harmless, and of several starting processes,
+ * one migrates and the others wait for it.
+ * @throws StoreError if the schema is newer than this program.
+ */
+export async function migrate(engine: Engine): Promise<void> {
+  const { db, capabilities: abilities } = engine;
+  if ((await readVersion(db, abilities)) === NEWEST) return;
+  await db.transaction().execute(async (trx) => {
+    await abilities.disableStatementTimeout(trx); // another process may be migrating
+    await abilities.lock(trx, "migrate");
+    await migrateTo(trx, abilities, NEWEST);
+  });
+}
+
+/** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */
+export async function migrateTo(trx: Transaction<Schema>, abilities: Capabilities, target: number): Promise<void> {
+  const version = await readVersion(trx, abilities);
+  if (version > NEWEST) {
+    throw new StoreError(
+      `the database has schema version ${version}, but this program knows only ${NEWEST}: run a newer release`,
+    );
+  }
+  if (version >= target) return;
+  if (version === 0) await sql`create table schema_version (version integer not null)`.execute(trx);
+  for (const migration of MIGRATIONS.slice(version, target)) await migration(trx, abilities);
+  await sql`delete from schema_version`.execute(trx);
+  await sql`insert into schema_version (version) values (${target})`.execute(trx);
+}
+
+/** 0 for an empty database. */
+export async function readVersion(db: Kysely<Schema>, { hasTable }: Capabilities): Promise<number> {
+  if (!(await hasTable(db, "schema_version"))) return 0;
+  const result = await sql<{ version: number }>`select version from schema_version`.execute(db);
+  return result.rows[0]?.version ?? 0;
+}

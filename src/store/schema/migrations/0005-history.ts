@@ -1,0 +1,55 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** Data for the dashboard: submissions by account, history and live output. */
+export async function history(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  // The only index for searches that costs time at every submission: other criteria filter the account's submissions.
+  await trx.schema.createIndex("submissions_account").on("submissions").columns(["account_id", "seq"]).execute();
+  await trx.schema.alterTable("submissions").addColumn("live", "integer").execute();
+
+  await trx.schema
+    .createTable("uncounted")
+    .addColumn("submission_seq", columns.sequenceType, (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("language", "text", (c) => c.notNull())
+    .addColumn("verdict", "text", (c) => c.notNull())
+    .addColumn("completed_at", "bigint", (c) => c.notNull())
+    .addColumn("wait_ms", "bigint", (c) => c.notNull())
+    .addColumn("run_ms", "bigint", (c) => c.notNull())
+    .execute();
+  // Earlier submissions are also counted, in the background.
+  await sql`
+    insert into uncounted (submission_seq, account_id, language, verdict, completed_at, wait_ms, run_ms)
+    select seq, account_id, language, verdict, completed_at, started_at - created_at, completed_at - started_at
+    from submissions where completed_at is not null and started_at is not null and verdict is not null`.execute(trx);
+  await trx.schema
+    .createTable("history")
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("language", "text", (c) => c.notNull())
+    .addColumn("verdict", "text", (c) => c.notNull())
+    .addColumn("amount", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("history_pk", ["at", "account_id", "language", "verdict"])
+    .execute();
+  await trx.schema
+    .createTable("history_times")
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("kind", "text", (c) => c.notNull().check(sql`kind in ('wait', 'run')`))
+    .addColumn("bin", "integer", (c) => c.notNull())
+    .addColumn("amount", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("history_times_pk", ["at", "account_id", "kind", "bin"])
+    .execute();
+
+  await trx.schema
+    .createTable("live_output")
+    .addColumn("submission_seq", "bigint", (c) => c.notNull().references("submissions.seq").onDelete("cascade"))
+    .addColumn("fence", "integer", (c) => c.notNull())
+    .addColumn("n", "integer", (c) => c.notNull())
+    .addColumn("stream", "text", (c) => c.notNull().check(sql`stream in ('stdout', 'stderr')`))
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("bytes", columns.bytes, (c) => c.notNull())
+    .addPrimaryKeyConstraint("live_output_pk", ["submission_seq", "fence", "n"])
+    .execute();
+}

@@ -1,0 +1,45 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/**
+ * Indexes of lists in their order by account, so that the rows of other accounts do not matter. Tables of sign-in attempts
+ * for all processes, and client addresses in the audit trail.
+ */
+export async function lists(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema.createIndex("api_keys_account").on("api_keys").columns(["account_id", "created_at", "id"]).execute();
+  await sql`create index api_keys_unrevoked on api_keys (account_id, created_at, id) where revoked_at is null`.execute(
+    trx,
+  );
+  await sql`create index api_keys_project on api_keys (project_id, created_at, id) where revoked_at is null`.execute(
+    trx,
+  );
+  await trx.schema.createIndex("api_keys_newest").on("api_keys").columns(["created_at", "id"]).execute();
+  await trx.schema.createIndex("projects_newest").on("projects").columns(["created_at", "id"]).execute();
+  await sql`create index endpoints_newest on endpoints (created_at, id) where removed_at is null`.execute(trx);
+  await sql`create index endpoints_unremoved on endpoints (project_id) where removed_at is null`.execute(trx);
+  await trx.schema.createIndex("audit_account").on("audit").columns(["account_id", "seq"]).execute();
+  await trx.schema.createIndex("audit_subject").on("audit").columns(["subject", "seq"]).execute();
+
+  await sql`create index audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse')`.execute(
+    trx,
+  );
+  await trx.schema.alterTable("audit").addColumn("address", "text").execute();
+  await trx.schema
+    .createTable("sign_in_attempts")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("place", "text", (c) => c.notNull())
+    .addColumn("email_hash", "text", (c) => c.notNull())
+    .execute();
+  await trx.schema.createIndex("sign_in_attempts_place").on("sign_in_attempts").columns(["place", "at"]).execute();
+  await trx.schema.createIndex("sign_in_attempts_email").on("sign_in_attempts").columns(["email_hash", "at"]).execute();
+  await trx.schema.createIndex("sign_in_attempts_at").on("sign_in_attempts").column("at").execute();
+  await trx.schema
+    .createTable("known_places")
+    .addColumn("person_id", "text", (c) => c.notNull().references("people.id").onDelete("cascade"))
+    .addColumn("place", "text", (c) => c.notNull())
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("known_places_pk", ["person_id", "place"])
+    .execute();
+}

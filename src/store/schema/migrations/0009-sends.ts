@@ -1,0 +1,19 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** Send requests of members in the last minute, over all processes, and an index of pending replays. */
+export async function sends(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema
+    .createTable("sends")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("kind", "text", (c) => c.notNull())
+    .addColumn("amount", "bigint", (c) => c.notNull())
+    .execute();
+  await trx.schema.createIndex("sends_account").on("sends").columns(["account_id", "kind", "at"]).execute();
+  await trx.schema.createIndex("sends_at").on("sends").column("at").execute();
+  await sql`create index deliveries_pending_replays on deliveries (endpoint_id)
+    where state = 'pending' and kind = 'replay'`.execute(trx);
+}

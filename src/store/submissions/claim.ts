@@ -1,0 +1,174 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../engine/engine.ts";
+import type { Claim } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import { fairest, type Queue } from "../sharing/share.ts";
+import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+
+export interface ClaimRequest {
+  readonly workerId: string;
+  readonly leaseUntilMs: number;
+  readonly nowMs: number;
+  readonly max: number;
+}
+
+export async function claim(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Capabilities, "lock">,
+  request: ClaimRequest,
+): Promise<Claim[]> {
+  // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
+  await lock(trx, "claim");
+  const chosen = await choose(trx, request.max);
+  if (chosen.length === 0) return [];
+  const seqs = chosen.map(({ seq }) => seq);
+  await trx
+    .updateTable("submissions")
+    .set((eb) => ({
+      status: "running",
+      attempts: eb("attempts", "+", 1),
+      fence: eb("fence", "+", 1),
+      // It may have been accepted while this claim waited for its lock.
+      started_at: eb.case().when("created_at", ">", request.nowMs).then(eb.ref("created_at")).else(request.nowMs).end(),
+      worker_id: request.workerId,
+      lease_until: request.leaseUntilMs,
+    }))
+    .where("seq", "in", seqs)
+    .execute();
+  await takeTurns(
+    trx,
+    "api_keys",
+    chosen.map(({ keyId }) => keyId),
+  );
+  await takeTurns(
+    trx,
+    "accounts",
+    chosen.map(({ accountId }) => accountId),
+  );
+  const rows = await trx
+    .selectFrom("submissions")
+    .innerJoin("programs", "programs.submission_seq", "submissions.seq")
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "code", "stdin"])
+    .where("seq", "in", seqs)
+    .execute();
+  const place = new Map(seqs.map((seq, index) => [seq, index]));
+  rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
+  return rows.map((row) => ({
+    submission: toSubmission(row, null),
+    program: { code: row.code, stdin: row.stdin },
+    lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
+    live: row.live === 1,
+  }));
+}
+
+interface Chosen {
+  readonly seq: number;
+  readonly keyId: string;
+  readonly accountId: string;
+}
+
+/** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
+async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> {
+  const queues = await readQueues(trx);
+  const chosen: Chosen[] = [];
+  while (chosen.length < max) {
+    const next = fairest(queues);
+    if (!next) break;
+    const { keyId, account, seq } = next;
+    chosen.push({ seq, keyId, accountId: account.id });
+    next.underWay++;
+    account.underWay++;
+    const following = chosen.length < max ? await readNext(trx, keyId, seq) : undefined;
+    if (following === undefined) queues.splice(queues.indexOf(next), 1);
+    else next.seq = following;
+  }
+  return chosen;
+}
+
+interface Head {
+  readonly key_id: string;
+  readonly seq: number;
+}
+
+/**
+ * The first pending submission of each key. The recursion goes from key to key by the index and skips the other pending
+ * submissions of a key: with 20,000 pending of one key, it reads one row. It has no joins and is ordered by the pair: with
+ * statistics of a formerly small table, PostgreSQL joined by reading all submissions, and could use the index on seq alone.
+ */
+export const HEADS = sql<Head>`
+  with recursive keys (id) as (
+    select (select key_id from submissions where status = 'pending' order by key_id limit 1)
+    union all
+    select (select key_id from submissions where status = 'pending' and key_id > keys.id order by key_id limit 1)
+    from keys where keys.id is not null
+  )
+  select keys.id as key_id,
+    (select seq from submissions where status = 'pending' and key_id >= keys.id order by key_id, seq limit 1) as seq
+  from keys where keys.id is not null`;
+
+/** Keys per statement. */
+const KEYS_AT_ONCE = 1_000;
+
+/** The queues of keys for a claim, without suspended accounts. */
+async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
+  const { rows } = await HEADS.execute(trx);
+  if (rows.length === 0) return [];
+  const { rows: running } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
+    select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
+    from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
+    trx,
+  );
+  const ofKey = new Map(running.map(({ key_id, amount }) => [key_id, Number(amount)]));
+  const ofAccount = new Map<string, number>();
+  for (const { account_id: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + Number(amount));
+  const first = new Map(rows.map(({ key_id, seq }) => [key_id, seq]));
+  const accounts = new Map<string, Queue["account"]>();
+  const queues: Queue[] = [];
+  for (let at = 0; at < rows.length; at += KEYS_AT_ONCE) {
+    const ids = rows.slice(at, at + KEYS_AT_ONCE).map(({ key_id }) => key_id);
+    for (const key of await readKeys(trx, ids)) {
+      const { account_id: id, account_turn } = key;
+      const account = accounts.get(id) ?? { id, turn: account_turn, underWay: ofAccount.get(id) ?? 0 };
+      accounts.set(id, account);
+      const { id: keyId, turn, tier_concurrency } = key;
+      const concurrency = key.concurrency ?? tier_concurrency;
+      queues.push({ keyId, turn, concurrency, underWay: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
+    }
+  }
+  return queues;
+}
+
+async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {
+  return await trx
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .select(["api_keys.id", "api_keys.turn", "api_keys.concurrency", "accounts.id as account_id"])
+    .select(["accounts.turn as account_turn", "tiers.concurrency as tier_concurrency"])
+    .where("api_keys.id", "in", ids)
+    .where("accounts.suspended_at", "is", null)
+    .execute();
+}
+
+/** Compares pairs for the same reason. @returns the next pending submission of the key. */
+async function readNext(trx: Transaction<Schema>, keyId: string, seq: number): Promise<number | undefined> {
+  const row = await trx
+    .selectFrom("submissions")
+    .select("seq")
+    .where("status", "=", sql.lit("pending"))
+    .where(sql<boolean>`(key_id, seq) > (${keyId}, ${seq}) and (key_id, seq) <= (${keyId}, ${Number.MAX_SAFE_INTEGER})`)
+    .orderBy("key_id")
+    .orderBy("seq")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.seq;
+}
+
+/** @param ids in the order of service, possibly repeated. The last one gets the highest turn. */
+async function takeTurns(trx: Transaction<Schema>, table: "api_keys" | "accounts", ids: readonly string[]) {
+  const served = new Map(ids.map((id, at) => [id, at + 1]));
+  const places = [...served].map(([id, at]) => sql`when ${id} then ${sql.lit(at)}`);
+  await sql`update ${sql.table(table)}
+    set turn = (select max(turn) from ${sql.table(table)}) + case id ${sql.join(places, sql` `)} end
+    where id in (${sql.join([...served.keys()])})`.execute(trx);
+}

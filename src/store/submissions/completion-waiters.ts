@@ -1,0 +1,65 @@
+import { isTerminal } from "../../domain/submission.ts";
+import { StoreUnavailable } from "../engine/errors.ts";
+import type { Notifier } from "../engine/notifier.ts";
+import type { Head } from "./read.ts";
+
+type Seen = Head | undefined;
+
+/** Waiters for the end of submissions. They query when notified, without polling. */
+export class CompletionWaiters {
+  readonly #wakeups: Notifier;
+  readonly #closing = new AbortController();
+  readonly #waiting = new Set<Promise<Seen>>();
+
+  constructor(wakeups: Notifier) {
+    this.#wakeups = wakeups;
+  }
+
+  /** @returns the last result of `read`: an unknown or ended submission, or any state once `signal` aborts or the store closes. */
+  async until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
+    const waiting = this.#until(id, read, AbortSignal.any([signal, this.#closing.signal]));
+    this.#waiting.add(waiting);
+    try {
+      return await waiting;
+    } finally {
+      this.#waiting.delete(waiting);
+    }
+  }
+
+  /** Ends all waits with the present states; resolves when none is left. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#waiting);
+  }
+
+  async #until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
+    let woken = Promise.withResolvers<void>();
+    const wake = () => woken.resolve();
+    // Subscribed before the first read, and armed again before each further read, so that no end is missed.
+    const unsubscribe = this.#wakeups.onEnd(id, wake);
+    signal.addEventListener("abort", wake, { once: true });
+    try {
+      for (;;) {
+        const seen = await readIfAvailable(read, signal);
+        if (seen !== UNAVAILABLE && (signal.aborted || !seen || isTerminal(seen.submission.status))) return seen;
+        await woken.promise;
+        woken = Promise.withResolvers<void>();
+      }
+    } finally {
+      unsubscribe();
+      signal.removeEventListener("abort", wake);
+    }
+  }
+}
+
+const UNAVAILABLE = Symbol("the database is unavailable");
+
+/** Waiting continues while the database is unavailable: all waiters are woken when it is available again. */
+async function readIfAvailable(read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen | typeof UNAVAILABLE> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StoreUnavailable && !signal.aborted) return UNAVAILABLE;
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+import { sql, type Transaction } from "kysely";
+import { internalError } from "../../domain/outcome.ts";
+import { note } from "../access/audit.ts";
+import type { QueueStore, Whose } from "../access/port.ts";
+import { insertDeliveries } from "../deliveries/outbox.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import { readShares } from "../sharing/shares.ts";
+import { ENDED_COLUMNS, insertOutcomes } from "./lease.ts";
+
+const DROPPED = internalError("dropped by the operator before it ran");
+
+/** @param now milliseconds since the epoch. */
+export function queueStore(
+  { db, capabilities: abilities }: Engine,
+  transactions: Transactions,
+  now: () => number,
+): QueueStore {
+  return {
+    beginDrop(whose, actor) {
+      return transactions.run(async (trx) => {
+        const { pending, last } = await trx
+          .selectFrom("submissions")
+          .where(waitsOf(whose))
+          .select((eb) => [eb.fn.countAll<number | string>().as("pending"), eb.fn.max("seq").as("last")])
+          .executeTakeFirstOrThrow();
+        const { accountId, keyId } = whose;
+        const action = keyId === undefined ? "account.drop-pending" : "key.drop-pending";
+        const detail = { pending: Number(pending) };
+        await note(trx, { atMs: now(), actor, action, subject: keyId ?? accountId, accountId, detail });
+        return last ?? 0;
+      });
+    },
+
+    drop(whose, last, max) {
+      return transactions
+        .run(
+          async (trx) => {
+            // A claim chooses submissions before it updates them, so none may end in between.
+            await abilities.lock(trx, "claim");
+            return await dropSome(trx, whose, { last, max, nowMs: now() });
+          },
+          {
+            words: ({ ids, delivers }) => [
+              ...ids.map((id) => ({ kind: "ended", id }) as const),
+              ...(delivers ? [{ kind: "deliveries" } as const] : []),
+            ],
+          },
+        )
+        .then(({ ids }) => ids.length);
+    },
+
+    shares: (max) => readShares(db, max, now()),
+  };
+}
+
+async function dropSome(
+  trx: Transaction<Schema>,
+  whose: Whose,
+  { last, max, nowMs }: { readonly last: number; readonly max: number; readonly nowMs: number },
+): Promise<{ readonly ids: readonly string[]; readonly delivers: boolean }> {
+  const chosen = await trx
+    .selectFrom("submissions")
+    .where(waitsOf(whose))
+    .where("seq", "<=", last)
+    .select("seq")
+    .orderBy("key_id")
+    .orderBy("seq")
+    .limit(max)
+    .execute();
+  if (chosen.length === 0) return { ids: [], delivers: false };
+  const rows = await trx
+    .updateTable("submissions")
+    .set({ status: DROPPED.status, completed_at: nowMs, verdict: DROPPED.judgement.verdict })
+    .where(
+      "seq",
+      "in",
+      chosen.map(({ seq }) => seq),
+    )
+    .where("status", "=", sql.lit("pending"))
+    .returning(ENDED_COLUMNS)
+    .execute();
+  let delivers = false;
+  for (const row of rows) delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
+  await insertOutcomes(
+    trx,
+    rows.map((row) => ({ row, outcome: DROPPED })),
+    nowMs,
+  );
+  return { ids: rows.map(({ id }) => id), delivers };
+}
+
+/** Selects by key, because the index of pending submissions has keys, but no accounts. */
+function waitsOf({ accountId, keyId }: Whose) {
+  if (keyId !== undefined) return sql<boolean>`status = 'pending' and key_id = ${keyId}`;
+  return sql<boolean>`status = 'pending' and key_id in (select id from api_keys where account_id = ${accountId})`;
+}

@@ -1,0 +1,165 @@
+import { sql, type Transaction } from "kysely";
+import { isLive } from "../access/key-rows.ts";
+import type { Capabilities } from "../engine/engine.ts";
+import type { Enqueue, Enqueued } from "../port.ts";
+import type { Schema } from "../schema/schema.ts";
+import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+
+/**
+ * Held by each transaction that accepts submissions, revokes a key or suspends an account. After the commit of a
+ * revocation or suspension, no submission is accepted, and a drop of pending submissions finds all accepted before.
+ */
+export const ENQUEUE_LOCK = "enqueue";
+
+/**
+ * Accepts submissions in their order, or returns the reason for each refusal. It reads the key and the account again,
+ * because a client may take half a minute to send its body after the authentication. It finds known idempotency keys
+ * before it checks the bound: a repeated request must not fail because of a full queue.
+ *
+ * An account can have as many pending submissions as places remain: half of the queue if it is alone, and 1/(n + 1) each
+ * for n accounts. An account without pending submissions therefore always finds a place.
+ */
+export async function enqueue(
+  trx: Transaction<Schema>,
+  { lock }: Pick<Capabilities, "lock">,
+  { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
+): Promise<Enqueued[]> {
+  // Serialised: concurrent transactions could both count the last place as free.
+  await lock(trx, ENQUEUE_LOCK);
+  const found = new Map<Enqueue, Enqueued>();
+  const ended = await endedKeys(trx, requests, nowMs);
+  for (const request of requests) {
+    const answer = ended.get(request.submission.keyId) ?? (await findKnown(trx, request));
+    if (answer) found.set(request, answer);
+  }
+  const fresh = requests.filter((request) => !found.has(request));
+  const pending = fresh.length > 0 ? await countByAccount(trx) : new Map<string, number>();
+  const before = [...pending.values()].reduce((sum, amount) => sum + amount, 0);
+  const accepted: Enqueue[] = [];
+  const again: Enqueue[] = [];
+  const keys = new Set<string>();
+  for (const request of fresh) {
+    const queueDepth = before + accepted.length;
+    const { accountId } = request.submission;
+    const own = pending.get(accountId) ?? 0;
+    if (keys.has(keyOf(request))) again.push(request);
+    else if (request.onlyKnown) found.set(request, { kind: "unknown" });
+    else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
+    else {
+      accepted.push(request);
+      pending.set(accountId, own + 1);
+      if (request.idempotency) keys.add(keyOf(request));
+    }
+  }
+  const seqs = await insert(trx, accepted);
+  let queueDepth = before;
+  for (const request of accepted) {
+    const { submission } = request;
+    if (seqs.has(submission.id)) found.set(request, { kind: "enqueued", submission, queueDepth: ++queueDepth });
+    else again.push(request);
+  }
+  for (const request of again) found.set(request, await winnerOver(trx, request));
+  return requests.map((request) => found.get(request) as Enqueued);
+}
+
+/** @returns the reasons by key for keys that may no longer submit. */
+async function endedKeys(
+  trx: Transaction<Schema>,
+  requests: readonly Enqueue[],
+  nowMs: number,
+): Promise<Map<string, Enqueued>> {
+  const ids = [...new Set(requests.map(({ submission }) => submission.keyId))];
+  const rows = await trx
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .select(["api_keys.id", "revoked_at", "expires_at", "suspended_at"])
+    .where("api_keys.id", "in", ids)
+    .execute();
+  const ended = new Map<string, Enqueued>();
+  for (const row of rows) {
+    if (!isLive(row, nowMs)) ended.set(row.id, { kind: "revoked" });
+    else if (row.suspended_at !== null) ended.set(row.id, { kind: "suspended" });
+  }
+  return ended;
+}
+
+/** An identifier that at most one submission has; empty without an idempotency key. */
+function keyOf({ idempotency, submission }: Enqueue): string {
+  return idempotency ? `${submission.accountId} ${idempotency.key}` : "";
+}
+
+/** Finds the submission of another process, or of an earlier request of the group, with the same idempotency key. */
+async function winnerOver(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued> {
+  const winner = await findKnown(trx, request);
+  if (winner) return winner;
+  throw new Error("a submission was neither inserted nor found");
+}
+
+async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<Enqueued | undefined> {
+  const { idempotency, submission } = request;
+  if (!idempotency) return undefined;
+  const row = await trx
+    .selectFrom("submissions")
+    .select([...SUBMISSION_COLUMNS, "request_hash"])
+    .where("account_id", "=", submission.accountId)
+    .where("idempotency_key", "=", idempotency.key)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  if (row.request_hash !== idempotency.requestHash) return { kind: "conflict" };
+  return { kind: "duplicate", submission: toSubmission(row, null), queueDepth: await countPending(trx) };
+}
+
+/** @returns the sequence numbers by id, without submissions whose idempotency key already existed. */
+async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): Promise<Map<string, number>> {
+  if (accepted.length === 0) return new Map();
+  const rows = await trx
+    .insertInto("submissions")
+    .values(
+      accepted.map(({ submission, idempotency, live }) => ({
+        id: submission.id,
+        account_id: submission.accountId,
+        key_id: submission.keyId,
+        project_id: submission.projectId,
+        language: submission.language,
+        profile: submission.profile,
+        status: submission.status,
+        attempts: submission.attempts,
+        idempotency_key: idempotency?.key ?? null,
+        request_hash: idempotency?.requestHash ?? null,
+        created_at: submission.createdAtMs,
+        live: live ? 1 : null,
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(["account_id", "idempotency_key"]).doNothing())
+    .returning(["seq", "id"])
+    .execute();
+  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
+  const programs = accepted.flatMap(({ submission, program }) => {
+    const seq = seqs.get(submission.id);
+    return seq === undefined ? [] : [{ submission_seq: seq, code: program.code, stdin: program.stdin }];
+  });
+  if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
+  return seqs;
+}
+
+/** Uses the index of pending submissions, which has the keys: the account of a submission would need its row. */
+async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
+  const { rows } = await sql<{ account_id: string; amount: number | string }>`
+    select amount, (select account_id from api_keys where id = key_id) as account_id
+    from (select key_id, count(*) as amount from submissions where status = 'pending' group by key_id) as counted`.execute(
+    trx,
+  );
+  const accounts = new Map<string, number>();
+  for (const { account_id: id, amount } of rows) accounts.set(id, (accounts.get(id) ?? 0) + Number(amount));
+  return accounts;
+}
+
+/** Number of pending submissions of all keys; bounded, so counting them is cheap. */
+export async function countPending(trx: Pick<Transaction<Schema>, "selectFrom">): Promise<number> {
+  const { pending } = await trx
+    .selectFrom("submissions")
+    .select((eb) => eb.fn.countAll<number>().as("pending"))
+    .where("status", "=", sql.lit("pending"))
+    .executeTakeFirstOrThrow();
+  return Number(pending);
+}

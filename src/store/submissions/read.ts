@@ -1,0 +1,80 @@
+import { type Kysely, sql } from "kysely";
+import type { Submission } from "../../domain/submission.ts";
+import type { Admit } from "../port.ts";
+import type { OutcomeRow, Schema } from "../schema/schema.ts";
+import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
+
+/** The id of the requested submission and the account of the request. */
+export interface Wanted {
+  readonly id: string;
+  readonly accountId: string;
+}
+
+/** Output up to this size, both streams together, is read with its row. A group of 64 reads holds at most 1 MiB. */
+const INLINE_BYTES = 16_384;
+
+/** A submission as one grouped read returns it. */
+export interface Head {
+  /** Complete, or without output if `output` is set. */
+  readonly submission: Submission;
+  /** For output that is too large for a grouped read: its size, and a function that completes the submission. */
+  readonly output: { readonly bytes: number; readonly read: () => Promise<Submission> } | null;
+}
+
+/** Submissions in the order of the requests; undefined if the account has no such submission. */
+export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<(Head | undefined)[]> {
+  // Clients choose the ids, and PostgreSQL rejects some texts.
+  const ids = [...new Set(wanted.map(({ id }) => id).filter((id) => !id.includes("\0")))];
+  if (ids.length === 0) return wanted.map(() => undefined);
+  const rows = await withOutcome(db).where("submissions.id", "in", ids).execute();
+  const found = new Map(rows.map((row) => [row.id, toHead(db, row)]));
+  return wanted.map(({ id, accountId }) => {
+    const head = found.get(id);
+    return head?.submission.accountId === accountId ? head : undefined;
+  });
+}
+
+/** A submission of any account by its sequence number, with its output. */
+export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submission | undefined> {
+  const row = await withOutcome(db).where("submissions.seq", "=", seq).executeTakeFirst();
+  return row && (await complete(toHead(db, row)));
+}
+
+/** @param admit awaited with the size of a large output before it is read. Without it, memory is not bounded. */
+export async function complete({ submission, output }: Head, admit?: Admit): Promise<Submission> {
+  if (!output) return submission;
+  await admit?.(output.bytes);
+  return await output.read();
+}
+
+function withOutcome(db: Kysely<Schema>) {
+  const bytes = sql<number | null>`length(outcomes.stdout) + length(outcomes.stderr)`;
+  const inline = (column: "stdout" | "stderr") =>
+    sql<Buffer | null>`case when ${bytes} <= ${sql.lit(INLINE_BYTES)} then ${sql.ref(`outcomes.${column}`)} end`;
+  return db
+    .selectFrom("submissions")
+    .leftJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
+    .select([...SUBMISSION_COLUMNS, "submissions.seq", "outcomes.body"])
+    .select([bytes.as("bytes"), inline("stdout").as("stdout"), inline("stderr").as("stderr")]);
+}
+
+type Joined = NonNullable<Awaited<ReturnType<ReturnType<typeof withOutcome>["executeTakeFirst"]>>>;
+
+function toHead(db: Kysely<Schema>, { seq, bytes, stdout, stderr, body, ...row }: Joined): Head {
+  const whole = (output: Pick<OutcomeRow, "stdout" | "stderr">): Submission =>
+    toSubmission(row, body === null ? null : toOutcome({ ...output, body }));
+  const submission = whole({ stdout, stderr });
+  if (bytes === null || bytes <= INLINE_BYTES) return { submission, output: null };
+  return { submission, output: { bytes, read: async () => whole((await readOutput(db, seq)) ?? EMPTY) } };
+}
+
+/** For a record that retention deleted between the two reads. */
+const EMPTY = { stdout: null, stderr: null };
+
+async function readOutput(db: Kysely<Schema>, seq: number) {
+  return await db
+    .selectFrom("outcomes")
+    .select(["stdout", "stderr"])
+    .where("submission_seq", "=", seq)
+    .executeTakeFirst();
+}

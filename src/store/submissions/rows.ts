@@ -1,0 +1,68 @@
+import type { ProfileName } from "../../domain/limits.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Status, Submission } from "../../domain/submission.ts";
+import type { OutcomeRow, SubmissionRow } from "../schema/schema.ts";
+
+/** The columns of a Submission, without leases and idempotency keys. */
+export const SUBMISSION_COLUMNS = [
+  "submissions.id",
+  "submissions.account_id",
+  "submissions.key_id",
+  "submissions.project_id",
+  "submissions.language",
+  "submissions.profile",
+  "submissions.status",
+  "submissions.attempts",
+  "submissions.created_at",
+  "submissions.started_at",
+  "submissions.completed_at",
+] as const;
+
+type Named = Pick<
+  SubmissionRow,
+  | "id"
+  | "account_id"
+  | "key_id"
+  | "project_id"
+  | "language"
+  | "profile"
+  | "status"
+  | "attempts"
+  | "created_at"
+  | "started_at"
+  | "completed_at"
+>;
+
+export function toSubmission(row: Named, outcome: Outcome | null): Submission {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    projectId: row.project_id,
+    language: row.language,
+    profile: row.profile as ProfileName,
+    status: row.status as Status,
+    attempts: row.attempts,
+    createdAtMs: row.created_at,
+    startedAtMs: row.started_at,
+    completedAtMs: row.completed_at,
+    outcome,
+  };
+}
+
+/** The `body` column: the outcome without its output bytes. */
+interface Body extends Omit<Outcome, "output"> {
+  readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
+}
+
+export function fromOutcome(outcome: Outcome): Omit<OutcomeRow, "submission_seq"> {
+  const { output, ...rest } = outcome;
+  const body: Body = { ...rest, integrity: output?.integrity ?? null };
+  return { stdout: output?.stdout ?? null, stderr: output?.stderr ?? null, body: JSON.stringify(body) };
+}
+
+export function toOutcome(row: Omit<OutcomeRow, "submission_seq">): Outcome {
+  const { integrity, ...rest } = JSON.parse(row.body) as Body;
+  const { stdout, stderr } = row;
+  return { ...rest, output: integrity && stdout && stderr ? { stdout, stderr, integrity } : null };
+}
