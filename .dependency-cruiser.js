@@ -105,7 +105,7 @@ export default {
       severity: "error",
       comment: "The dashboard imports the types of the API from the service, and requests the rest through the API.",
       from: { path: "^dashboard/" },
-      to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/api-types\\.ts$" },
+      to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/api/" },
     },
     {
       name: "service-not-to-dashboard",

@@ -40,7 +40,7 @@ build_dashboard() {
   built=$({
     modules_hash
     source_of "$app/dashboard"
-    cat "$app/src/http/dashboard/api-types.ts"
+    source_of "$app/src/http/dashboard/api"
   } | hash_of_stdin)
   dashboard=$data/dashboard/$built
   if [ ! -d "$dashboard" ]; then

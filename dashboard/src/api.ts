@@ -1,5 +1,50 @@
 import { queryOptions } from "@tanstack/react-query";
-import type * as A from "../../src/http/dashboard/api-types.ts";
+import type { Audit } from "../../src/http/dashboard/api/audit.ts";
+import type { Deliveries, Delivery } from "../../src/http/dashboard/api/deliveries.ts";
+import type {
+  Endpoint,
+  EndpointChanges,
+  Endpoints,
+  MadeEndpoint,
+  NewEndpoint,
+  Replayed,
+} from "../../src/http/dashboard/api/endpoints.ts";
+import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
+import type { Language } from "../../src/http/dashboard/api/languages.ts";
+import type {
+  Invitations,
+  Link,
+  Member,
+  MemberChanges,
+  Members,
+  NewInvitation,
+} from "../../src/http/dashboard/api/members.ts";
+import type { Node } from "../../src/http/dashboard/api/nodes.ts";
+import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
+import type { Problem } from "../../src/http/dashboard/api/problem.ts";
+import type { NewProject, Project, ProjectChanges, Projects } from "../../src/http/dashboard/api/projects.ts";
+import type {
+  Acceptance,
+  Invitation,
+  MyChanges,
+  Person,
+  Session,
+  SignIn,
+} from "../../src/http/dashboard/api/session.ts";
+import type {
+  Account,
+  AccountChanges,
+  Dropped,
+  NewAccount,
+  Settings,
+  Tier,
+} from "../../src/http/dashboard/api/settings.ts";
+import type {
+  Accepted,
+  NewSubmission,
+  SubmissionDetail,
+  Submissions,
+} from "../../src/http/dashboard/api/submissions.ts";
 
 /**
  * Everything that the page asks of the service: the only file that knows its paths. `asking` are questions, kept by
@@ -26,22 +71,22 @@ export const API = "/dashboard/api";
 type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 export const asking = {
-  session: () => question<A.Session>("/session"),
+  session: () => question<Session>("/session"),
   /** By POST, because a token in a path would be in the logs of proxies. */
   invitation: (token: string) =>
     queryOptions({
       queryKey: ["/invitations/look", token],
-      queryFn: () => send<A.Invitation>("POST", "/invitations/look", { token }),
+      queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (window: A.Window, account?: string) => question<A.Overview>("/overview", { window, account }),
-  now: (account?: string) => question<A.Now>("/overview/now", { account }),
-  health: () => question<A.Health>("/health"),
-  project: (id: string) => question<A.Project>(`/projects/${encodeURIComponent(id)}`),
-  endpoint: (id: string) => question<A.Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
-  languages: () => question<readonly A.Language[]>("/languages"),
-  nodes: () => question<readonly A.Node[]>("/nodes"),
-  settings: () => question<A.Settings>("/settings"),
-  submission: (id: string) => question<A.SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
+  overview: (window: Window, account?: string) => question<Overview>("/overview", { window, account }),
+  now: (account?: string) => question<Now>("/overview/now", { account }),
+  health: () => question<Health>("/health"),
+  project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
+  endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
+  languages: () => question<readonly Language[]>("/languages"),
+  nodes: () => question<readonly Node[]>("/nodes"),
+  settings: () => question<Settings>("/settings"),
+  submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
 /** Options that a choice lists at once, the most that the service sends. */
@@ -49,50 +94,50 @@ export const CHOICES = 500;
 
 /** Lists that come in parts, by what the part before said is next. */
 export const part = {
-  members: (before?: string) => get<A.Members>("/members", { before }),
-  invitations: (before?: string) => get<A.Invitations>("/members/invitations", { before }),
+  members: (before?: string) => get<Members>("/members", { before }),
+  invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
   projects: (state: "open" | "any", before?: string, limit?: number) =>
-    get<A.Projects>("/projects", { state, before, limit }),
+    get<Projects>("/projects", { state, before, limit }),
   keys: (state: "live" | "any", project?: string, before?: string, limit?: number) =>
-    get<A.Keys>("/keys", { state, project, before, limit }),
-  endpoints: (project?: string, before?: string) => get<A.Endpoints>("/endpoints", { project, before }),
-  deliveries: (endpoint: string, before?: string) => get<A.Deliveries>("/deliveries", { endpoint, before }),
-  audit: (account?: string, before?: string) => get<A.Audit>("/audit", { account, before, limit: 100 }),
+    get<Keys>("/keys", { state, project, before, limit }),
+  endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
+  deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
+  audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>
-    get<A.Submissions>("/submissions", { ...search, before, limit: 50 }),
+    get<Submissions>("/submissions", { ...search, before, limit: 50 }),
 };
 
 export const change = {
-  signIn: (body: A.SignIn) => send<A.Session>("POST", "/session", body),
+  signIn: (body: SignIn) => send<Session>("POST", "/session", body),
   signOut: () => send<void>("DELETE", "/session"),
-  accept: (body: A.Acceptance) => send<A.Session>("POST", "/invitations/accept", body),
-  me: (body: A.MyChanges) => send<A.Person>("PATCH", "/me", body),
-  invite: (body: A.NewInvitation) => send<A.Link>("POST", "/members/invitations", body),
+  accept: (body: Acceptance) => send<Session>("POST", "/invitations/accept", body),
+  me: (body: MyChanges) => send<Person>("PATCH", "/me", body),
+  invite: (body: NewInvitation) => send<Link>("POST", "/members/invitations", body),
   withdraw: (id: string) => send<void>("DELETE", `/members/invitations/${id}`),
-  reset: (id: string) => send<A.Link>("POST", `/members/${id}/reset`),
-  member: (id: string, body: A.MemberChanges) => send<A.Member>("PATCH", `/members/${id}`, body),
-  makeProject: (body: A.NewProject) => send<A.Project>("POST", "/projects", body),
-  project: (id: string, body: A.ProjectChanges) => send<A.Project>("PATCH", `/projects/${id}`, body),
-  makeKey: (body: A.NewKey) => send<A.MadeKey>("POST", "/keys", body),
-  key: (id: string, body: A.KeyLimits) => send<A.Key>("PATCH", `/keys/${id}`, body),
-  revokeKey: (id: string) => send<A.Key>("POST", `/keys/${id}/revoke`),
-  rotateKey: (id: string, body: A.Rotation) => send<A.MadeKey>("POST", `/keys/${id}/rotate`, body),
-  makeEndpoint: (body: A.NewEndpoint) => send<A.MadeEndpoint>("POST", "/endpoints", body),
-  endpoint: (id: string, body: A.EndpointChanges) => send<A.Endpoint>("PATCH", `/endpoints/${id}`, body),
-  rotateSecret: (id: string, rotation: A.Rotation) =>
-    send<A.MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
+  reset: (id: string) => send<Link>("POST", `/members/${id}/reset`),
+  member: (id: string, body: MemberChanges) => send<Member>("PATCH", `/members/${id}`, body),
+  makeProject: (body: NewProject) => send<Project>("POST", "/projects", body),
+  project: (id: string, body: ProjectChanges) => send<Project>("PATCH", `/projects/${id}`, body),
+  makeKey: (body: NewKey) => send<MadeKey>("POST", "/keys", body),
+  key: (id: string, body: KeyLimits) => send<Key>("PATCH", `/keys/${id}`, body),
+  revokeKey: (id: string) => send<Key>("POST", `/keys/${id}/revoke`),
+  rotateKey: (id: string, body: Rotation) => send<MadeKey>("POST", `/keys/${id}/rotate`, body),
+  makeEndpoint: (body: NewEndpoint) => send<MadeEndpoint>("POST", "/endpoints", body),
+  endpoint: (id: string, body: EndpointChanges) => send<Endpoint>("PATCH", `/endpoints/${id}`, body),
+  rotateSecret: (id: string, rotation: Rotation) =>
+    send<MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
-  testEndpoint: (id: string) => send<A.Delivery>("POST", `/endpoints/${id}/test`),
-  replayFailed: (id: string) => send<A.Replayed>("POST", `/endpoints/${id}/replay-failed`, {}),
-  replay: (id: string) => send<A.Delivery>("POST", `/deliveries/${id}/replay`),
-  tier: (name: string, body: Omit<A.Tier, "name">) => send<A.Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
-  makeAccount: (body: A.NewAccount) => send<A.Account>("POST", "/accounts", body),
-  suspend: (id: string) => send<A.Account>("POST", `/accounts/${id}/suspend`),
-  resume: (id: string) => send<A.Account>("POST", `/accounts/${id}/resume`),
-  dropPending: (id: string) => send<A.Dropped>("POST", `/accounts/${id}/drop-pending`),
-  submit: (body: A.NewSubmission) => send<A.Accepted>("POST", "/submissions", body),
-  again: (id: string) => send<A.Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
-  account: (id: string, body: A.AccountChanges) => send<A.Account>("PATCH", `/accounts/${id}`, body),
+  testEndpoint: (id: string) => send<Delivery>("POST", `/endpoints/${id}/test`),
+  replayFailed: (id: string) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, {}),
+  replay: (id: string) => send<Delivery>("POST", `/deliveries/${id}/replay`),
+  tier: (name: string, body: Omit<Tier, "name">) => send<Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
+  makeAccount: (body: NewAccount) => send<Account>("POST", "/accounts", body),
+  suspend: (id: string) => send<Account>("POST", `/accounts/${id}/suspend`),
+  resume: (id: string) => send<Account>("POST", `/accounts/${id}/resume`),
+  dropPending: (id: string) => send<Dropped>("POST", `/accounts/${id}/drop-pending`),
+  submit: (body: NewSubmission) => send<Accepted>("POST", "/submissions", body),
+  again: (id: string) => send<Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
+  account: (id: string, body: AccountChanges) => send<Account>("PATCH", `/accounts/${id}`, body),
 };
 
 function question<T>(path: string, parameters: Parameters = {}) {
@@ -127,7 +172,7 @@ async function fetched<T>(path: string, init: RequestInit): Promise<T> {
 
 function refusalIn(text: string): string | undefined {
   try {
-    return (JSON.parse(text) as A.Problem).error;
+    return (JSON.parse(text) as Problem).error;
   } catch {
     // A proxy in between answers with a page of its own: there the status is all that can be told.
     return undefined;

@@ -7,7 +7,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { WINDOWS, type Window } from "../../src/http/dashboard/api-types.ts";
+import { WINDOWS, type Window } from "../../src/http/dashboard/api/overview.ts";
 import { asking } from "./api.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";

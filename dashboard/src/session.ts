@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { AccountRef, Person } from "../../src/http/dashboard/api-types.ts";
+import type { AccountRef, Person } from "../../src/http/dashboard/api/session.ts";
 import { asking } from "./api.ts";
 
 /** Who is signed in: below the shell, somebody is. */

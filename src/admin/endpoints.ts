@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import { newWebhookSecret, type Signing } from "../domain/webhook.ts";
-import type { Endpoint } from "../store/access/port.ts";
+import type { Endpoint } from "../store/deliveries/endpoint-port.ts";
 import type { Store } from "../store/port.ts";
 import { AdminError } from "./error.ts";
 import { type ListedPart, partFor } from "./parts.ts";

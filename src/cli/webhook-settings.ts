@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
 import type { KeyRing, Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
-import type { SecretPlace } from "../store/access/port.ts";
+import type { SecretPlace } from "../store/deliveries/endpoint-port.ts";
 import type { Store } from "../store/port.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { AdminError } from "../admin/error.ts";
 import type { Config } from "../config.ts";
 import type { KeyRing } from "../domain/sealer.ts";
-import type { SecretPlace } from "../store/access/port.ts";
+import type { SecretPlace } from "../store/deliveries/endpoint-port.ts";
 import type { Store } from "../store/port.ts";
 import { addKey, forgetOldKeys } from "../webhooks/key-file.ts";
 import { answer } from "./answer.ts";

@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import { Captured } from "../sandbox/captured.ts";
 import type { LivePiece } from "../store/history/port.ts";
-import type { Claim, Store } from "../store/port.ts";
+import type { Store } from "../store/port.ts";
+import type { Claim } from "../store/submissions/port.ts";
 
 type Stream = LivePiece["stream"];
 

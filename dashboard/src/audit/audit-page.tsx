@@ -1,5 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
-import type { AuditEntry } from "../../../src/http/dashboard/api-types.ts";
+import type { AuditEntry } from "../../../src/http/dashboard/api/audit.ts";
 import { part } from "../api.ts";
 import { ChooseAccount } from "../pieces/choose-account.tsx";
 import { Copyable } from "../pieces/copyable.tsx";

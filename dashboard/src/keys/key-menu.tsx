@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Key } from "../../../src/http/dashboard/api-types.ts";
+import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { ChangeLimits } from "./change-limits.tsx";
 import { Revoke } from "./revoke.tsx";

@@ -1,4 +1,4 @@
-import type { MadeKey } from "../../../src/http/dashboard/api-types.ts";
+import type { MadeKey } from "../../../src/http/dashboard/api/keys.ts";
 import { Secret } from "../pieces/secret.tsx";
 
 export function KeySecret({ made, title, onClose }: { made: MadeKey; title: string; onClose: () => void }) {

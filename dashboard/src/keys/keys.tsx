@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Key } from "../../../src/http/dashboard/api-types.ts";
+import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { part } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";

@@ -1,5 +1,5 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
-import type { Key, KeyLimits } from "../../../src/http/dashboard/api-types.ts";
+import type { Key, KeyLimits } from "../../../src/http/dashboard/api/keys.ts";
 import { number, text } from "../pieces/form.tsx";
 import css from "./limit-fields.module.css";
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Language, StepLimits } from "../../../src/http/dashboard/api-types.ts";
+import type { Language, StepLimits } from "../../../src/http/dashboard/api/languages.ts";
 import { asking } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Node } from "../../../src/http/dashboard/api-types.ts";
+import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
 import { asking } from "../api.ts";
 import { Checks } from "../overview/checks.tsx";
 import { RowsWaiting } from "../pieces/data-table.tsx";

@@ -1,4 +1,4 @@
-import type { Bucket, History, Percentiles } from "../../../src/http/dashboard/api-types.ts";
+import type { Bucket, History, Percentiles } from "../../../src/http/dashboard/api/overview.ts";
 import { Bars } from "../charts/bars.tsx";
 import { Line } from "../charts/line.tsx";
 import { Plot } from "../charts/plot.tsx";

@@ -1,4 +1,4 @@
-import type { HealthCheck } from "../../../src/http/dashboard/api-types.ts";
+import type { HealthCheck } from "../../../src/http/dashboard/api/overview.ts";
 import { State } from "../pieces/state.tsx";
 import css from "./overview.module.css";
 

@@ -1,6 +1,6 @@
 import { Skeleton } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { Now } from "../../../src/http/dashboard/api-types.ts";
+import type { Now } from "../../../src/http/dashboard/api/overview.ts";
 import { State } from "../pieces/state.tsx";
 import { count, counted, duration } from "../pieces/words.ts";
 import css from "./overview.module.css";

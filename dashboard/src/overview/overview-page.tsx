@@ -2,7 +2,7 @@ import { SegmentedControl, Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { WINDOWS, type Window } from "../../../src/http/dashboard/api-types.ts";
+import { WINDOWS, type Window } from "../../../src/http/dashboard/api/overview.ts";
 import { asking } from "../api.ts";
 import { ChooseAccount } from "../pieces/choose-account.tsx";
 import { RowsWaiting } from "../pieces/data-table.tsx";

@@ -1,5 +1,5 @@
 import { Checkbox } from "@mantine/core";
-import type { Member } from "../../../src/http/dashboard/api-types.ts";
+import type { Member } from "../../../src/http/dashboard/api/members.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form } from "../pieces/form.tsx";

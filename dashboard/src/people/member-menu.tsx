@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Member } from "../../../src/http/dashboard/api-types.ts";
+import type { Member } from "../../../src/http/dashboard/api/members.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { usePerson } from "../session.ts";
 import { AccessDialog } from "./access-dialog.tsx";

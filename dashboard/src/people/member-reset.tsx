@@ -1,4 +1,4 @@
-import type { Member } from "../../../src/http/dashboard/api-types.ts";
+import type { Member } from "../../../src/http/dashboard/api/members.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form } from "../pieces/form.tsx";

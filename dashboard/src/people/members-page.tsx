@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import type { Invited, Member } from "../../../src/http/dashboard/api-types.ts";
+import type { Invited, Member } from "../../../src/http/dashboard/api/members.ts";
 import { change, part } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";

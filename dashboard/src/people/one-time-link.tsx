@@ -1,4 +1,4 @@
-import type { Link } from "../../../src/http/dashboard/api-types.ts";
+import type { Link } from "../../../src/http/dashboard/api/members.ts";
 import { Secret } from "../pieces/secret.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 

@@ -2,7 +2,7 @@ import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
-import type { Invitation } from "../../../src/http/dashboard/api-types.ts";
+import type { Invitation } from "../../../src/http/dashboard/api/session.ts";
 import { asking, change } from "../api.ts";
 import { RowsWaiting } from "../pieces/data-table.tsx";
 import { text } from "../pieces/form.tsx";

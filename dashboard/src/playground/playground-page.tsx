@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import type { Language, SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { Language } from "../../../src/http/dashboard/api/languages.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { asking } from "../api.ts";
 import { Page } from "../pieces/page.tsx";
 import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";

@@ -2,7 +2,7 @@ import { Button, NativeSelect, SegmentedControl, Textarea, VisuallyHidden } from
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
-import type { Language } from "../../../src/http/dashboard/api-types.ts";
+import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
 import { Icon } from "../pieces/icon.tsx";

@@ -1,4 +1,4 @@
-import type { NewSubmission } from "../../../src/http/dashboard/api-types.ts";
+import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
 
 /** A run of the public API, for people to carry elsewhere. Nobody's key is in it: its place is. */
 export const KEY_PLACE = "YOUR_API_KEY";

@@ -2,7 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { Project } from "../../../src/http/dashboard/api-types.ts";
+import type { Project } from "../../../src/http/dashboard/api/projects.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { Keys } from "../keys/keys.tsx";
 import { NewKey } from "../keys/new-key.tsx";

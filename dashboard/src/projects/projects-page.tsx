@@ -2,7 +2,7 @@ import { Button, Switch } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Project } from "../../../src/http/dashboard/api-types.ts";
+import type { Project } from "../../../src/http/dashboard/api/projects.ts";
 import { part } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { Icon } from "../pieces/icon.tsx";

@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Tier, UsedAccount } from "../../../src/http/dashboard/api-types.ts";
+import type { Tier, UsedAccount } from "../../../src/http/dashboard/api/settings.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { AccountForm } from "./account-form.tsx";
 import { DropPending } from "./drop-pending.tsx";

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Settings, Tier, UsedAccount } from "../../../src/http/dashboard/api-types.ts";
+import type { Settings, Tier, UsedAccount } from "../../../src/http/dashboard/api/settings.ts";
 import { asking } from "../api.ts";
 import { Copyable } from "../pieces/copyable.tsx";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";

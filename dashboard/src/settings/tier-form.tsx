@@ -1,5 +1,5 @@
 import { TextInput } from "@mantine/core";
-import type { Tier } from "../../../src/http/dashboard/api-types.ts";
+import type { Tier } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form, text } from "../pieces/form.tsx";

@@ -1,7 +1,7 @@
 import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { Person } from "../../../src/http/dashboard/api-types.ts";
+import type { Person } from "../../../src/http/dashboard/api/session.ts";
 import { change } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { toast } from "../pieces/toaster.tsx";

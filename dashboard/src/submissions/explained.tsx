@@ -1,4 +1,4 @@
-import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import css from "./explained.module.css";
 import { InlineCode } from "./inline-code.tsx";
 import { Verdict } from "./verdict.tsx";

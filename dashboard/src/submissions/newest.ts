@@ -1,6 +1,6 @@
 import { type InfiniteData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo } from "react";
-import type { SubmissionRow, Submissions } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionRow, Submissions } from "../../../src/http/dashboard/api/submissions.ts";
 import { part } from "../api.ts";
 import type { Search } from "./search.ts";
 

@@ -1,4 +1,4 @@
-import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { Output } from "./output.tsx";
 import css from "./outputs.module.css";
 import type { useWatched } from "./watched.ts";

@@ -1,4 +1,4 @@
-import type { Proof } from "../../../src/http/dashboard/api-types.ts";
+import type { Proof } from "../../../src/http/dashboard/api/submissions.ts";
 import { type Column, DataTable } from "../pieces/data-table.tsx";
 import { Empty } from "../pieces/query-boundary.tsx";
 import { InlineCode } from "./inline-code.tsx";

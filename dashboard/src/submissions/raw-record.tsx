@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API } from "../api.ts";
 import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import type { SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
 import { Copyable } from "../pieces/copyable.tsx";

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useEffect, useRef } from "react";
-import type { SubmissionRow } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";

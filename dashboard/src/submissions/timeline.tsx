@@ -1,4 +1,4 @@
-import type { Span } from "../../../src/http/dashboard/api-types.ts";
+import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
 import { duration } from "../pieces/words.ts";
 import css from "./timeline.module.css";
 

@@ -1,4 +1,4 @@
-import type { Usage } from "../../../src/http/dashboard/api-types.ts";
+import type { Usage } from "../../../src/http/dashboard/api/submissions.ts";
 import { State } from "../pieces/state.tsx";
 import { count, duration, size } from "../pieces/words.ts";
 import css from "./used.module.css";

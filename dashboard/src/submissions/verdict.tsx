@@ -1,4 +1,4 @@
-import type { SubmissionRow } from "../../../src/http/dashboard/api-types.ts";
+import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import css from "./verdict.module.css";
 
 /** In two or three words; a submission's own page tells more. */

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api-types.ts";
+import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API, asking } from "../api.ts";
 
 /** While nobody tells what happens, it is asked. */

@@ -1,7 +1,7 @@
 import { NativeSelect, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";

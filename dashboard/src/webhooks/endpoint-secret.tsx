@@ -1,4 +1,4 @@
-import type { MadeEndpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { MadeEndpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { Secret } from "../pieces/secret.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { part } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";

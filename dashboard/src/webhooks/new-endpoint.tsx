@@ -1,5 +1,5 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form, text } from "../pieces/form.tsx";

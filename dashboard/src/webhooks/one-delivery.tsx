@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../src/http/dashboard/api-types.ts";
+import type { Delivery } from "../../../src/http/dashboard/api/deliveries.ts";
 import { change } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { State } from "../pieces/state.tsx";
 import { count } from "../pieces/words.ts";
 import css from "./recent.module.css";

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import type { Endpoint } from "../../../src/http/dashboard/api-types.ts";
+import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form, text } from "../pieces/form.tsx";

@@ -8,7 +8,7 @@ import {
   suspendAccount,
   updateAccount,
 } from "../../admin/accounts.ts";
-import type { Account, AccountChanges, Dropped, NewAccount } from "./api-types.ts";
+import type { Account, AccountChanges, Dropped, NewAccount } from "./api/settings.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { bodyOf } from "./parse.ts";

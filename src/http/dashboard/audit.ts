@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { auditView } from "../../admin/audit.ts";
-import type { Audit } from "./api-types.ts";
+import type { Audit } from "./api/audit.ts";
 import { anId, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { nextOf, place } from "./pages.ts";

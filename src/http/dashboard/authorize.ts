@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import type { Account, ApiKey, Endpoint, Project } from "../../store/access/port.ts";
+import type { Account, ApiKey, Project } from "../../store/access/port.ts";
+import type { Endpoint } from "../../store/deliveries/endpoint-port.ts";
 import type { Store } from "../../store/port.ts";
 import { maySee, type SignedIn } from "./session.ts";
 

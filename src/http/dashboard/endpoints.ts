@@ -11,10 +11,10 @@ import {
 } from "../../admin/endpoints.ts";
 import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
-import type * as stored from "../../store/access/port.ts";
+import type * as stored from "../../store/deliveries/endpoint-port.ts";
 import type { Store } from "../../store/port.ts";
+import type { Delivery } from "./api/deliveries.ts";
 import type {
-  Delivery,
   Endpoint,
   EndpointChanges,
   Endpoints,
@@ -22,8 +22,8 @@ import type {
   NewEndpoint,
   Replayed,
   Replays,
-  Rotation,
-} from "./api-types.ts";
+} from "./api/endpoints.ts";
+import type { Rotation } from "./api/keys.ts";
 import { anId, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

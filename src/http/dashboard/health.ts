@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import type { Readiness } from "../../domain/readiness.ts";
 import { meaningOf } from "../../domain/remedies.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Health, HealthCheck } from "./api-types.ts";
+import type { Health, HealthCheck } from "./api/overview.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { clientError } from "../../domain/error.ts";
 import { isPlaygroundKey } from "../../domain/key.ts";
 import type { Account, ApiKey, KeyUsage } from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
-import type { Key } from "./api-types.ts";
+import type { Key } from "./api/keys.ts";
 import { ownKey } from "./authorize.ts";
 import type { SignedIn } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
 import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
-import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./api-types.ts";
+import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
 import { anId, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { keyOf, keyViews } from "./key-views.ts";

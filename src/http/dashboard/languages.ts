@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Command } from "../../domain/language.ts";
 import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
-import type { Language, StepLimits } from "./api-types.ts";
+import type { Language, StepLimits } from "./api/languages.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
 /** /dashboard/api/languages: the configured languages, with example programs. */

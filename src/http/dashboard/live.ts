@@ -11,7 +11,7 @@ import { DRAIN, endSlowReader } from "../drain.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
-import type { LiveEvent } from "./api-types.ts";
+import type { LiveEvent } from "./api/submissions.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { AdminError } from "../../admin/error.ts";
 import { checkLength } from "../../admin/password-rules.ts";
 import { updatePerson } from "../../admin/people.ts";
-import type { MyChanges, Person } from "./api-types.ts";
+import type { MyChanges, Person } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
 import { describe, type SignInContext } from "./sign-in.ts";

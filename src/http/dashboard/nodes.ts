@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { Node } from "./api-types.ts";
+import type { Node } from "./api/nodes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { checkAnswers } from "./health.ts";
 import { personOf } from "./session.ts";

@@ -5,7 +5,7 @@ import { clientError } from "../../domain/error.ts";
 import { accept } from "../accept.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { toSubmitRequest } from "../request.ts";
-import type { Accepted } from "./api-types.ts";
+import type { Accepted } from "./api/submissions.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { bodyOf } from "./parse.ts";

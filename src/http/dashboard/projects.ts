@@ -10,7 +10,7 @@ import {
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/access/port.ts";
 import type { Store } from "../../store/port.ts";
-import type { NewProject, Project, ProjectChanges, Projects } from "./api-types.ts";
+import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
 import { anId, ownAccount, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { listAccounts } from "../../admin/accounts.ts";
 import { listTiers } from "../../admin/tiers.ts";
 import { answer } from "./accounts.ts";
-import type { Settings } from "./api-types.ts";
+import type { Settings } from "./api/settings.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
 /** /dashboard/api/settings: settings of the whole service. */

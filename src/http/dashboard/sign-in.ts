@@ -3,7 +3,7 @@ import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Store } from "../../store/port.ts";
 import { VERSION } from "../version.ts";
-import type { Person, Session, SignIn } from "./api-types.ts";
+import type { Person, Session, SignIn } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Provider } from "./provider.ts";

@@ -7,7 +7,7 @@ import { LongText } from "../../domain/json-pieces.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import type { FoundSubmission, RecordStore } from "../../store/history/port.ts";
 import type { Store } from "../../store/port.ts";
-import type { SubmissionDetail, SubmissionRow } from "./api-types.ts";
+import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 
 type Read = NonNullable<Awaited<ReturnType<RecordStore["read"]>>>;

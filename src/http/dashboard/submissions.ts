@@ -8,7 +8,7 @@ import type { FoundSubmission } from "../../store/history/port.ts";
 import type { Store } from "../../store/port.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
-import type { Submissions } from "./api-types.ts";
+import type { Submissions } from "./api/submissions.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
 import { maySee, personOf } from "./session.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { setTier } from "../../admin/tiers.ts";
-import type { Tier } from "./api-types.ts";
+import type { Tier } from "./api/settings.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { bodyOf } from "./parse.ts";
 import { actorOf } from "./session.ts";

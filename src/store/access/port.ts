@@ -1,8 +1,6 @@
 import type { AuditAction, AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
-import type { Shares } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
-import type { Signing } from "../../domain/webhook.ts";
 
 /**
  * The part of the store's interface (port.ts) for administration. The transaction of each change also adds its audit
@@ -163,27 +161,6 @@ export interface AccountStore {
   setSuspended(id: string, suspended: boolean, actor: AuditActor): Promise<boolean>;
 }
 
-/** An account, or one key of it. */
-export interface Whose {
-  readonly accountId: string;
-  readonly keyId?: string | undefined;
-}
-
-/** The queue for operators. */
-export interface QueueStore {
-  /** Adds an audit entry for a drop of pending submissions. @returns the last of them, an argument of `drop`. */
-  beginDrop(whose: Whose, actor: AuditActor): Promise<number>;
-
-  /**
-   * Ends up to `max` pending submissions as `error` with IE, and adds their deliveries to the outbox.
-   * @returns their number; 0 if none up to `last` is pending.
-   */
-  drop(whose: Whose, last: number, max: number): Promise<number>;
-
-  /** The accounts' present use of shared resources. @param max number of accounts. */
-  shares(max: number): Promise<Shares>;
-}
-
 /** Limits of an account's keys without their own limits. */
 export interface Tier {
   readonly name: string;
@@ -231,94 +208,6 @@ export interface ProjectStore {
   archive(id: string, actor: AuditActor): Promise<number>;
 
   restore(id: string, actor: AuditActor): Promise<void>;
-}
-
-/** A receiver of a project's results. */
-export interface Endpoint {
-  readonly id: string;
-  readonly projectId: string;
-  readonly url: string;
-  /** Sealed; the store does not receive the plain secret. */
-  readonly secret: Buffer;
-  readonly signing: Signing;
-  readonly active: boolean;
-  readonly createdAtMs: number;
-}
-
-/** Seals a secret before it is stored. Called in the transaction, with the lock of the secrets, possibly more than once. */
-export type Seal = () => Buffer;
-
-/** A sealed current or former secret of an endpoint that was not removed. */
-export interface SealedSecret {
-  readonly table: "endpoints" | "former_secrets";
-  /** Id of the row. */
-  readonly id: string;
-  readonly endpointId: string;
-  readonly sealed: Buffer;
-}
-
-/** The position before a part of the secrets. */
-export type SecretPlace = Pick<SealedSecret, "table" | "id">;
-
-/** The sealed secrets of all endpoints that were not removed, including former and expired ones. */
-export interface SecretStore {
-  /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
-  part(
-    after?: SecretPlace,
-    max?: number,
-  ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretPlace | null }>;
-
-  /**
-   * Replaces the secrets of one part in one transaction, with their number in an audit entry.
-   * @param renew returns the new sealed secret, or null to keep it. If it throws, the part is unchanged.
-   */
-  reseal(
-    renew: (endpointId: string, sealed: Buffer) => Buffer | null,
-    actor: AuditActor,
-    after?: SecretPlace,
-    max?: number,
-  ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }>;
-
-  /** Passes every secret to `prove`, which may throw, then runs `then`. No secret can be added or changed in the meantime. */
-  proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T>;
-}
-
-export interface EndpointStore {
-  /**
-   * Adds an active endpoint, unless the project has `most` already ("full") or is archived, or the account added `aDay` in the last
-   * 24 hours, removed ones included ("spent").
-   * @param aDay null: any number. Otherwise the account's row is locked, so the bound holds for all processes.
-   */
-  add(
-    endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
-    most: number,
-    actor: AuditActor,
-    aDay?: number | null,
-  ): Promise<"added" | "full" | "spent" | "no-project">;
-
-  list(which?: Part & { readonly projectId?: string | undefined }): Promise<Endpoint[]>;
-
-  /** Number of endpoints by project; projects without endpoints are absent. */
-  count(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
-
-  get(id: string): Promise<Endpoint | undefined>;
-
-  /** The following methods return false for an unknown endpoint. */
-  setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean>;
-  setSigning(id: string, signing: Signing, actor: AuditActor): Promise<boolean>;
-  remove(id: string, actor: AuditActor): Promise<boolean>;
-
-  /**
-   * Replaces the secret. During the overlap, deliveries are also signed with the old one. An overlap of 0 ends all old ones.
-   * @returns the expiry of the old secret in milliseconds since the epoch; `full` if `mostFormer` old ones are still valid;
-   * undefined for an unknown endpoint.
-   */
-  setSecret(
-    id: string,
-    seal: Seal,
-    overlap: { readonly overlapMs: number; readonly mostFormer: number },
-    actor: AuditActor,
-  ): Promise<number | "full" | undefined>;
 }
 
 /** An entry of the audit trail. */

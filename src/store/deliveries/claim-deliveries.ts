@@ -1,10 +1,10 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
 import type { Capabilities } from "../engine/engine.ts";
-import type { DeliveryClaim, DeliveryKind } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
+import type { DeliveryClaim, DeliveryKind } from "./port.ts";
 
 /** Maximum claims per delivery, because its attempt could crash the process each time. */
 const MAX_CLAIMS = 20;

@@ -2,11 +2,11 @@ import { sql, type Transaction } from "kysely";
 import type { Attempt, Next } from "../../domain/delivery.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { DeliveryClaim, DeliveryStore } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
 import { bringNear, claimDue } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
+import type { DeliveryClaim, DeliveryStore } from "./port.ts";
 import {
   addTest,
   endpointsToReplay,

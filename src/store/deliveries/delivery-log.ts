@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Attempt } from "../../domain/delivery.ts";
-import type { Delivery, DeliveryKind, DeliveryStore, RecentDeliveries } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { Delivery, DeliveryKind, DeliveryStore, RecentDeliveries } from "./port.ts";
 
 /** Deliveries with all their attempts, newest first. */
 export async function listDeliveries(

@@ -3,12 +3,12 @@ import type { Selectable, Transaction } from "kysely";
 import type { AuditAction, AuditActor } from "../../domain/audit.ts";
 import type { Signing } from "../../domain/webhook.ts";
 import { note } from "../access/audit.ts";
-import type { Endpoint, EndpointStore } from "../access/port.ts";
 import { lockAccount, lockProject } from "../access/projects.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { behindPlace, partOf } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { Endpoint, EndpointStore } from "./endpoint-port.ts";
 import { SECRETS_LOCK } from "./sealed-secrets.ts";
 
 const DAY_MS = 86_400_000;

@@ -2,11 +2,11 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Capabilities } from "../engine/engine.ts";
-import type { DeliveryClaim, ReplayBounds } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
 import { insertDelivery } from "./outbox.ts";
+import type { DeliveryClaim, ReplayBounds } from "./port.ts";
 import { countSent, pendingReplays, sentBy } from "./sends.ts";
 
 /** The author and time of a replay request. */

@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
 import { note } from "../access/audit.ts";
-import type { SealedSecret, SecretPlace, SecretStore } from "../access/port.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { SealedSecret, SecretPlace, SecretStore } from "./endpoint-port.ts";
 
 /** Rows per part: bounds how long other transactions wait for a part. */
 const PART_ROWS = 500;

@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { SendKind, SendStore } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
 import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
+import type { SendKind, SendStore } from "./port.ts";
 
 /** The counted kinds: requests of members, and the deliveries that replay requests add. */
 type Counted = SendKind | "replayed";

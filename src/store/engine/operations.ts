@@ -1,10 +1,10 @@
 import type { Transaction } from "kysely";
-import type { Enqueue, Lease } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type Take, takeQuota } from "../sharing/quota.ts";
 import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
 import { type Finish, finish, renew } from "../submissions/lease.ts";
+import type { Enqueue, Lease } from "../submissions/port.ts";
 import type { Capabilities } from "./engine.ts";
 
 type Trx = Transaction<Schema>;

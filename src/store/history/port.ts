@@ -1,5 +1,5 @@
 import type { Program, Status, Submission } from "../../domain/submission.ts";
-import type { Admit, Lease } from "../port.ts";
+import type { Admit, Lease } from "../submissions/port.ts";
 
 /** The part of the store's interface (port.ts) for reading history, live output and records. */
 

@@ -2,7 +2,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { LinkKind } from "../../domain/session.ts";
 import type { Part } from "../access/port.ts";
 
-/** The part of the store's interface (port.ts) for users of the dashboard; changes have audit entries as in admin-port.ts. */
+/** The part of the store's interface (port.ts) for users of the dashboard; changes have audit entries as in access/port.ts. */
 
 /** A user of the dashboard. */
 export interface Person {

@@ -3,8 +3,8 @@ import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { QuotaStore } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { QuotaStore } from "../submissions/port.ts";
 import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
 
 /**

@@ -1,13 +1,13 @@
 import { sql, type Transaction } from "kysely";
 import { internalError } from "../../domain/outcome.ts";
 import { note } from "../access/audit.ts";
-import type { QueueStore, Whose } from "../access/port.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readShares } from "../sharing/shares.ts";
 import { ENDED_COLUMNS, insertOutcomes } from "./lease.ts";
+import type { QueueStore, Whose } from "./queue-port.ts";
 
 const DROPPED = internalError("dropped by the operator before it ran");
 

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
-import type { Enqueue, Enqueued } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { Enqueue, Enqueued } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 
 /**

@@ -2,8 +2,8 @@ import { sql, type Transaction } from "kysely";
 import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { RetentionStore } from "../port.ts";
 import type { Schema } from "../schema/schema.ts";
+import type { RetentionStore } from "./port.ts";
 
 /**
  * Deletes records. A record is deleted as a whole, with its program, output, deliveries and their log, because a terminal

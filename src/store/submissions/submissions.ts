@@ -3,10 +3,10 @@ import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { Enqueue, SubmissionStore, Swept } from "../port.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
+import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 
 const WORK: StoreEvent = { kind: "work" };

@@ -5,7 +5,8 @@ import { dropPending } from "../../../src/admin/accounts.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
-import type { Lease, Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/port.ts";
+import type { Lease } from "../../../src/store/submissions/port.ts";
 import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1000;

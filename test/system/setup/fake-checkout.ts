@@ -42,7 +42,7 @@ export class FakeCheckout implements Disposable {
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("test/support/store/shared-postgres.ts", "export const globalSetup = () => {};\n");
     this.write("src/main.ts", SERVICE);
-    this.write("src/http/dashboard/api-types.ts", "");
+    this.write("src/http/dashboard/api/problem.ts", "");
     this.write("dashboard/index.html", "the page");
     this.#dataDirectoryWithNode();
   }

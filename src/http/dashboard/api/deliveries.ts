@@ -1,0 +1,31 @@
+/** POST /endpoints/:id/test → Delivery, after its single attempt. */
+/** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
+export interface Deliveries {
+  readonly deliveries: readonly Delivery[];
+  readonly next: string | null;
+}
+
+export interface Delivery {
+  readonly id: string;
+  readonly endpointId: string;
+  /** The URL to which it is or was sent. */
+  readonly url: string;
+  readonly submissionId: string | null;
+  readonly webhookId: string;
+  readonly kind: "result" | "replay" | "test";
+  readonly state: "pending" | "delivered" | "failed";
+  readonly createdAt: string;
+  readonly nextAt: string | null;
+  readonly endedAt: string | null;
+  /** Reason of a failure without an attempt. */
+  readonly reason: string | null;
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly at: string;
+    readonly latencyMs: number;
+    readonly status: number | null;
+    readonly error: string | null;
+    /** The beginning of the response, without control characters. */
+    readonly answer: string | null;
+  }[];
+}

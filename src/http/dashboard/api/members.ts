@@ -1,0 +1,57 @@
+import type { AccountRef } from "./session.ts";
+
+/**
+ * GET /members[?account=ID][&before=NEXT&limit=100] → Members; all for administrators, else the members of own
+ * accounts.
+ */
+export interface Members {
+  readonly members: readonly Member[];
+  readonly next: string | null;
+}
+
+/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: usable links. */
+export interface Invitations {
+  readonly invited: readonly Invited[];
+  readonly next: string | null;
+}
+
+export interface Member {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly administrator: boolean;
+  readonly accounts: readonly AccountRef[];
+  readonly signsInWith: readonly ("password" | "provider")[];
+  readonly createdAt: string;
+  readonly seenAt: string | null;
+  readonly disabledAt: string | null;
+}
+
+export interface Invited {
+  readonly id: string;
+  readonly email: string;
+  readonly kind: "invite" | "reset";
+  readonly account: string | null;
+  readonly administrator: boolean;
+  readonly expiresAt: string;
+}
+
+/** POST /members/invitations → Link, shown once. `accountId` null only with `administrator`. */
+export interface NewInvitation {
+  readonly email: string;
+  readonly accountId: string | null;
+  readonly administrator: boolean;
+}
+
+/** POST /members/:id/reset → Link. */
+export interface Link {
+  readonly url: string;
+  readonly expiresAt: string;
+}
+
+/** PATCH /members/:id (administrators) → Member. DELETE /members/invitations/:id → 204. */
+export interface MemberChanges {
+  readonly administrator?: boolean;
+  readonly disabled?: boolean;
+  readonly accountIds?: readonly string[];
+}

@@ -1,0 +1,95 @@
+import type { SubmissionRecord } from "../../../domain/record.ts";
+import type { Delivery } from "./deliveries.ts";
+import type { AccountRef } from "./session.ts";
+
+/** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
+export interface Submissions {
+  readonly submissions: readonly SubmissionRow[];
+  /** For `before`; null: no older ones. */
+  readonly next: string | null;
+}
+
+export interface SubmissionRow {
+  readonly id: string;
+  readonly status: SubmissionRecord["status"];
+  readonly verdict: string | null;
+  readonly language: string;
+  readonly profile: string;
+  readonly account: AccountRef;
+  readonly project: { readonly id: string; readonly name: string } | null;
+  readonly key: { readonly id: string; readonly name: string };
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly completedAt: string | null;
+}
+
+/** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → the record alone, as a download. */
+export interface SubmissionDetail {
+  readonly row: SubmissionRow;
+  readonly record: SubmissionRecord;
+  readonly code: string;
+  readonly stdin: string;
+  readonly attempts: number;
+  /** The verdict in a sentence or two for a newcomer, and why it was not a similar one; null until the run ends. */
+  readonly explanation: Explanation | null;
+  readonly timeline: readonly Span[];
+  readonly usage: readonly Usage[];
+  readonly proofs: readonly Proof[];
+  readonly deliveries: readonly Delivery[];
+}
+
+export interface Explanation {
+  readonly title: string;
+  readonly text: string;
+  /** "Why not RE?" and the like. */
+  readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
+}
+
+/** Unknown spans (a compile step of an old record) are absent. */
+export interface Span {
+  readonly name: "queued" | "compile" | "run" | "teardown";
+  readonly startMs: number;
+  readonly ms: number;
+}
+
+/** Of the execute step. */
+export interface Usage {
+  readonly name: "cpu" | "wall" | "memory" | "processes" | "stdout" | "stderr";
+  readonly used: number;
+  readonly limit: number;
+  readonly unit: "ms" | "bytes" | "count";
+  /** The limit that ended the run. */
+  readonly met: boolean;
+}
+
+/** A field of the evidence and its meaning. */
+export interface Proof {
+  /** As in the record: `limits.cgroup.oom_kill_events`. */
+  readonly field: string;
+  readonly value: string;
+  readonly meaning: string;
+}
+
+/** POST /submissions → {id}: a run of the playground, charged to the account's playground key. */
+export interface NewSubmission {
+  readonly accountId: string;
+  readonly language: string;
+  readonly code: string;
+  readonly stdin: string;
+  readonly profile: "judge" | "agent";
+}
+
+/** POST /submissions/:id/again → {id}: runs the same program again, with the playground key. */
+export interface Accepted {
+  readonly id: string;
+}
+
+/**
+ * GET /submissions/:id/live → text/event-stream with the events `status` (pending, running), `stdout` and `stderr`
+ * (JSON: {at: offset in bytes, text}) and finally `ended` (SubmissionDetail), then the end of the stream. Begins with
+ * the output so far.
+ */
+export type LiveEvent =
+  | { readonly event: "status"; readonly data: { readonly status: "pending" | "running" } }
+  | { readonly event: "stdout" | "stderr"; readonly data: { readonly at: number; readonly text: string } }
+  | { readonly event: "ended"; readonly data: SubmissionDetail };
