@@ -135,7 +135,7 @@ test("submissions: search and detail pages", async (t) => {
   await t.test("explains why a run is MLE and not RE, with the evidence", async () => {
     await go(`${SUBMISSIONS}/${exceeded}`);
     await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
-    const why = page.getByText("Why not RE?").locator("../..");
+    const why = page.getByText("Why not RE?").locator("..");
     assert.match((await why.textContent()) ?? "", /The program did not exit, so it has no exit code/);
     const memory = page.getByRole("listitem").filter({ hasText: /^Memory/ });
     assert.match((await memory.textContent()) ?? "", /limit met/);

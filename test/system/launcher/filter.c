@@ -1,7 +1,7 @@
 /*
  * Prints, as JSON, the filter as it is passed to the kernel and the lists from which it is built, for the target architecture.
  */
-#include "../../launcher/seccomp.c"
+#include "../../../launcher/seccomp.c"
 
 #include <stdio.h>
 

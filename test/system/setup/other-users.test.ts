@@ -18,7 +18,7 @@ function directory(t: TestContext): string {
 /** Runs a line of shell with parts of set-up. */
 function shell(parts: readonly string[], line: string, env: Record<string, string>): string {
   const sourced = parts.map((part) => `. ${setup}/${part}.sh`).join("\n");
-  return execFileSync("sh", ["-euc", `checkout=${resolve(setup, "../..")}\n${sourced}\n${line}`], {
+  return execFileSync("sh", ["-euc", `checkout=${resolve(setup, "..")}\n${sourced}\n${line}`], {
     encoding: "utf8",
     env: { ...process.env, ...env },
   });

@@ -16,7 +16,7 @@ export function directory(t: TestContext): string {
 
 export const script = (lines: string) =>
   `${["say", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
-checkout=${resolve(setup, "../..")} service_user=daemon uid_locks=/nowhere
+checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
 ${lines}`;
 
 /** Runs lines of shell after parts of set-up. @param open descriptors that the shell gets as 3 and above */
