@@ -1,4 +1,6 @@
 import type { OpenApi } from "../openapi.ts";
+import { guideMenu } from "./guide-page.ts";
+import type { Guide } from "./guides.ts";
 import { type Html, html, prose } from "./html.ts";
 import { fieldList, type Schema } from "./schema.ts";
 import { tryForm } from "./try-form.ts";
@@ -27,7 +29,7 @@ type Examples = Readonly<Record<string, { readonly value: { readonly error: stri
  * The reference page, rendered from the OpenAPI document alone. The usual viewers are megabytes of third-party script
  * that would see the visitor's key, and few work under this policy. This page is some 20 kB.
  */
-export function renderPage({ info, paths, components }: OpenApi): string {
+export function renderPage({ info, paths, components }: OpenApi, guides: readonly Guide[]): string {
   const schemas = components.schemas as Readonly<Record<string, Schema>>;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -60,7 +62,8 @@ export function renderPage({ info, paths, components }: OpenApi): string {
 </div>
 </header>
 <div class="columns">
-<nav aria-label="Endpoints">
+<nav aria-label="Documents">
+${guideMenu(guides, "/docs")}
 <h2>Endpoints</h2>
 <ul>${operations.map(({ path, method, operation }) => navItem(path, method, operation))}</ul>
 <h2>Bodies</h2>

@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { Marked, type Tokens } from "marked";
+import { Html, html } from "./html.ts";
+
+/** The documents of docs/ in the order of the menu. */
+const NAMES = [
+  "verdicts",
+  "limits",
+  "api",
+  "webhooks",
+  "dashboard",
+  "cli",
+  "configuration",
+  "scaling",
+  "operations",
+  "security",
+  "decisions",
+] as const;
+
+const MAX_QUERY_LENGTH = 100;
+const MAX_RESULTS = 30;
+const EXCERPT_LENGTH = 240;
+
+export interface Guide {
+  readonly path: string;
+  readonly title: string;
+  readonly html: Html;
+  readonly sections: readonly Section[];
+}
+
+/** A heading with the text below it, up to the next heading. */
+interface Section {
+  readonly anchor: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** A section with every word of a query. */
+export interface Found {
+  readonly href: string;
+  readonly guide: string;
+  readonly title: string;
+  readonly excerpt: Html;
+}
+
+/** Reads and renders the documents. They are part of the checkout, so their markup is trusted. */
+export function readGuides(): Guide[] {
+  return NAMES.map((name) => guide(name, readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")));
+}
+
+function guide(name: string, markdown: string): Guide {
+  const marked = new Marked({
+    renderer: {
+      // Only comments that delimit generated parts.
+      html: () => "",
+      heading({ tokens, depth, text }) {
+        return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        const target = targetOf(href);
+        return target === undefined ? text : `<a href="${target}">${text}</a>`;
+      },
+      image: ({ text }) => text,
+    },
+  });
+  // Tables scroll inside of their box on narrow screens.
+  const rendered = marked.parse(markdown, { async: false }).replaceAll("<table>", '<div class="wide"><table>');
+  const sections = sectionsOf(markdown);
+  return {
+    path: `/docs/${name}`,
+    title: sections[0]?.title ?? name,
+    html: new Html(rendered.replaceAll("</table>", "</table></div>")),
+    sections,
+  };
+}
+
+/** The same anchors as on code hosting platforms, so that the links of the documents work in both places. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** The address of a link here; undefined for files of the repository that the service does not serve. */
+function targetOf(href: string): string | undefined {
+  if (/^(https:|#)/.test(href)) return href;
+  const [, name, fragment = ""] = /^([a-z]+)\.md(#.*)?$/.exec(href) ?? [];
+  return NAMES.find((known) => known === name) && `/docs/${name}${fragment}`;
+}
+
+function sectionsOf(markdown: string): Section[] {
+  const sections: { anchor: string; title: string; text: string }[] = [];
+  for (const token of new Marked().lexer(markdown)) {
+    if (token.type === "heading") {
+      const { text } = token as Tokens.Heading;
+      sections.push({ anchor: anchorOf(text), title: plain(text), text: "" });
+    } else if (token.type !== "html") {
+      const section = sections.at(-1);
+      if (section) section.text += ` ${plain(token.raw)}`;
+    }
+  }
+  return sections;
+}
+
+/** The text without marks of Markdown. */
+function plain(markdown: string): string {
+  return markdown
+    .replaceAll(/\]\([^)]*\)/g, "")
+    .replaceAll(/[`*[\]|]|^[-:| ]+$|^#+ |^> /gm, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+/** @returns the sections with every word of the query; those with a word in the title first. */
+export function search(guides: readonly Guide[], query: string): Found[] {
+  const words = query.slice(0, MAX_QUERY_LENGTH).toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  const found = guides.flatMap(({ path, title: guide, sections }) =>
+    sections.flatMap(({ anchor, title, text }) => {
+      const inTitle = words.filter((word) => title.toLowerCase().includes(word)).length;
+      const all = `${title} ${text}`.toLowerCase();
+      if (!words.every((word) => all.includes(word))) return [];
+      return [{ inTitle, href: `${path}#${anchor}`, guide, title, excerpt: excerptOf(text, words) }];
+    }),
+  );
+  return found
+    .sort((a, b) => b.inTitle - a.inTitle)
+    .slice(0, MAX_RESULTS)
+    .map(({ inTitle: _, ...rest }) => rest);
+}
+
+/** Text around the first word that occurs, with the words marked. */
+function excerptOf(text: string, words: readonly string[]): Html {
+  const lower = text.toLowerCase();
+  const first = Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length);
+  const start = first === text.length ? 0 : Math.max(0, text.lastIndexOf(" ", Math.max(0, first - 60)));
+  const part = text.slice(start, start + EXCERPT_LENGTH);
+  const escaped = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pieces = part.split(new RegExp(`(${escaped.join("|")})`, "gi"));
+  const marked = pieces.map((piece, i) => (i % 2 === 1 ? html`<mark>${piece}</mark>` : html`${piece}`));
+  return html`${start > 0 ? "… " : ""}${marked}${start + EXCERPT_LENGTH < text.length ? " …" : ""}`;
+}
