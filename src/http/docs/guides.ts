@@ -18,7 +18,10 @@ const NAMES = [
 ] as const;
 
 const MAX_QUERY_LENGTH = 100;
-const MAX_RESULTS = 30;
+/** These bound the time of a search, which needs no key, to a millisecond. */
+const MAX_WORDS = 5;
+const MIN_WORD_LENGTH = 2;
+const MAX_RESULTS = 20;
 const EXCERPT_LENGTH = 240;
 
 export interface Guide {
@@ -33,6 +36,8 @@ interface Section {
   readonly anchor: string;
   readonly title: string;
   readonly text: string;
+  /** Title and text in lower case. */
+  readonly searched: string;
 }
 
 /** A section with every word of a query. */
@@ -101,7 +106,7 @@ function sectionsOf(markdown: string): Section[] {
       if (section) section.text += ` ${plain(token.raw)}`;
     }
   }
-  return sections;
+  return sections.map((section) => ({ ...section, searched: `${section.title} ${section.text}`.toLowerCase() }));
 }
 
 /** The text without marks of Markdown. */
@@ -115,20 +120,27 @@ function plain(markdown: string): string {
 
 /** @returns the sections with every word of the query; those with a word in the title first. */
 export function search(guides: readonly Guide[], query: string): Found[] {
-  const words = query.slice(0, MAX_QUERY_LENGTH).toLowerCase().split(/\s+/).filter(Boolean);
+  const words = query
+    .slice(0, MAX_QUERY_LENGTH)
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word.length >= MIN_WORD_LENGTH)
+    .slice(0, MAX_WORDS);
   if (words.length === 0) return [];
-  const found = guides.flatMap(({ path, title: guide, sections }) =>
-    sections.flatMap(({ anchor, title, text }) => {
-      const inTitle = words.filter((word) => title.toLowerCase().includes(word)).length;
-      const all = `${title} ${text}`.toLowerCase();
-      if (!words.every((word) => all.includes(word))) return [];
-      return [{ inTitle, href: `${path}#${anchor}`, guide, title, excerpt: excerptOf(text, words) }];
-    }),
+  const found = guides.flatMap((guide) =>
+    guide.sections
+      .filter(({ searched }) => words.every((word) => searched.includes(word)))
+      .map((section) => {
+        const title = section.title.toLowerCase();
+        return { guide, section, inTitle: words.filter((word) => title.includes(word)).length };
+      }),
   );
   return found
     .sort((a, b) => b.inTitle - a.inTitle)
     .slice(0, MAX_RESULTS)
-    .map(({ inTitle: _, ...rest }) => rest);
+    .map(({ guide, section: { anchor, title, text } }) => {
+      return { href: `${guide.path}#${anchor}`, guide: guide.title, title, excerpt: excerptOf(text, words) };
+    });
 }
 
 /** Text around the first word that occurs, with the words marked. */
