@@ -10,21 +10,21 @@ static const char *const refused_names[] = {
 #define ALLOW(...)
 #define RULE(...)
 #define REFUSE(name, err, reason) #name,
-#include "../../launcher/seccomp.def"
+#include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef REFUSE
 };
 static const char *const allowed_names[] = {
 #define ALLOW(group, name) #name,
 #define REFUSE(...)
-#include "../../launcher/seccomp.def"
+#include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef RULE
 };
 static const char *const rule_names[] = {
 #define ALLOW(...)
 #define RULE(name, ...) #name,
-#include "../../launcher/seccomp.def"
+#include "../../../launcher/seccomp.def"
 };
 static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF"};
 
