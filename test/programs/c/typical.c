@@ -22,7 +22,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -121,11 +120,6 @@ static void files(void)
 	OK(sendfile(memory, from, NULL, 100));
 	OK(copy_file_range(from, &(off_t){0}, open("copy", O_CREAT | O_WRONLY, 0600), NULL, 100, 0));
 	OK(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK));
-	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	OK(watch);
-	int watched = inotify_add_watch(watch, ".", IN_CREATE);
-	OK(watched);
-	OK(inotify_rm_watch(watch, watched));
 	umask(022);
 	OK(chdir("/box"));
 	OK(nftw(place, visit, 8, FTW_DEPTH | FTW_PHYS));

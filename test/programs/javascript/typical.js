@@ -30,7 +30,6 @@ async function files() {
   await handle.utimes(1, 2);
   await handle.chmod(0o600);
   await handle.close();
-  const watcher = fs.watch(place);
   await fs.promises.copyFile(path, `${place}/b`);
   await fs.promises.cp(path, `${place}/c`);
   await fs.promises.link(path, `${place}/link`);
@@ -47,7 +46,6 @@ async function files() {
   fs.readFileSync("/dev/null");
   fs.existsSync("/nowhere");
   fs.fdatasyncSync(fs.openSync(path));
-  watcher.close();
   await fs.promises.rm(place, { recursive: true });
 }
 

@@ -28,6 +28,7 @@ attack(
     "memory and objects that no limit counts cannot be created": [
       ...all("EPERM", "huge pages", "huge pages in a file", "message queue"),
       ...all("ENOSYS", "secret memory", "asynchronous I/O context", "huge pages in System V shared memory"),
+      ["inotify instance", "ENOSYS"],
       ...all("ENOSYS", "System V semaphores", "System V shared memory", "System V message queue"),
       ...all("EINVAL", "open file description lock", "open file description lock, blocking", "lease on its own file"),
       ...all("EINVAL", "directory notifications", "watch queue", "packet pipe"),

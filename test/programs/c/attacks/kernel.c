@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 	wait(NULL);
 	report("lease on its own file", fcntl(own, F_SETLEASE, F_WRLCK));
 	report("directory notifications", fcntl(root, F_NOTIFY, DN_ACCESS));
+	report("inotify instance", inotify_init1(0));
 	static const unsigned char acl[] = {2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 4, 0, 5, 0, 255, 255, 255, 255,
 					    32, 0, 5, 0, 255, 255, 255, 255};
 	report("default ACL", setxattr(".", "system.posix_acl_default", acl, sizeof acl, 0));

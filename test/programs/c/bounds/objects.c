@@ -306,30 +306,6 @@ static void epoll_watches(void)
 				return;
 }
 
-static int inotify;
-static int watch_file(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st, (void)type, (void)at;
-	return inotify_add_watch(inotify, path, IN_ALL_EVENTS) >= 0 && !made(0);
-}
-
-static void watches(void)
-{
-	inotify = inotify_init1(IN_NONBLOCK);
-	nftw("/usr", watch_file, 8, FTW_PHYS);
-}
-
-static void unread_events(void)
-{
-	inotify = inotify_init1(IN_NONBLOCK);
-	inotify_add_watch(inotify, "/tmp", IN_ALL_EVENTS);
-	for (long i = 0; more(); i++) {
-		snprintf(name, sizeof name, "/tmp/%d-%0200ld", number, i & 1);
-		close(open(name, O_CREAT | O_WRONLY, 0600));
-		shared->made += 3;
-	}
-}
-
 static void *sleep_in_thread(void *arg)
 {
 	usleep((MAKING_MS + HOLDING_MS) * 1000);
@@ -417,6 +393,7 @@ static void keys(void) { while (made(syscall(SYS_add_key, "user", "x", block, 40
 static void rings(void) { while (made(syscall(SYS_io_uring_setup, 4096, block))) continue; }
 static void requests(void) { while (made(syscall(SYS_io_setup, 128, &(unsigned long){0}))) continue; }
 static void rulesets(void) { while (made(syscall(444, &(long[]){1, 0, 0}, 8, 0))) continue; }
+static void watches(void) { while (made(inotify_init1(0))) continue; }
 static void watch_queues(void) { int ends[2]; while (made(pipe2(ends, O_EXCL))) continue; }
 static void leases(void) { while (made(fcntl(open("/box/x", O_CREAT | O_RDONLY, 0600), F_SETLEASE, F_RDLCK))) continue; }
 static void fanotify(void) { while (made(syscall(SYS_fanotify_init, 0, 0))) continue; }
@@ -432,11 +409,11 @@ static const struct kind { const char *name; void (*make)(void); int by_all; } k
 	KIND(waiting_connections, 1) KIND(descriptors_in_flight, 1) KIND(memory_files, 1) KIND(descriptors, 1)
 	KIND(events, 1) KIND(timer_files, 1) KIND(process_files, 1) KIND(signal_files, 1) KIND(proc_files, 1)
 	KIND(byte_locks, 1) KIND(timers, 1) KIND(queued_signals, 1) KIND(page_tables, 1) KIND(mappings, 1)
-	KIND(file_mappings, 1) KIND(epoll_watches, 1) KIND(watches, 1) KIND(unread_events, 1) KIND(threads, 0)
+	KIND(file_mappings, 1) KIND(epoll_watches, 1) KIND(threads, 0)
 	KIND(processes, 1) KIND(large_arguments, 1)
 	KIND(locks, 1) KIND(open_file_locks, 1) KIND(access_lists, 0) KIND(attributes, 0) KIND(segments, 0) KIND(semaphores, 0)
 	KIND(queues, 0) KIND(posix_queues, 0) KIND(keys, 0) KIND(rings, 1) KIND(requests, 1) KIND(rulesets, 1)
-	KIND(watch_queues, 1) KIND(leases, 1) KIND(fanotify, 1) KIND(programs, 1) KIND(userfaultfds, 1) KIND(secrets, 1)
+	KIND(watches, 1) KIND(watch_queues, 1) KIND(leases, 1) KIND(fanotify, 1) KIND(programs, 1) KIND(userfaultfds, 1) KIND(secrets, 1)
 };
 
 int main(void)
