@@ -170,6 +170,11 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 	return write_number(leaf->fact[FACT_MEMORY_LIMIT], held) < 0 && errno != EBUSY ? -1 : 0;
 }
 
+int leaf_freeze(const struct leaf *leaf, bool frozen)
+{
+	return write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
+}
+
 static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)
 {
 	char text[24];
