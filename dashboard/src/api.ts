@@ -47,11 +47,11 @@ import type {
 } from "../../src/http/dashboard/api/submissions.ts";
 
 /**
- * Everything that the page asks of the service: the only file that knows its paths. `asking` are questions, kept by
- * TanStack Query under their path and parameters; `change` are what somebody does.
+ * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
+ * and parameters; `part` the pages of lists; `change` the mutations.
  */
 
-/** The service said no, in a sentence for the person. */
+/** An error response; the text is displayed. */
 export class Refusal extends Error {
   readonly status: number;
 
@@ -61,7 +61,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Whether the service said that there is no such thing, or that the text is no id. */
+/** Whether the id is unknown or invalid. */
 export function isNotThere(error: unknown): boolean {
   return error instanceof Refusal && (error.status === 404 || error.status === 400);
 }
@@ -89,10 +89,10 @@ export const asking = {
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
-/** Options that a choice lists at once, the most that the service sends. */
+/** Number of options of a select: the maximum page size of the API. */
 export const CHOICES = 500;
 
-/** Lists that come in parts, by what the part before said is next. */
+/** Pages of lists; `before` is the `next` of the previous page. */
 export const part = {
   members: (before?: string) => get<Members>("/members", { before }),
   invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
@@ -154,7 +154,7 @@ function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal)
   return fetched<T>(`${API}${path}${query}`, signal ? { signal } : {});
 }
 
-/** With a body always: what has a type of JSON cannot come from a form of another site. */
+/** Always with a JSON body, which a form of another site cannot send. */
 function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
   const headers = { "content-type": "application/json" };
   return fetched<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
@@ -163,18 +163,18 @@ function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
 async function fetched<T>(path: string, init: RequestInit): Promise<T> {
   const answer = await fetch(path, init).catch((error: Error) => {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0, "the service does not answer");
+    throw new Refusal(0, "the service is unreachable");
   });
   const text = await answer.text();
   if (answer.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-  throw new Refusal(answer.status, refusalIn(text) ?? `the service answered with status ${answer.status}`);
+  throw new Refusal(answer.status, refusalIn(text) ?? `the service returned status ${answer.status}`);
 }
 
 function refusalIn(text: string): string | undefined {
   try {
     return (JSON.parse(text) as Problem).error;
   } catch {
-    // A proxy in between answers with a page of its own: there the status is all that can be told.
+    // A proxy returned a page of its own: only the status is known.
     return undefined;
   }
 }

@@ -12,10 +12,10 @@ import "./theme.css";
 const place = document.getElementById("page");
 if (!place) throw new Error("index.html has no element #page");
 
-/** Under the name that public/scheme.js reads. */
+/** public/scheme.js reads this key. */
 const schemes = localStorageColorSchemeManager({ key: "assay-scheme" });
 
-// Colours and sizes are in theme.css: what Mantine would write into the page itself, the policy of the page forbids.
+// Colours and sizes are in theme.css, because the Content-Security-Policy forbids the style elements of Mantine.
 createRoot(place).render(
   <StrictMode>
     <MantineProvider

@@ -3,14 +3,14 @@ import { asking, Refusal } from "./api.ts";
 
 const SIGN_IN_NEEDED = 401;
 
-/** What has been asked, while it is fresh. A session that ended is noticed by whichever question meets it first. */
+/** The cache of queries. The first request with status 401 shows that the session ended. */
 export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noticeEndOfSession }),
   mutationCache: new MutationCache({ onError: noticeEndOfSession }),
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // What was refused is refused again; what was not answered may have been bad luck, once.
+      // Client errors would repeat; other failures are retried once.
       retry: (failures, error) => failures < 1 && !(error instanceof Refusal && error.status > 0 && error.status < 500),
       retryDelay: 500,
     },

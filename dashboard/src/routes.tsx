@@ -14,7 +14,7 @@ import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
 import { SEARCHED, type Search } from "./submissions/search.ts";
 
-/** All pages. Each is loaded when somebody goes there, or points at a link to it. */
+/** All pages. Each is loaded on navigation, or when the pointer is on a link to it. */
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
   component: Outlet,
@@ -45,7 +45,7 @@ const inside = createRoute({
   component: Shell,
 });
 
-/** A page of those who are signed in. */
+/** A page that needs a session. */
 const page = <const P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({ getParentRoute: () => inside, path, component });
 
@@ -149,7 +149,7 @@ declare module "@tanstack/react-router" {
   }
 }
 
-/** What of an address is text under these names; all else of it is nobody's. */
+/** The text parameters with these names; others are ignored. */
 function texts<K extends string>(search: Record<string, unknown>, names: readonly K[]): { [name in K]?: string } {
   const found: { [name in K]?: string } = {};
   for (const name of names) if (typeof search[name] === "string" && search[name] !== "") found[name] = search[name];

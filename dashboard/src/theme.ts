@@ -1,13 +1,13 @@
 import { createTheme, Menu, NativeSelect, Tooltip } from "@mantine/core";
 
-/** Only what components are told; what they look like is theme.css. */
+/** Defaults of components; colours and sizes are in theme.css. */
 export const theme = createTheme({
   primaryColor: "teal",
   defaultRadius: "sm",
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
-    // In the page's main part, where its landmarks have it; the placeholder is a child that no menu may have.
+    // Inside the main landmark, as accessibility rules require; the focus placeholder is no valid child of a menu.
     Menu: Menu.extend({
       defaultProps: { position: "bottom-end", withInitialFocusPlaceholder: false, portalProps: { target: "#main" } },
     }),

@@ -29,7 +29,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit trail"
-      lead="Who changed what, signed in, or read another account's program. A change and its entry are one transaction."
+      lead="Changes, sign-ins, and reads of programs of other accounts by administrators. Each change and its entry are one transaction."
       actions={
         <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
       }
@@ -38,7 +38,7 @@ export function AuditPage() {
         {(pages) => {
           const entries = pages.flatMap((page) => page.entries);
           return entries.length === 0 ? (
-            <Empty title="Nothing was changed yet" />
+            <Empty title="No entries yet" />
           ) : (
             <>
               <DataTable caption="Entries, newest first" columns={COLUMNS} rows={entries} rowKey={placeOf} />

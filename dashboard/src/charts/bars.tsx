@@ -5,7 +5,7 @@ interface Props {
   readonly stacks: readonly (readonly { readonly colour: string; readonly value: number }[])[];
 }
 
-/** One bar for each bucket, of parts that stand on each other. */
+/** A stacked bar for each bucket. */
 export function Bars({ canvas: { x, y, step }, stacks }: Props) {
   const gap = step > 4 ? 1 : 0;
   return stacks.map((parts, index) => {

@@ -7,7 +7,7 @@ interface Props {
   readonly dashed?: boolean;
 }
 
-/** A line that ends where nothing is known and begins where something is; a point where that is all. */
+/** A line with gaps where data is missing; a point for a single value. */
 export function Line({ canvas: { x, y, step }, values, colour, dashed }: Props) {
   const runs: [number, number][][] = [];
   const run: [number, number][] = [];

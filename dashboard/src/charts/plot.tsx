@@ -10,7 +10,7 @@ const TOP = 8;
 const LABEL_PX = 76;
 
 export interface Canvas {
-  /** Left edge of a bucket, its width, and where a value stands. */
+  /** Left edge and width of a bucket, and the position of a value. */
   readonly x: (index: number) => number;
   readonly step: number;
   readonly y: (value: number) => number;
@@ -18,18 +18,18 @@ export interface Canvas {
 
 interface Props {
   readonly title: string;
-  /** One for each bucket: on the axis, and in full. */
+  /** The labels of each bucket: short for the axis, and complete. */
   readonly times: readonly { readonly short: string; readonly long: string }[];
   readonly top: number;
   readonly unit: (value: number) => string;
-  /** What is told of a bucket; without one, of the whole. */
+  /** The legend of a bucket, or of the whole chart. */
   readonly told: (
     index: number | null,
   ) => readonly { readonly name: string; readonly value: string; readonly colour?: string }[];
   readonly children: (canvas: Canvas) => ReactNode;
 }
 
-/** A figure over time. A pointer, or the arrow keys, choose a bucket; what it says stands above and moves nothing. */
+/** A chart over time. Pointer or arrow keys select a bucket, whose values are shown above without moving the layout. */
 export function Plot({ title, times, top, unit, told, children }: Props) {
   const { ref, width } = useElementSize();
   const [chosen, choose] = useState<number | null>(null);

@@ -1,4 +1,4 @@
-/** Steps of an axis that people can read: 1, 2 or 5 times a power of ten; three to five of them, and the last is the top. */
+/** Three to five steps of an axis, each 1, 2 or 5 times a power of ten; the last is the maximum. */
 export function steps(top: number): readonly number[] {
   if (top <= 0) return [0, 1];
   const rough = top / 4;
@@ -7,7 +7,7 @@ export function steps(top: number): readonly number[] {
   return Array.from({ length: Math.ceil(top / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
 }
 
-/** Which of so many places get a label, when each label takes so many of them; none that would stand out at the end. */
+/** The positions with a label, if each label is several positions wide; none overflows at the end. */
 export function labelled(places: number, taken: number): readonly number[] {
   const every = Math.max(1, Math.ceil(taken));
   return Array.from({ length: Math.floor(places / every) }, (_, i) => i * every);

@@ -8,7 +8,7 @@ import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
 import { LOOKS } from "./looks.ts";
 
-/** Typing over a selection: Chromium would give the text the style of what was there, as an attribute that the policy forbids. */
+/** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
 const TYPED_OVER = EditorView.domEventHandlers({
   beforeinput({ inputType, data }, view) {
     if (inputType !== "insertText" || data === null || view.composing || view.state.selection.main.empty) return false;
@@ -26,7 +26,7 @@ const WRITABLE: Extension = [
   keymap.of([...historyKeymap, indentWithTab]),
 ];
 
-/** Not edited, it still has the focus, so that it can be scrolled without a pointer. */
+/** A read-only editor can be focused, so that it scrolls by keyboard. */
 const READ_ONLY: Extension = [
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
@@ -34,8 +34,7 @@ const READ_ONLY: Extension = [
 ];
 
 /**
- * The editor. It stands in a shadow root, where its styles are made by script and need no element that the policy of the page
- * would have to allow.
+ * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
  */
 export default function CodeMirror({ text, language, label, readOnly, onChange, onRun }: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
@@ -75,7 +74,7 @@ export default function CodeMirror({ text, language, label, readOnly, onChange, 
 
   useEffect(() => {
     const editor = view.current;
-    // What was typed is known already. What comes from elsewhere can be undone, too.
+    // Typed text is already there. Text from elsewhere can also be undone.
     if (!editor || editor.state.doc.toString() === text) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
   }, [text]);
@@ -93,7 +92,7 @@ export default function CodeMirror({ text, language, label, readOnly, onChange, 
   return <div ref={place} className={css.place} />;
 }
 
-/** What a key does, and nobody else shall do with it. */
+/** A key binding that also prevents the default action. */
 function handled(what: () => void): () => boolean {
   return () => {
     what();

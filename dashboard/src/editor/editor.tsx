@@ -4,7 +4,7 @@ import css from "./editor.module.css";
 interface Props {
   readonly text: string;
   readonly language: string;
-  /** What it is, for those who cannot see it. */
+  /** Label for screen readers. */
   readonly label: string;
   readonly readOnly?: boolean;
   readonly onChange?: (text: string) => void;
@@ -12,10 +12,10 @@ interface Props {
   readonly onRun?: () => void;
 }
 
-/** Loaded when something is to be edited or read, never with the first page. */
+/** Loaded with the first program, not with the first page. */
 const CodeMirror = lazy(() => import("./code-mirror.tsx"));
 
-/** A program with its colours; without them until the editor is there. */
+/** A program with highlighting, or as plain text until the editor is loaded. */
 export function Editor(props: Props) {
   const hint = useId();
   return (

@@ -1,6 +1,6 @@
 import type { Extension } from "@codemirror/state";
 
-/** How each language is coloured and indented; loaded when one of its programs is shown. */
+/** Highlighting and indentation of each language; loaded with its first program. */
 const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
   c: async () => (await import("@codemirror/lang-cpp")).cpp(),
   cpp: async () => (await import("@codemirror/lang-cpp")).cpp(),
@@ -12,7 +12,7 @@ const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
   typescript: async () => (await import("@codemirror/lang-javascript")).javascript({ typescript: true }),
 };
 
-/** @returns nothing for a language that has no grammar: its programs are plain text. */
+/** @returns an empty list for a language without grammar: its programs are plain text. */
 export async function grammarOf(language: string): Promise<Extension> {
   return (await GRAMMARS[language]?.()) ?? [];
 }

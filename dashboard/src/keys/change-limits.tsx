@@ -7,7 +7,7 @@ import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function ChangeLimits({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
   const changing = useAction((form: FormData) => change.key(key.id, limitsIn(form)), {
-    toast: ({ name }) => `Changed: the limits of ${name}.`,
+    toast: ({ name }) => `Limits of ${name} saved.`,
     done: onClose,
   });
   return (

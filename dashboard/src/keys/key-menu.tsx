@@ -15,12 +15,12 @@ export function KeyMenu({ apiKey: key }: { apiKey: Key }) {
     <>
       <Menu>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${key.name}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${key.name}`}>
             <Icon name="more" />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct("limits")}>Change its limits</Menu.Item>
+          <Menu.Item onClick={() => setAct("limits")}>Change limits</Menu.Item>
           <Menu.Item onClick={() => setAct("rotate")}>Rotate</Menu.Item>
           <Menu.Item color="red" onClick={() => setAct("revoke")}>
             Revoke

@@ -12,7 +12,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="A client submits with an API key. Each has a quota of requests in any 60 seconds, and a limit on how many of its submissions run at once."
+      lead="A client submits with an API key. Each key has a quota of requests in any 60 seconds and a limit of submissions running at once."
       actions={
         <>
           <Switch

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Key>[] = [
     cell: ({ name, prefix, ofPlayground }) => (
       <span className={css.name}>
         <b>{name}</b>
-        {ofPlayground ? <span>runs of the playground</span> : <code>{prefix}…</code>}
+        {ofPlayground ? <span>playground runs</span> : <code>{prefix}…</code>}
       </span>
     ),
   },
@@ -87,8 +87,8 @@ export function Keys({ project, ended }: Props) {
       {(pages) => {
         const keys = pages.flatMap((page) => page.keys);
         return keys.length === 0 ? (
-          <Empty title={ended ? "No key yet" : "No key is live"}>
-            A program needs a key to submit. The key is shown once, when it is made.
+          <Empty title={ended ? "No key yet" : "No live key"}>
+            Clients need a key to submit. A key is shown once, when it is created.
           </Empty>
         ) : (
           <>

@@ -5,7 +5,7 @@ import css from "./limit-fields.module.css";
 
 const PROFILES = ["judge", "agent"];
 
-/** What a key may do; as it is, where there is one. */
+/** The limits of a key, with the present ones as defaults. */
 export function LimitFields({ of: apiKey }: { of?: Key }) {
   const profiles = apiKey?.profiles ?? ["judge"];
   return (
@@ -17,7 +17,7 @@ export function LimitFields({ of: apiKey }: { of?: Key }) {
           type="number"
           min={1}
           defaultValue={apiKey?.requestsPerMinute ?? ""}
-          placeholder="as its tier"
+          placeholder="as the tier"
         />
         <TextInput
           label="Running at once"
@@ -25,10 +25,10 @@ export function LimitFields({ of: apiKey }: { of?: Key }) {
           type="number"
           min={1}
           defaultValue={apiKey?.concurrency ?? ""}
-          placeholder="as its tier"
+          placeholder="as the tier"
         />
       </div>
-      <Checkbox.Group label="Profiles that it may ask for" defaultValue={[...profiles]}>
+      <Checkbox.Group label="Allowed profiles" defaultValue={[...profiles]}>
         <div className={css.row}>
           {PROFILES.map((name) => (
             <Checkbox key={name} name="profiles" value={name} label={name} />

@@ -8,7 +8,7 @@ interface Props {
   readonly children?: ReactNode;
 }
 
-/** How much of a limit is taken now. */
+/** Current use of a limit. */
 export function Meter({ used, limit, children }: Props) {
   const share = Math.min(1, used / limit);
   return (
@@ -17,7 +17,7 @@ export function Meter({ used, limit, children }: Props) {
         {count(used)} of {count(limit)}
         {children}
       </span>
-      {/* For the eye: the words above say as much. */}
+      {/* Hidden from screen readers: the text above has the same values. */}
       <div aria-hidden="true">
         <div style={{ width: `${100 * share}%` }} />
       </div>

@@ -13,16 +13,14 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
   const making = useAction((form: FormData) =>
     change.makeKey({ name: text(form, "name"), projectId: text(form, "project"), ...limitsIn(form) }),
   );
-  if (making.data) return <KeySecret made={making.data} title="The key is made" onClose={onClose} />;
+  if (making.data) return <KeySecret made={making.data} title="Key created" onClose={onClose} />;
   return (
     <Dialog title="New key" onClose={onClose}>
       {projects.open.length === 0 ? (
-        <Empty title="There is no open project">
-          A key belongs to one, and gets its account. Make a project first.
-        </Empty>
+        <Empty title="No open project">A key belongs to the account of its project. Create a project first.</Empty>
       ) : (
         <Form
-          submit="Make it"
+          submit="Create"
           busy={making.isPending}
           error={making.error}
           onCancel={onClose}
@@ -30,7 +28,7 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
         >
           <TextInput
             label="Name"
-            description="Who uses it, or what for"
+            description="User or purpose of the key"
             name="name"
             required
             data-autofocus

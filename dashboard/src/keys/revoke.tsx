@@ -20,8 +20,8 @@ export function Revoke({ apiKey: key, onClose }: { apiKey: Key; onClose: () => v
         onSubmit={() => revoking.mutate()}
       >
         <p>
-          Every request with <code>{key.prefix}…</code> is refused from now on, and nothing brings the key back. What it
-          has submitted runs to its end, and its records stay. To change over without a gap, rotate it instead.
+          Requests with <code>{key.prefix}…</code> are rejected at once. This cannot be undone. Accepted submissions
+          still run, and their records stay. To replace the key without interruption, rotate it.
         </p>
       </Form>
     </Dialog>

@@ -8,7 +8,7 @@ import { KeySecret } from "./key-secret.tsx";
 
 export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
   const rotating = useAction((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
-  if (rotating.data) return <KeySecret made={rotating.data} title="The successor is made" onClose={onClose} />;
+  if (rotating.data) return <KeySecret made={rotating.data} title="Key rotated" onClose={onClose} />;
   return (
     <Dialog title={`Rotate ${key.name}`} onClose={onClose}>
       <Form
@@ -19,10 +19,10 @@ export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => v
         onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
       >
         <p>
-          A successor with the same limits is made and shown once. The old key goes on beside it for the overlap, so
-          that callers can change over without a gap.
+          Creates a key with the same limits and shows it once. The old key stays valid during the overlap, so that
+          clients can switch without interruption.
         </p>
-        <Overlap none="no overlap: the old key ends now" />
+        <Overlap none="no overlap: the old key is revoked now" />
       </Form>
     </Dialog>
   );

@@ -27,7 +27,7 @@ export function LanguagesPage() {
   return (
     <Page
       title="Languages"
-      lead="A language is offered when every live worker has run its small program, hello, to AC in a real box."
+      lead="A language is offered while its smoke test passes on every live worker, in a real sandbox."
     >
       <QueryBoundary query={languages} waiting={<RowsWaiting rows={8} />}>
         {(all) =>

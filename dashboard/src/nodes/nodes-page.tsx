@@ -15,13 +15,14 @@ export function NodesPage() {
   return (
     <Page
       title="Nodes"
-      lead="The workers that claim submissions and run them. Each proves again and again, by a real run, that every control holds."
+      lead="The workers that run submissions. Each regularly verifies all sandbox controls by a real run."
     >
       <QueryBoundary query={nodes} waiting={<RowsWaiting rows={5} />}>
         {(all) =>
           all.length === 0 ? (
-            <Empty title="No worker has announced itself">
-              Submissions wait until one does. Start one with <code>assay serve</code> or <code>assay worker</code>.
+            <Empty title="No worker is registered">
+              Submissions stay pending until a worker runs. Start one with <code>assay serve</code> or{" "}
+              <code>assay worker</code>.
             </Empty>
           ) : (
             all.map((node) => <One key={node.id} node={node} />)

@@ -26,8 +26,12 @@ export function Charts({ history: { buckets, bucketMs } }: { history: History })
     <div className={css.charts}>
       <Ended buckets={buckets} times={times} />
       <ErrorRate buckets={buckets} times={times} />
-      <Durations title="Waiting, from accepted to begun" of={buckets.map(({ waitMs }) => waitMs)} times={times} />
-      <Durations title="Running, from begun to ended" of={buckets.map(({ runMs }) => runMs)} times={times} />
+      <Durations
+        title="Waiting time: from accepted to started"
+        of={buckets.map(({ waitMs }) => waitMs)}
+        times={times}
+      />
+      <Durations title="Run time: from started to ended" of={buckets.map(({ runMs }) => runMs)} times={times} />
     </div>
   );
 }
@@ -89,7 +93,7 @@ function Durations({
     const chosen = index === null ? of.findLast((each) => each !== null) : of[index];
     return PERCENTILES.map(({ name, colour }) => ({
       name,
-      value: chosen ? `≤ ${duration(chosen[name])}` : "nothing ended",
+      value: chosen ? `≤ ${duration(chosen[name])}` : "no ended runs",
       colour,
     }));
   };

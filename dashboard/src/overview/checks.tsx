@@ -2,7 +2,7 @@ import type { HealthCheck } from "../../../src/http/dashboard/api/overview.ts";
 import { State } from "../pieces/state.tsx";
 import css from "./overview.module.css";
 
-/** What is checked; first what does not work, with what it means and what to do. */
+/** Health checks; failed ones first, with consequence and remedy. */
 export function Checks({ checks }: { checks: readonly HealthCheck[] }) {
   const sorted = [...checks].sort((a, b) => Number(a.ok) - Number(b.ok));
   return (

@@ -5,25 +5,25 @@ import { State } from "../pieces/state.tsx";
 import { count, counted, duration } from "../pieces/words.ts";
 import css from "./overview.module.css";
 
-/** How it stands at this moment. */
+/** The present figures. */
 export function Figures({ now }: { now: Now }) {
   const free = Math.max(0, now.slots - now.running);
   return (
     <dl className={css.figures}>
       <Figure name="Waiting" value={count(now.pending)}>
-        {now.pending === 0 ? "nothing waits" : `the oldest for ${duration(now.oldestPendingMs)}`}
+        {now.pending === 0 ? "queue empty" : `oldest for ${duration(now.oldestPendingMs)}`}
       </Figure>
       <Figure name="Running" value={count(now.running)}>
         {now.slots === 0 ? "no worker" : `${counted(free, "slot")} of ${count(now.slots)} free`}
       </Figure>
       <Figure name="Deliveries due" value={count(now.deliveriesDue)}>
-        {now.deliveriesDue === 0 ? "all were made" : "to webhooks"}
+        {now.deliveriesDue === 0 ? "none pending" : "to webhooks"}
       </Figure>
       <Figure
         name="Readiness"
         value={<State tone={now.ready ? "good" : "bad"}>{now.ready ? "ready" : "not ready"}</State>}
       >
-        {now.ready ? "a run has just proven it" : "see below what is missing"}
+        {now.ready ? "verified by a run" : "see the failed checks"}
       </Figure>
     </dl>
   );

@@ -64,7 +64,7 @@ export function OverviewPage() {
               <p className={css.standing}>
                 <State tone={database.latencyMs === null ? "bad" : "good"}>
                   {database.kind}{" "}
-                  {database.latencyMs === null ? "does not answer" : `answers in ${duration(database.latencyMs)}`}
+                  {database.latencyMs === null ? "unreachable" : `answers in ${duration(database.latencyMs)}`}
                 </State>{" "}
                 <State tone={cgroupBackend ? "good" : "bad"}>
                   {cgroupBackend ? `control groups by ${cgroupBackend}` : "no control groups"}

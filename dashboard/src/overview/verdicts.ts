@@ -1,7 +1,7 @@
-/** As they are stacked and listed; what each means is told at a submission. */
+/** The verdicts in the order of the chart. */
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 
-/** Of a figure's part; text never has it, because some are too light to be read. */
+/** Colours for chart areas only; some are too light for text. */
 export function verdictColour(verdict: string): string {
   return `var(--verdict-${verdict.toLowerCase()})`;
 }

@@ -14,10 +14,10 @@ export function AccessDialog({ member, onClose }: { member: Member; onClose: () 
         administrator: form.get("administrator") !== null,
         accountIds: form.getAll("accounts").map(String),
       }),
-    { toast: ({ name }) => `Changed: what ${name} sees.`, done: onClose },
+    { toast: ({ name }) => `Access of ${name} saved.`, done: onClose },
   );
   return (
-    <Dialog title={`What ${member.name} sees`} onClose={onClose}>
+    <Dialog title={`Access of ${member.name}`} onClose={onClose}>
       <Form
         submit="Change"
         busy={changing.isPending}
@@ -25,7 +25,11 @@ export function AccessDialog({ member, onClose }: { member: Member; onClose: () 
         onCancel={onClose}
         onSubmit={(form) => changing.mutate(form)}
       >
-        <Checkbox name="administrator" label="Everything: an administrator" defaultChecked={member.administrator} />
+        <Checkbox
+          name="administrator"
+          label="Administrator: access to all accounts"
+          defaultChecked={member.administrator}
+        />
         <Checkbox.Group label="Accounts" defaultValue={member.accounts.map(({ id }) => id)}>
           {accounts.map(({ id, name }) => (
             <Checkbox key={id} name="accounts" value={id} label={name} mt="xs" />

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import css from "./door.module.css";
 
-/** What those see who are not inside yet. */
+/** Layout of the pages before sign-in. */
 export function AuthLayout({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className={css.door}>

@@ -23,8 +23,8 @@ export function DisableDialog({ member, onClose }: { member: Member; onClose: ()
       >
         <p>
           {disable
-            ? "They are signed out everywhere and cannot sign in. API keys are not touched: they belong to accounts. They can be enabled again."
-            : "They can sign in again, and see what they saw."}
+            ? "The member is signed out everywhere and cannot sign in. API keys stay valid, because they belong to accounts. You can enable the member again."
+            : "The member can sign in again, with the same access."}
         </p>
       </Form>
     </Dialog>

@@ -11,11 +11,11 @@ export function Invite({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
   const [everything, setEverything] = useState(false);
   const inviting = useAction(change.invite);
-  if (inviting.data) return <OneTimeLink link={inviting.data} title="The invitation is made" onClose={onClose} />;
+  if (inviting.data) return <OneTimeLink link={inviting.data} title="Invitation created" onClose={onClose} />;
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
+    <Dialog title="Invite member" onClose={onClose}>
       <Form
-        submit="Make a link"
+        submit="Create link"
         busy={inviting.isPending}
         error={inviting.error}
         onCancel={onClose}
@@ -29,13 +29,13 @@ export function Invite({ onClose }: { onClose: () => void }) {
       >
         <TextInput label="E-mail" name="email" type="email" required data-autofocus />
         <Checkbox
-          label="As an administrator, who sees and changes everything"
+          label="Administrator: access to all accounts"
           checked={everything}
           onChange={({ currentTarget }) => setEverything(currentTarget.checked)}
         />
         {!everything && (
           <NativeSelect
-            label="Account that they will see"
+            label="Account"
             name="account"
             data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
           />

@@ -17,13 +17,13 @@ export function MemberMenu({ member }: { member: Member }) {
     <>
       <Menu>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${member.name}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${member.name}`}>
             <Icon name="more" />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct("sight")}>Change what they see</Menu.Item>
-          <Menu.Item onClick={() => setAct("reset")}>Link for a new password</Menu.Item>
+          <Menu.Item onClick={() => setAct("sight")}>Change access</Menu.Item>
+          <Menu.Item onClick={() => setAct("reset")}>Reset password</Menu.Item>
           {member.id !== me.id && (
             <Menu.Item color={member.disabledAt ? "teal" : "red"} onClick={() => setAct("abled")}>
               {member.disabledAt ? "Enable" : "Disable"}

@@ -7,17 +7,17 @@ import { OneTimeLink } from "./one-time-link.tsx";
 
 export function MemberReset({ member, onClose }: { member: Member; onClose: () => void }) {
   const resetting = useAction(() => change.reset(member.id));
-  if (resetting.data) return <OneTimeLink link={resetting.data} title="The link is made" onClose={onClose} />;
+  if (resetting.data) return <OneTimeLink link={resetting.data} title="Link created" onClose={onClose} />;
   return (
-    <Dialog title={`A new password for ${member.name}`} onClose={onClose}>
+    <Dialog title={`Reset the password of ${member.name}?`} onClose={onClose}>
       <Form
-        submit="Make a link"
+        submit="Create link"
         busy={resetting.isPending}
         error={resetting.error}
         onCancel={onClose}
         onSubmit={() => resetting.mutate()}
       >
-        <p>The link sets a new password for {member.email}. Until then the old password works.</p>
+        <p>A one-time link lets {member.email} set a new password. The old password stays valid until then.</p>
       </Form>
     </Dialog>
   );

@@ -27,11 +27,11 @@ const MEMBERS: readonly Column<Member>[] = [
     ),
   },
   {
-    head: "Sees",
+    head: "Access",
     cell: ({ administrator, accounts }) =>
-      administrator ? "everything: an administrator" : accounts.map(({ name }) => name).join(", ") || "nothing",
+      administrator ? "all accounts (administrator)" : accounts.map(({ name }) => name).join(", ") || "nothing",
   },
-  { head: "Signs in with", cell: ({ signsInWith }) => signsInWith.join(", ") || "nothing yet" },
+  { head: "Signs in with", cell: ({ signsInWith }) => signsInWith.join(", ") || "not signed in yet" },
   { head: "Last seen", cell: ({ seenAt }) => <Timestamp at={seenAt} /> },
   {
     head: "State",
@@ -43,9 +43,9 @@ const ACTIONS: Column<Member> = { head: "Actions", headUnseen: true, cell: (memb
 
 const INVITED: readonly Column<Invited>[] = [
   { head: "E-mail", cell: ({ email }) => email },
-  { head: "For", cell: ({ kind }) => (kind === "reset" ? "a new password" : "an invitation") },
-  { head: "Will see", cell: ({ administrator, account }) => (administrator ? "everything" : (account ?? "as before")) },
-  { head: "Ends", cell: ({ expiresAt }) => <Timestamp at={expiresAt} /> },
+  { head: "Purpose", cell: ({ kind }) => (kind === "reset" ? "password reset" : "invitation") },
+  { head: "Access", cell: ({ administrator, account }) => (administrator ? "all accounts" : (account ?? "unchanged")) },
+  { head: "Expires", cell: ({ expiresAt }) => <Timestamp at={expiresAt} /> },
 ];
 
 const WITHDRAW: Column<Invited> = {
@@ -56,7 +56,7 @@ const WITHDRAW: Column<Invited> = {
       label="Withdraw"
       title={`Withdraw the link of ${email}?`}
       act={() => change.withdraw(id)}
-      said="The link is withdrawn."
+      said="Link withdrawn."
     >
       The link stops working. You can create another.
     </Confirm>
@@ -71,11 +71,11 @@ export function MembersPage() {
   return (
     <Page
       title="Members"
-      lead="People who sign in here. Members see what belongs to their accounts; administrators see and change everything."
+      lead="People who can sign in. Members have access to their accounts, administrators to all accounts."
       actions={
         administrator && (
           <Button leftSection={<Icon name="plus" />} onClick={open}>
-            Invite somebody
+            Invite member
           </Button>
         )
       }

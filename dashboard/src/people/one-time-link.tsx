@@ -5,8 +5,8 @@ import { Timestamp } from "../pieces/timestamp.tsx";
 export function OneTimeLink({ link, title, onClose }: { link: Link; title: string; onClose: () => void }) {
   return (
     <Secret title={title} what="link" secret={link.url} onClose={onClose}>
-      Give this link to them by a way that you trust: whoever opens it first, has it. It is shown this once, works once,
-      and ends <Timestamp at={link.expiresAt} />.
+      Send this link over a trusted channel: the first person who opens it can use it. It is shown only now, works once,
+      and expires <Timestamp at={link.expiresAt} />.
     </Secret>
   );
 }

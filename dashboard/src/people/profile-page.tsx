@@ -10,25 +10,25 @@ import css from "./profile.module.css";
 
 export function ProfilePage() {
   const { name, email, administrator, accounts } = usePerson();
-  // Its number changes when the password has, so that the fields are empty again.
+  // As a React key, it empties the fields after a change.
   const [times, setTimes] = useState(0);
-  const renaming = useAction(change.me, { toast: () => "Your name is changed." });
-  const changing = useAction(change.me, { toast: () => "Your password is changed.", done: () => setTimes(times + 1) });
+  const renaming = useAction(change.me, { toast: () => "Name saved." });
+  const changing = useAction(change.me, { toast: () => "Password changed.", done: () => setTimes(times + 1) });
   return (
     <Page title="My profile">
       <Facts
         of={[
           ["E-mail", email],
           [
-            "Sees",
-            administrator ? "everything: an administrator" : accounts.map((each) => each.name).join(", ") || "nothing",
+            "Access",
+            administrator ? "all accounts (administrator)" : accounts.map((each) => each.name).join(", ") || "nothing",
           ],
         ]}
       />
       <Section title="Name">
         <div className={css.narrow}>
           <Form
-            submit="Change the name"
+            submit="Change name"
             busy={renaming.isPending}
             error={renaming.error}
             onSubmit={(form) => renaming.mutate({ name: text(form, "name") })}
@@ -41,7 +41,7 @@ export function ProfilePage() {
         <div className={css.narrow}>
           <Form
             key={times}
-            submit="Change the password"
+            submit="Change password"
             busy={changing.isPending}
             error={changing.error}
             onSubmit={(form) =>
@@ -53,7 +53,7 @@ export function ProfilePage() {
             <PasswordInput label="Current password" name="current" autoComplete="current-password" required />
             <PasswordInput
               label="New password"
-              description="12 characters or more; length counts more than signs"
+              description="12 characters or more; length matters more than special characters"
               name="next"
               autoComplete="new-password"
               minLength={12}

@@ -20,10 +20,9 @@ export function SignInPage() {
   };
   if (session?.empty) {
     return (
-      <AuthLayout title="Nobody has an account here yet">
+      <AuthLayout title="No administrator yet">
         <p>
-          Open the one-time link that <code>assay serve</code> printed when it started: it makes you the first
-          administrator.
+          Open the one-time link that <code>assay serve</code> printed at its start, and become the first administrator.
         </p>
       </AuthLayout>
     );
@@ -31,7 +30,7 @@ export function SignInPage() {
   return (
     <AuthLayout title="Sign in">
       {refused && !signIn.error && (
-        <Trouble text="Nobody was signed in: who comes by the provider needs an invitation here first, for the same e-mail." />
+        <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
       )}
       {signIn.error && <Trouble text={`${signIn.error.message}.`} />}
       <form onSubmit={submit}>
@@ -46,12 +45,12 @@ export function SignInPage() {
           {session.provider}
         </Button>
       )}
-      <p>Forgotten your password? An administrator can make a link to set a new one.</p>
+      <p>Forgot your password? An administrator can create a link to reset it.</p>
     </AuthLayout>
   );
 }
 
-/** Within the page alone: whoever sends a link must not choose where a sign-in leads. */
+/** Only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
 function placeWithin(to: string | undefined): string {
   return to && /^\/(?![/\\])/.test(to) ? to : "/";
 }

@@ -11,9 +11,9 @@ import { Timestamp } from "../pieces/timestamp.tsx";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 
-const TITLES = { first: "The first administrator", invite: "Welcome", reset: "A new password" } as const;
+const TITLES = { first: "First administrator", invite: "Welcome", reset: "New password" } as const;
 
-/** Where one-time links lead. Their token is in the fragment, which no server and no log ever sees. */
+/** The page of one-time links. The token is in the fragment, which browsers do not send to servers. */
 export function WelcomePage() {
   const { hash: token } = useLocation();
   const invitation = useQuery({
@@ -26,8 +26,8 @@ export function WelcomePage() {
     return (
       <AuthLayout title="This link does not work">
         <p>
-          {token === "" ? "It is not whole." : `${invitation.error?.message}.`} Links work once and for some time; ask
-          whoever gave it to you for another one.
+          {token === "" ? "The link is incomplete." : `${invitation.error?.message}.`} Links work once and expire; ask
+          an administrator for a new one.
         </p>
         <p>
           <Link to="/sign-in">Sign in</Link>
@@ -62,10 +62,10 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
   return (
     <>
       <p>
-        {kind === "first" && "You will see and change everything, and can invite others."}
+        {kind === "first" && "You will have access to all accounts, and can invite members."}
         {kind === "invite" &&
-          (account ? `You will see what belongs to ${account}.` : "You will see and change everything.")}
-        {kind === "reset" && "Afterwards the old one is over, and so is every session that it began."} The link ends{" "}
+          (account ? `You will have access to ${account}.` : "You will have access to all accounts.")}
+        {kind === "reset" && "The old password and all its sessions then end."} The link expires{" "}
         <Timestamp at={expiresAt} />.
       </p>
       {accepting.error && <Trouble text={`${accepting.error.message}.`} />}
@@ -80,7 +80,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         )}
         <PasswordInput
           label="Password"
-          description="12 characters or more; length counts more than signs"
+          description="12 characters or more; length matters more than special characters"
           name="password"
           autoComplete="new-password"
           minLength={12}
@@ -88,7 +88,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
           withAsterisk={false}
         />
         <Button type="submit" fullWidth loading={accepting.isPending || accepting.isSuccess}>
-          {kind === "reset" ? "Set the password" : "Begin"}
+          {kind === "reset" ? "Set password" : "Create account"}
         </Button>
       </form>
     </>

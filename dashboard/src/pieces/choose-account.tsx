@@ -6,7 +6,7 @@ interface Props {
   readonly onChange: (id: string | undefined) => void;
 }
 
-/** Of which account things are shown; nothing where there is one only. */
+/** Selects the account; not shown if there is only one. */
 export function ChooseAccount({ value, onChange }: Props) {
   const accounts = useChoiceOfAccounts();
   if (accounts.length === 0) return null;

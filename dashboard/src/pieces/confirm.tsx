@@ -6,10 +6,10 @@ import { Form } from "./form.tsx";
 import { useAction } from "./use-action.ts";
 
 interface Props<T> {
-  /** What the button and the dialog's own button say. */
+  /** Label of the button and of the button in the dialog. */
   readonly label: string;
   readonly title: string;
-  /** What will happen, and whether it can be undone. */
+  /** The consequence, and whether it can be undone. */
   readonly children: ReactNode;
   readonly act: () => Promise<T>;
   readonly said: string;
@@ -18,7 +18,7 @@ interface Props<T> {
   readonly button?: ButtonProps;
 }
 
-/** A button for what is not undone easily: first says what will happen. */
+/** A button that asks for confirmation in a dialog. */
 export function Confirm<T>({ label, title, children, act, said, done, harmless, button }: Props<T>) {
   const [open, { open: show, close }] = useDisclosure();
   const doing = useAction(act, {

@@ -3,7 +3,7 @@ import css from "./copyable.module.css";
 import { Icon } from "./icon.tsx";
 import { toast } from "./toaster.tsx";
 
-/** A text that people carry elsewhere: an id, a URL, a secret. */
+/** Text with a button to copy it: an id, a URL, a secret. */
 export function Copyable({ text, what, short }: { text: string; what: string; short?: boolean }) {
   return (
     <span className={css.copyable}>
@@ -22,7 +22,7 @@ export async function copy(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toast(`Copied: ${what}.`);
   } catch {
-    // Without HTTPS, or when the browser was told to refuse.
-    toast(`The browser does not let this page copy. Select the ${what} and copy it by hand.`, "bad");
+    // Without HTTPS, or without permission.
+    toast(`The browser denies access to the clipboard. Select the ${what} and copy it by hand.`, "bad");
   }
 }

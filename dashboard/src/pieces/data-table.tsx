@@ -5,9 +5,9 @@ import css from "./rows.module.css";
 export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T) => ReactNode;
-  /** Numbers stand to the right, so that they can be compared. */
+  /** Numbers are right-aligned. */
   readonly number?: true;
-  /** Shown to screen readers alone: a column of buttons. */
+  /** A heading for screen readers only. */
   readonly headUnseen?: true;
 }
 
@@ -19,7 +19,7 @@ interface Props<T> {
   readonly faded?: (row: T) => boolean;
 }
 
-/** A table; where there is no room for its columns each row is a card. Roles are said, because CSS takes them from such a table. */
+/** A table; on narrow screens each row is a card. Roles are explicit, because this CSS removes the implicit ones. */
 export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Props<T>) {
   return (
     <div className={css.frame}>
@@ -51,7 +51,7 @@ export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Prop
   );
 }
 
-/** The outline of a table that is being loaded. */
+/** Placeholder of a loading table. */
 export function RowsWaiting({ rows = 4 }: { rows?: number }) {
   return (
     <div className={css.frame}>

@@ -5,19 +5,19 @@ import css from "./dialog.module.css";
 interface Props {
   readonly title: string;
   readonly onClose: () => void;
-  /** Nothing closes it but what is in it. */
+  /** Only its content closes it, not Escape or a click outside. */
   readonly insists?: boolean;
   readonly children: ReactNode;
 }
 
-/** A dialog; there as long as it is open, so what is in it begins anew each time. Its head is no `header`: a page has one of those. */
+/** A dialog, mounted while it is open, so that its content starts fresh. Its title is no `header` element, because a page has one. */
 export function Dialog({ title, onClose, insists = false, children }: Props) {
   useLayoutEffect(() => {
     const from = opener();
     return () => from?.focus();
   }, []);
   return (
-    // Locking the scroll bar writes a style element, which the policy forbids: theme.css does it instead.
+    // Scroll locking adds a style element, which the policy forbids; theme.css locks instead.
     <Modal.Root
       opened
       centered
@@ -42,7 +42,7 @@ export function Dialog({ title, onClose, insists = false, children }: Props) {
   );
 }
 
-/** Where the focus goes back to: what was pressed, or what opened the menu in which it was. */
+/** The element that gets the focus back: the pressed button, or the opener of its menu. */
 function opener(): HTMLElement | null {
   const { activeElement } = document;
   const menu = activeElement?.closest('[role="menu"]')?.getAttribute("aria-labelledby");

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import css from "./facts.module.css";
 
-/** Names with what they are. */
+/** A list of names and values. */
 export function Facts({ of: facts }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={css.facts}>

@@ -13,7 +13,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** Fields with their buttons; why the service refused stands above them. */
+/** Fields and buttons of a form, below the error of the last request. */
 export function Form({ submit, busy, error, danger, onSubmit, onCancel, children }: Props) {
   const submitted = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -41,7 +41,7 @@ export function text(form: FormData, name: string): string {
   return String(form.get(name) ?? "").trim();
 }
 
-/** Null where the field was left empty. */
+/** Null for an empty field. */
 export function number(form: FormData, name: string): number | null {
   const said = text(form, name);
   return said === "" ? null : Number(said);

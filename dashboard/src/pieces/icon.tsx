@@ -1,4 +1,4 @@
-/** Lines on a grid of 24, drawn for this page: a package of thousands would be larger than all else. */
+/** Icons on a grid of 24. A package of icons would be larger than the rest of the page. */
 const PATHS = {
   menu: "M4 7h16M4 12h16M4 17h16",
   overview: "M4 19V5m0 14h16M8 15l3.5-4 3 2.5L20 7",
@@ -30,7 +30,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Beside a text always, so it says nothing to those who cannot see it. */
+/** Hidden from screen readers, because a text is always beside it. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg

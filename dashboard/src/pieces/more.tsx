@@ -9,13 +9,13 @@ interface Props {
   };
 }
 
-/** Under a list that goes on. */
+/** Button for the next page of a list. */
 export function More({ query: { hasNextPage, isFetchingNextPage, fetchNextPage } }: Props) {
   if (!hasNextPage) return null;
   return (
     <div className={css.more}>
       <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
-        Show older ones
+        Show older
       </Button>
     </div>
   );

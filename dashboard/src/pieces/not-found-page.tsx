@@ -4,9 +4,9 @@ import { Empty, Trouble } from "./query-boundary.tsx";
 
 export function NotFoundPage() {
   return (
-    <Page title="Nothing is here">
-      <Empty title="There is no such page">
-        It may have been removed, or you may not look at it. <Link to="/">To the beginning</Link>
+    <Page title="Page not found">
+      <Empty title="There is no page with this address">
+        It was removed, or you have no access to it. <Link to="/">Go to the overview</Link>
       </Empty>
     </Page>
   );
@@ -14,7 +14,7 @@ export function NotFoundPage() {
 
 export function Broken({ error }: { error: unknown }) {
   return (
-    <Page title="This page broke">
+    <Page title="This page failed">
       <Trouble text={`${error instanceof Error ? error.message : error}.`} again={() => window.location.reload()} />
     </Page>
   );

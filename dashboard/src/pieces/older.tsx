@@ -13,7 +13,7 @@ interface Props {
   readonly what: string;
 }
 
-/** Under a choice whose list goes on: says that it does, and adds the next part. */
+/** Below a select with more options than listed: adds the next page. */
 export function Older({ of: { hasNextPage, isFetchingNextPage, fetchNextPage }, shown, what }: Props) {
   if (!hasNextPage) return null;
   return (

@@ -8,7 +8,7 @@ const OVERLAPS = [
   { label: "30 days", ms: 30 * 24 * HOUR_MS },
 ];
 
-/** How long what is rotated goes on; its field is `overlap`, in milliseconds. @param none what no overlap means. */
+/** How long the old key or secret stays valid; field `overlap` in milliseconds. @param none the meaning of no overlap. */
 export function Overlap({ none }: { none: string }) {
   const choices = [{ label: none, ms: 0 }, ...OVERLAPS];
   return (

@@ -3,7 +3,7 @@ import css from "./page.module.css";
 
 interface Props {
   readonly title: string;
-  /** A sentence for somebody who is here for the first time. */
+  /** Short description of the page. */
   readonly lead?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
@@ -11,7 +11,7 @@ interface Props {
 
 let firstPage = true;
 
-/** A page with its heading, which gets the focus when one comes here by a link within: a screen reader begins there. */
+/** A page. Its heading gets the focus after navigation within the dashboard, so that screen readers start there. */
 export function Page({ title, lead, actions, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 
-/** A list that comes in parts, newest first: all parts that were asked for, and the way to the next. */
+/** A paginated list, newest first: the loaded pages and access to the next. */
 export function useParts<T extends { readonly next: string | null }>(
   key: readonly unknown[],
   ask: (before?: string) => Promise<T>,

@@ -6,22 +6,22 @@ import { Icon } from "./icon.tsx";
 
 interface Props<T> {
   readonly query: UseQueryResult<T>;
-  /** As large as what will stand there, so that nothing moves. */
+  /** Placeholder of the final size, so that the layout does not move. */
   readonly waiting: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** What was asked, when it has been answered; until then its outline, and a sentence where it could not be. */
+/** The result of a query; its placeholder while it loads, or its error. */
 export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, waiting, children }: Props<T>) {
   if (data !== undefined) {
     return (
       <>
-        {error && <Trouble text={`This is as it was last seen: ${error.message}.`} again={refetch} busy={isFetching} />}
+        {error && <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />}
         {children(data)}
       </>
     );
   }
-  if (error) return <Trouble text={`This could not be loaded: ${error.message}.`} again={refetch} busy={isFetching} />;
+  if (error) return <Trouble text={`Not loaded: ${error.message}.`} again={refetch} busy={isFetching} />;
   return (
     <div aria-busy="true">
       <span className={css.unseen}>Loading</span>
@@ -44,7 +44,7 @@ export function Trouble({ text, again, busy }: { text: string; again?: () => voi
   );
 }
 
-/** Nothing is there, and that is no mistake: says why, and what to do. */
+/** An empty list, with the reason and the next step. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={css.empty}>

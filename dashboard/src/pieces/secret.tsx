@@ -12,7 +12,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** What is told this once. Only its button closes it: a click beside it would lose the secret. */
+/** A secret that is shown once. Only its button closes the dialog, because a click outside would lose the secret. */
 export function Secret({ title, what, secret, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose} insists>
@@ -23,7 +23,7 @@ export function Secret({ title, what, secret, onClose, children }: Props) {
           <Button variant="default" data-autofocus onClick={() => copy(secret, what)}>
             Copy
           </Button>
-          <Button onClick={onClose}>I have kept it</Button>
+          <Button onClick={onClose}>Done</Button>
         </div>
       </div>
     </Dialog>

@@ -7,7 +7,7 @@ let ticks = 0;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** One clock for all times of a page. */
+/** One clock for all relative times of a page. */
 function listen(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
@@ -22,7 +22,7 @@ function listen(listener: () => void): () => void {
   };
 }
 
-/** A time as people say it; the exact one when they point at it. */
+/** A relative time, with the exact time as a tooltip. */
 export function Timestamp({ at, never = "never" }: { at: string | null; never?: string }) {
   useSyncExternalStore(listen, () => ticks);
   if (at === null) return <span>{never}</span>;

@@ -14,7 +14,7 @@ const SHOWN_MS = 6_000;
 let current: Sentence | null = null;
 const listeners = new Set<() => void>();
 
-/** Tells what became of something that somebody did: on the screen for a while, and aloud. */
+/** Shows the result of an action for some seconds, and announces it to screen readers. */
 export function toast(text: string, tone: Tone = "good"): void {
   become({ text, tone });
 }
@@ -32,7 +32,7 @@ function listen(listener: () => void): () => void {
 export function Toaster() {
   const sentence = useSyncExternalStore(listen, () => current);
   useEffect(() => {
-    // What went wrong stays until somebody has read it.
+    // Errors stay until they are closed.
     if (sentence?.tone !== "good") return;
     const timer = setTimeout(() => become(null), SHOWN_MS);
     return () => clearTimeout(timer);

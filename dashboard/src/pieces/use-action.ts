@@ -2,12 +2,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { toast } from "./toaster.tsx";
 
 interface After<T> {
-  /** What is told when it is done. */
+  /** The message after success. */
   readonly toast?: (result: T) => string;
   readonly done?: (result: T) => void;
 }
 
-/** Something that changes things: afterwards all that is on the screen is asked again. */
+/** A mutation, after which all displayed queries are refetched. */
 export function useAction<T, V = void>(what: (input: V) => Promise<T>, { toast: said, done }: After<T> = {}) {
   const queries = useQueryClient();
   return useMutation({

@@ -9,10 +9,10 @@ const NUMBER = new Intl.NumberFormat("en");
 const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const LONG_AGO_DAYS = 60;
-/** So far the clocks of the service and of the browser may be apart, and what is over is still not said to come. */
+/** Tolerated clock difference between service and browser: times within it are not shown as future. */
 const APART_MS = 10_000;
 
-/** "3 minutes ago", "in 2 days"; the date where days say little. */
+/** "3 minutes ago", "in 2 days"; the date for longer periods. */
 export function relative(at: string, now: number): string {
   const ms = Date.parse(at) - now;
   const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["second", 0];
@@ -34,7 +34,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** A duration in the largest unit that it fills: "850 ms", "2.5 s", "12 min", "3 d". */
+/** A duration in its largest unit: "850 ms", "2.5 s", "12 min", "3 d". */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${short(ms)} ms`;
   if (ms < 60_000) return `${short(ms / 1_000)} s`;

@@ -10,7 +10,7 @@ export function AsCode({ of: run }: { of: Draft }) {
   const all = snippets(window.location.origin, run);
   return (
     <Tabs defaultValue={all[0]?.name ?? null} keepMounted={false}>
-      <Tabs.List aria-label="Ways to ask for it">
+      <Tabs.List aria-label="Clients">
         {all.map(({ name }) => (
           <Tabs.Tab key={name} value={name}>
             {name}
@@ -22,7 +22,7 @@ export function AsCode({ of: run }: { of: Draft }) {
           <CodeBlock label={`As ${name}`}>{text}</CodeBlock>
           <div className={css.below}>
             <p>
-              Put a key of yours in the place of <code>{KEY_PLACE}</code>.
+              Insert your key for <code>{KEY_PLACE}</code>.
             </p>
             <Button variant="default" size="compact-sm" onClick={() => copy(text, `${name} snippet`)}>
               {`Copy as ${name}`}

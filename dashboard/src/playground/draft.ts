@@ -1,18 +1,18 @@
 import { useSyncExternalStore } from "react";
 
-/** What is being written in the playground. */
+/** The draft in the playground. */
 export interface Draft {
   readonly language: string;
   readonly code: string;
   readonly stdin: string;
   readonly profile: "judge" | "agent";
-  /** Undefined: the first of the person's. */
+  /** Undefined: the person's first account. */
   readonly accountId?: string;
-  /** The submission that it was taken from, or that was last made of it. */
+  /** The submission that the draft came from, or its last run. */
   readonly from?: string;
 }
 
-/** Undefined: nothing was begun yet. It is there as long as the page is, so that one may look elsewhere and come back. */
+/** Undefined: no draft yet. It is kept while the document is open, also on other pages. */
 let current: Draft | undefined;
 const listeners = new Set<() => void>();
 

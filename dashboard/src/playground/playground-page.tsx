@@ -13,7 +13,7 @@ import { PlaygroundWaiting } from "./waiting.tsx";
 
 const route = getRouteApi("/inside/playground");
 
-/** A program to begin with: what was being written, one of a submission that the address names, or an example. */
+/** The first program: the draft, that of the submission in the URL, or an example. */
 export function PlaygroundPage() {
   const written = useDraft();
   const { accounts } = usePerson();
@@ -22,13 +22,13 @@ export function PlaygroundPage() {
   return (
     <Page
       title="Playground"
-      lead="Write a program, or take an example, hostile ones among them. Run it, and see how it ended and what proves that."
+      lead="Write a program or choose an example, including hostile ones. Run it to see its verdict and evidence."
     >
       <QueryBoundary query={languages} waiting={<PlaygroundWaiting />}>
         {(all) => {
           if (all.length === 0) return <Empty title="No language is configured" />;
           if (accounts.length === 0)
-            return <Empty title="You belong to no account">Runs are counted by one. Ask an administrator.</Empty>;
+            return <Empty title="You have no account">Runs need an account. Ask an administrator.</Empty>;
           if (!source) return <Playground languages={all} now={written ?? beginning(all)} />;
           return (
             <QueryBoundary query={source} waiting={<PlaygroundWaiting />}>
@@ -42,8 +42,8 @@ export function PlaygroundPage() {
 }
 
 /**
- * What `?from=ID` names becomes what is being written, once: afterwards the address follows the runs.
- * @returns the question, until it is answered; null: there is nothing to wait for.
+ * Loads the submission of `?from=ID` once as the draft; afterwards the URL follows the runs.
+ * @returns the query while it loads; null if there is none.
  */
 function useSource(written: Draft | undefined) {
   const { from } = route.useSearch();
@@ -59,7 +59,7 @@ function useSource(written: Draft | undefined) {
   return isNeeded ? source : null;
 }
 
-/** The first language that works, with the first of its programs. */
+/** The first available language with its first example. */
 function beginning(languages: readonly Language[]): Draft {
   const language = languages.find(({ available }) => available) ?? languages[0];
   const [example] = language?.examples ?? [];

@@ -111,13 +111,13 @@ export function Playground({ languages, now }: Props) {
         </div>
         <section ref={result} className={css.result} aria-labelledby={resultLabel}>
           <VisuallyHidden component="h2" id={resultLabel}>
-            What came out
+            Result
           </VisuallyHidden>
           {now.from ? (
             <RunResult key={now.from} id={now.from} />
           ) : (
-            <Empty title="Nothing was run yet">
-              Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here as it comes.
+            <Empty title="No run yet">
+              Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
             </Empty>
           )}
         </section>
@@ -147,7 +147,7 @@ function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
 }
 
-/** Another language, with the same example of it where it was one as it stands; what somebody wrote stays. */
+/** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */
 function inLanguage(now: Draft, languages: readonly Language[], name: string): Partial<Draft> {
   const examplesOf = (language: string) => languages.find((each) => each.name === language)?.examples ?? [];
   const title = examplesOf(now.language).find(({ code }) => code === now.code)?.title;
@@ -155,7 +155,7 @@ function inLanguage(now: Draft, languages: readonly Language[], name: string): P
   return same && title !== undefined ? { language: name, code: same.code, stdin: same.stdin } : { language: name };
 }
 
-/** Where it stands below the program, nobody would see that anything happens. */
+/** Scrolls to the result if it is below the program. */
 function comeIntoView(result: HTMLElement | null): void {
   if (result && result.getBoundingClientRect().top > window.innerHeight / 2) result.scrollIntoView({ block: "start" });
 }

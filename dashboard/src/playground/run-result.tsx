@@ -11,7 +11,7 @@ import { Used } from "../submissions/used.tsx";
 import { useWatched } from "../submissions/watched.ts";
 import css from "./playground.module.css";
 
-/** What becomes of a run, beside its program. */
+/** The run of the playground: state, output, verdict. */
 export function RunResult({ id }: { id: string }) {
   const { query, live } = useWatched(id);
   const share = `${window.location.origin}/dashboard/submissions/${id}`;

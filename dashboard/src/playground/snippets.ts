@@ -1,6 +1,6 @@
 import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
 
-/** A run of the public API, for people to carry elsewhere. Nobody's key is in it: its place is. */
+/** The same run as a request to the public API, with a placeholder for the key. */
 export const KEY_PLACE = "YOUR_API_KEY";
 
 type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
@@ -11,7 +11,7 @@ export interface Snippet {
 }
 
 export function snippets(origin: string, { language, code, stdin, profile }: Run): readonly Snippet[] {
-  // Alone of the four, the input may be left out.
+  // Only the input is optional.
   const body = { language, code, ...(stdin && { stdin }), profile };
   return [
     { name: "curl", text: curl(origin, body) },
@@ -22,7 +22,7 @@ export function snippets(origin: string, { language, code, stdin, profile }: Run
 
 type Body = Readonly<Record<string, string>>;
 
-/** The body is one line that begins with a brace: no line of it can be the word that ends it, and the shell reads nothing in it. */
+/** The body is one line that begins with a brace, so it cannot end the here-document, and the shell expands nothing in it. */
 function curl(origin: string, body: Body): string {
   return `curl -sS '${origin}/api/submit?wait=true' \\
   -H 'X-API-Key: ${KEY_PLACE}' \\
@@ -45,7 +45,7 @@ console.log(record.result.verdict, record.output.stdout);
 `;
 }
 
-/** A JSON text of strings is one of Python, too: it knows the same escapes. */
+/** JSON strings are valid Python strings: the escapes are the same. */
 function python(origin: string, body: Body): string {
   return `import json
 import urllib.request

@@ -1,7 +1,7 @@
 import { Skeleton } from "@mantine/core";
 import css from "./playground.module.css";
 
-/** The outline of the playground. */
+/** Placeholder of the playground. */
 export function PlaygroundWaiting() {
   return (
     <>

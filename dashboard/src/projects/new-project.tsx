@@ -7,11 +7,11 @@ import { usePerson } from "../session.ts";
 
 export function NewProject({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
-  const making = useAction(change.makeProject, { toast: ({ name }) => `Made: project ${name}.`, done: onClose });
+  const making = useAction(change.makeProject, { toast: ({ name }) => `Project ${name} created.`, done: onClose });
   return (
     <Dialog title="New project" onClose={onClose}>
       <Form
-        submit="Make it"
+        submit="Create"
         busy={making.isPending}
         error={making.error}
         onCancel={onClose}

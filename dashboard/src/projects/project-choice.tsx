@@ -4,7 +4,7 @@ import { asking, CHOICES, part } from "../api.ts";
 import { Older } from "../pieces/older.tsx";
 import { useParts } from "../pieces/parts.ts";
 
-/** The open projects that a form offers: the given one alone, or the newest ones. */
+/** The open projects in a form: only the given one, or the newest ones. */
 export function useOpenProjects(projectId: string | undefined) {
   const parts = useParts(["/projects", "open", CHOICES], (before) => part.projects("open", before, CHOICES));
   const { data: only } = useQuery({ ...asking.project(projectId ?? ""), enabled: projectId !== undefined });

@@ -60,7 +60,7 @@ function One({ project }: { project: Project }) {
             </State>,
           ],
           ["Account", project.account.name],
-          ["Made", <Timestamp key="made" at={project.createdAt} />],
+          ["Created", <Timestamp key="made" at={project.createdAt} />],
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
       />
@@ -97,7 +97,7 @@ function One({ project }: { project: Project }) {
 
 function Rename({ project, onClose }: { project: Project; onClose: () => void }) {
   const renaming = useAction((name: string) => change.project(project.id, { name }), {
-    toast: ({ name }) => `Its name is now ${name}.`,
+    toast: ({ name }) => `Renamed to ${name}.`,
     done: onClose,
   });
   return (
@@ -122,22 +122,22 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
       label="Archive"
       title={`Archive ${name}?`}
       act={() => change.project(id, { archived: true })}
-      said={`${name} is archived.`}
+      said={`${name} archived.`}
       button={button}
     >
-      It takes no new keys and endpoints. What it has goes on: its keys work, its results are delivered, its records
-      stay. It can be opened again.
+      No keys or endpoints can be added. Existing keys work, results are delivered, and records stay. You can reopen the
+      project.
     </Confirm>
   ) : (
     <Confirm
-      label="Open again"
-      title={`Open ${name} again?`}
+      label="Reopen"
+      title={`Reopen ${name}?`}
       act={() => change.project(id, { archived: false })}
-      said={`${name} is open.`}
+      said={`${name} reopened.`}
       harmless
       button={button}
     >
-      It takes new keys and endpoints again.
+      Keys and endpoints can be added again.
     </Confirm>
   );
 }

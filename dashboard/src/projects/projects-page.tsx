@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Project>[] = [
   { head: "Account", cell: ({ account }) => account.name },
   { head: "Live keys", number: true, cell: ({ liveKeys }) => count(liveKeys) },
   { head: "Endpoints", number: true, cell: ({ endpoints }) => count(endpoints) },
-  { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   {
     head: "State",
     cell: ({ archivedAt }) => <State tone={archivedAt ? "idle" : "good"}>{archivedAt ? "archived" : "open"}</State>,
@@ -42,7 +42,7 @@ export function ProjectsPage() {
   return (
     <Page
       title="Projects"
-      lead="A project is what webhook endpoints belong to, and keys may: its results go to its endpoints."
+      lead="A project groups API keys and webhook endpoints: results of its keys are sent to its endpoints."
       actions={
         <>
           <Switch label="Show archived" checked={archived} onChange={(e) => showArchived(e.currentTarget.checked)} />
@@ -57,7 +57,7 @@ export function ProjectsPage() {
           const projects = pages.flatMap((page) => page.projects);
           return projects.length === 0 ? (
             <Empty title={archived ? "No project yet" : "No open project"}>
-              Keys work without one; webhooks need one.
+              Webhook endpoints belong to a project.
             </Empty>
           ) : (
             <>

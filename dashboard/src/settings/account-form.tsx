@@ -23,7 +23,7 @@ export function AccountForm({ of, tiers, onClose }: Props) {
   return (
     <Dialog title={of ? `Account ${of.name}` : "New account"} onClose={onClose}>
       <Form
-        submit={of ? "Change" : "Make it"}
+        submit={of ? "Save" : "Create"}
         busy={saving.isPending}
         error={saving.error}
         onCancel={onClose}
@@ -32,7 +32,7 @@ export function AccountForm({ of, tiers, onClose }: Props) {
         <TextInput label="Name" name="name" required data-autofocus maxLength={100} defaultValue={of?.name ?? ""} />
         <NativeSelect
           label="Tier"
-          description="What its keys may do that have no limits of their own"
+          description="Limits of keys without limits of their own"
           name="tier"
           data={tiers.map(({ name }) => name)}
           {...(of && { defaultValue: of.tier })}

@@ -13,7 +13,7 @@ export function AccountMenu({ of: account, tiers }: { of: UsedAccount; tiers: re
     <>
       <Menu>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`What to do with ${account.name}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${account.name}`}>
             <Icon name="more" />
           </ActionIcon>
         </Menu.Target>

@@ -11,7 +11,7 @@ export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose
     done: onClose,
   });
   return (
-    <Dialog title={`Drop what waits of ${account.name}?`} onClose={onClose}>
+    <Dialog title={`Drop the pending submissions of ${account.name}?`} onClose={onClose}>
       <Form
         submit="Drop"
         danger
@@ -21,9 +21,9 @@ export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose
         onSubmit={() => dropping.mutate()}
       >
         <p>
-          {count(account.pending)} submissions wait now. They end as <code>error</code> with the verdict IE and are not
-          run. Their results go to webhooks as any other. Nothing brings them back. To keep more from coming, suspend
-          the account first.
+          {count(account.pending)} submissions are pending. They end as <code>error</code> with the verdict IE without
+          being run, and webhooks receive these results. This cannot be undone. To prevent more submissions, suspend the
+          account first.
         </p>
       </Form>
     </Dialog>

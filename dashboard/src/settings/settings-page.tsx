@@ -63,7 +63,7 @@ function All({
     { head: "Pending", number: true, cell: ({ pending }) => count(pending) },
     { head: "Running", number: true, cell: ({ running }) => count(running) },
     { head: "Requests in the last minute", number: true, cell: ({ requests }) => count(requests) },
-    { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+    { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
     { head: "Id", cell: ({ id }) => <Copyable text={id} what="id of the account" short /> },
     {
       head: "Actions",
@@ -78,10 +78,10 @@ function All({
           [
             "Records are kept",
             retentionMs === null
-              ? "for ever, by ASSAY_RETENTION_DAYS"
-              : `${duration(retentionMs)} after their end, by ASSAY_RETENTION_DAYS`,
+              ? "without limit (ASSAY_RETENTION_DAYS)"
+              : `${duration(retentionMs)} after their end (ASSAY_RETENTION_DAYS)`,
           ],
-          ["Submissions that may wait", `${count(maxPending)}; an account alone may use half of them`],
+          ["Queue", `${count(maxPending)} submissions; a single account can use half of it`],
         ]}
       />
       <Section

@@ -23,8 +23,8 @@ export function Suspend({ of: account, onClose }: { of: Account; onClose: () => 
       >
         <p>
           {suspend
-            ? "Every request of its keys is refused from now on, and nothing more of it is run. What runs now ends by itself. What waits stays in the queue until you resume the account or drop it. Members still see its records."
-            : "Its keys work again, and what waits in the queue runs."}
+            ? "Requests with its keys are rejected at once, and no pending submission of it is started. Running submissions finish. Pending ones stay in the queue until you resume the account or drop them. Members keep access to its records."
+            : "Its keys work again, and its pending submissions run."}
         </p>
       </Form>
     </Dialog>

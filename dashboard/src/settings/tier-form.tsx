@@ -17,13 +17,13 @@ export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
   return (
     <Dialog title={of ? `Tier ${of.name}` : "New tier"} onClose={onClose}>
       <Form
-        submit={of ? "Change" : "Make it"}
+        submit={of ? "Save" : "Create"}
         busy={saving.isPending}
         error={saving.error}
         onCancel={onClose}
         onSubmit={(form) => saving.mutate(form)}
       >
-        <p>Holds at once for every key of its accounts that has no limits of its own.</p>
+        <p>Applies at once to all keys of its accounts without limits of their own.</p>
         {!of && <TextInput label="Name" name="name" required data-autofocus />}
         <TextInput
           label="Requests in 60 seconds"

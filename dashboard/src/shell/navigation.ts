@@ -8,7 +8,7 @@ interface Place {
   readonly forAdministrators?: true;
 }
 
-/** What the navigation offers, in groups: a page is a line here and one in routes.tsx. */
+/** The navigation in groups. A page has a line here and one in routes.tsx. */
 export const NAVIGATION: readonly { readonly label: string; readonly places: readonly Place[] }[] = [
   {
     label: "Runs",

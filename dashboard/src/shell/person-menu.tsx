@@ -18,7 +18,7 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
   const navigate = useNavigate();
   const signOut = useMutation({
     mutationFn: change.signOut,
-    // A new document: nothing that was seen stays in its memory.
+    // A new document keeps no data in memory.
     onSuccess: () => window.location.assign("/dashboard/sign-in"),
     onError: ({ message }) => toast(`Not signed out: ${message}`, "bad"),
   });

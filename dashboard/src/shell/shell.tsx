@@ -10,11 +10,11 @@ import { NAVIGATION } from "./navigation.ts";
 import { PersonMenu } from "./person-menu.tsx";
 import css from "./shell.module.css";
 
-/** What stands around every page of somebody who is signed in. */
+/** The frame of all pages with a session. */
 export function Shell() {
   const { data: session } = useQuery(asking.session());
   const [open, { toggle, close }] = useDisclosure();
-  // Here, so that what is below never renders without a person.
+  // Pages below never render without a person.
   if (!session?.person) return <ToSignIn />;
   const { person, version } = session;
   return (
@@ -32,7 +32,7 @@ export function Shell() {
       <div className={css.side}>
         <Navigation administrator={person.administrator} />
       </div>
-      {/* As in pieces/dialog.tsx: no lock that writes styles, no second header. */}
+      {/* As in pieces/dialog.tsx: no scroll lock by styles, no second header. */}
       <Drawer.Root opened={open} onClose={close} size="17rem" lockScroll={false}>
         <Drawer.Overlay />
         <Drawer.Content aria-label="Navigation">
@@ -59,7 +59,7 @@ export function Shell() {
   );
 }
 
-/** Once, and with where one was at first: this still stands while the way there changes the address. */
+/** Redirects once, with the first URL: the component stays mounted while the URL changes. */
 function ToSignIn() {
   const from = useRef(useLocation().href);
   const navigate = useNavigate();

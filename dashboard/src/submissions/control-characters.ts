@@ -1,17 +1,17 @@
 /**
- * What a program wrote, in pieces: those that a reader sees as they are, and characters that would control something, such as
- * a terminal or the direction of reading, which are shown by name. Line feeds and tabs are what they are everywhere.
+ * Text of a program, in pieces: printable text as it is, and control characters, for example for terminals or the direction
+ * of text, by name. Line feeds and tabs are kept.
  */
 export interface Piece {
   readonly text: string;
-  /** Which character it stands for; undefined: none but what is read. */
+  /** The code point of a control character; undefined for printable text. */
   readonly control?: string;
 }
 
-/** Controls, characters that only format others, and separators that no editor counts as lines. */
+/** Controls, formatting characters, and separators that editors do not count as line ends. */
 const CONTROL = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\t\n]]/gv;
 
-/** The first 32, as everybody who writes of them calls them. */
+/** The ASCII names of the first 32. */
 const NAMES =
   "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US";
 const NAMED = new Map<number, string>([...NAMES.split(" ").entries(), [0x7f, "DEL"]]);

@@ -4,11 +4,11 @@ import { InlineCode } from "./inline-code.tsx";
 import { Verdict } from "./verdict.tsx";
 
 const OPEN: Readonly<Record<string, string>> = {
-  pending: "It is accepted and waits for a worker. What it writes will appear here.",
-  running: "It runs now, in a box of its own. What it writes appears here.",
+  pending: "Accepted, waiting for a worker. Output will appear here.",
+  running: "Running in a sandbox. Output appears here.",
 };
 
-/** How it stands, in a line that is also said aloud when it changes. */
+/** The state in one line, which screen readers announce when it changes. */
 export function Standing({ of: { row, record } }: { of: SubmissionDetail }) {
   const { exit_code: code, signal, actor } = record.result;
   return (
@@ -21,7 +21,7 @@ export function Standing({ of: { row, record } }: { of: SubmissionDetail }) {
   );
 }
 
-/** The verdict in words, and why it was not one that lies near. */
+/** Explains the verdict, and why similar verdicts do not apply. */
 export function Explained({ of: { row, record, explanation } }: { of: SubmissionDetail }) {
   if (!explanation) return <p className={css.text}>{OPEN[row.status]}</p>;
   const { error_message: message } = record.result;

@@ -17,7 +17,7 @@ interface Props {
   readonly onChange: (search: Search) => void;
 }
 
-/** What to look for. Each field is at once in the address, so that what is found can be sent to somebody. */
+/** The filters. Each is stored in the URL, so that results can be shared. */
 export function Filters({ search, onChange }: Props) {
   const [isOpen, { toggle }] = useDisclosure();
   const fields = useId();
@@ -31,7 +31,7 @@ export function Filters({ search, onChange }: Props) {
       label={label}
       value={search[name] ?? ""}
       onChange={({ currentTarget }) => set(name, currentTarget.value)}
-      // What the address names stays chosen, whether it is known here or not.
+      // The value from the URL stays selected, even if it is not in the list.
       data={[{ value: "", label: all }, ...withChosen(options, search[name])]}
     />
   );
@@ -46,11 +46,11 @@ export function Filters({ search, onChange }: Props) {
   );
   const ofProjects = projects.data?.flatMap((page) => page.projects) ?? [];
   const ofKeys = keys.data?.flatMap((page) => page.keys) ?? [];
-  const inForce = Object.values(search).filter(Boolean).length;
+  const active = Object.values(search).filter(Boolean).length;
   return (
     <>
       <Button className={css.open} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
-        {inForce === 0 ? "Filter" : `Filter (${inForce} in force)`}
+        {active === 0 ? "Filter" : `Filter (${active} active)`}
       </Button>
       <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label="Filter submissions">
         {choice(
@@ -88,14 +88,14 @@ export function Filters({ search, onChange }: Props) {
             label="Id"
             name="id"
             defaultValue={search.id}
-            placeholder="Whole id, then Enter"
+            placeholder="Complete id, then Enter"
             pattern="\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\s*"
-            title="The whole id of a submission"
+            title="The complete id of a submission"
             spellCheck={false}
             autoComplete="off"
           />
         </form>
-        <Button variant="default" disabled={inForce === 0} onClick={() => onChange({})}>
+        <Button variant="default" disabled={active === 0} onClick={() => onChange({})}>
           Clear
         </Button>
       </search>

@@ -1,7 +1,7 @@
-/** A sentence of the service, in which what is meant literally stands between backquotes. */
+/** A text with code between backquotes. */
 export function InlineCode({ text }: { text: string }) {
   return text.split("`").map((part, i) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: a sentence has no other order than its own
+    // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces never changes
     i % 2 === 1 ? <code key={i}>{part}</code> : part,
   );
 }

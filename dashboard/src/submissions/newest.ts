@@ -4,15 +4,15 @@ import type { SubmissionRow, Submissions } from "../../../src/http/dashboard/api
 import { part } from "../api.ts";
 import type { Search } from "./search.ts";
 
-const LOOK_MS = 3_000;
-/** Rows that have not ended and are further down than the newest part are asked for one by one, so many at a look. */
-const ASKED_ALONE = 5;
+const REFRESH_MS = 3_000;
+/** Maximum number of unfinished rows below the newest page that each refresh requests one by one. */
+const MAX_SINGLE_REQUESTS = 5;
 
 type List = InfiniteData<Submissions, unknown>;
 
 /**
- * A list that stays where it is. What has changed of its rows is shown at once; what is new waits until somebody wants to
- * see it, because a row that comes in above moves the one that is about to be clicked.
+ * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the user shows them,
+ * because inserting them would move the row that is about to be clicked.
  */
 export function useNewest(search: Search) {
   const queries = useQueryClient();
@@ -34,7 +34,7 @@ export function useNewest(search: Search) {
       return { first, rows: [first, ...alone].flatMap(({ submissions }) => submissions) };
     },
     enabled: list.data !== undefined,
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFRESH_MS,
     staleTime: 0,
   });
   const looked = newest.data;
@@ -60,7 +60,7 @@ function newIn(list: List, first: Submissions): SubmissionRow[] {
 function openBelow(list: List | undefined, first: Submissions): SubmissionRow[] {
   const looked = new Set(first.submissions.map(({ id }) => id));
   const rows = list?.pages.flatMap(({ submissions }) => submissions) ?? [];
-  return rows.filter(({ id, completedAt }) => completedAt === null && !looked.has(id)).slice(0, ASKED_ALONE);
+  return rows.filter(({ id, completedAt }) => completedAt === null && !looked.has(id)).slice(0, MAX_SINGLE_REQUESTS);
 }
 
 function withChanges(list: List, rows: readonly SubmissionRow[]): List {
@@ -72,7 +72,7 @@ function withChanges(list: List, rows: readonly SubmissionRow[]): List {
   return { ...list, pages };
 }
 
-/** Where nothing of the newest part is known, and it is not all there is, something may lie between it and the list. */
+/** Whether rows may be missing between the newest page and the list: all of the page is new, and there are more. */
 function leavesAGap(news: readonly SubmissionRow[], first: Submissions): boolean {
   return news.length === first.submissions.length && first.next !== null;
 }

@@ -6,20 +6,20 @@ import { size } from "../pieces/words.ts";
 import { showControlCharacters } from "./control-characters.ts";
 import css from "./output.module.css";
 
-/** So much is put on the page before somebody asks for all: a browser takes long over megabytes. */
+/** Number of characters shown at first, because browsers render megabytes slowly. */
 const SHOWN = 50_000;
 
 interface Props {
   readonly name: string;
-  /** Null: nothing is known of it. */
+  /** Null: unknown. */
   readonly text: string | null;
-  /** What stands there when nothing was written. */
+  /** Shown instead of an empty text. */
   readonly nothing: string;
-  /** Whether it is all. */
+  /** Note about the completeness. */
   readonly note?: string | undefined;
 }
 
-/** Text that a program wrote or was given. */
+/** Output or input of a program. */
 export function Output({ name, text, nothing, note }: Props) {
   const [whole, setWhole] = useState(false);
   const length = useMemo(() => new TextEncoder().encode(text ?? "").length, [text]);
@@ -55,7 +55,7 @@ export function Output({ name, text, nothing, note }: Props) {
 const Text = memo(({ text }: { text: string }) =>
   showControlCharacters(text).map(({ text: shown, control }, i) =>
     control ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a text has no other order than its own
+      // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces never changes
       <span key={i} className={css.control} title={control}>
         {shown}
       </span>

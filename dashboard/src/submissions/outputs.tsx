@@ -3,11 +3,11 @@ import { Output } from "./output.tsx";
 import css from "./outputs.module.css";
 import type { useWatched } from "./watched.ts";
 
-/** What `integrity` means for somebody who reads the output; complete needs no word. */
+/** Notes for values of `integrity` other than complete. */
 const NOTES: Readonly<Record<string, string>> = {
-  truncated_by_judge_limit: "Cut off: it wrote more than is kept. What follows is lost.",
-  crash_mid_write: "It was killed while it may have been writing: the end may be missing.",
-  write_error: "Not all that it wrote could be collected.",
+  truncated_by_judge_limit: "Truncated: output beyond the limit was discarded.",
+  crash_mid_write: "Killed within 20 ms of its last output: the end may be missing.",
+  write_error: "Some output could not be read.",
 };
 
 interface Props {
@@ -15,11 +15,11 @@ interface Props {
   readonly live: ReturnType<typeof useWatched>["live"];
 }
 
-/** Both streams: as they come while it runs, as they are kept afterwards. */
+/** Both streams: live during the run, afterwards as stored. */
 export function Outputs({ of: { row, record, explanation }, live }: Props) {
   const { stdout, stderr, integrity } = record.output;
   const ended = explanation !== null || row.completedAt !== null;
-  const nothing = !ended ? "Nothing yet." : integrity === null ? "Nothing of it was kept." : "It wrote nothing.";
+  const nothing = !ended ? "No output yet." : integrity === null ? "No output was stored." : "No output.";
   const note = integrity === null ? undefined : NOTES[integrity];
   return (
     <div className={css.outputs}>

@@ -17,8 +17,8 @@ const COLUMNS: readonly Column<Proof>[] = [
   },
 ];
 
-/** Every field of the evidence with a sentence. */
+/** Every field of the evidence with its meaning. */
 export function Proven({ of: proofs }: { of: readonly Proof[] }) {
-  if (proofs.length === 0) return <Empty title="There is no evidence">Nothing came back that could be believed.</Empty>;
+  if (proofs.length === 0) return <Empty title="No evidence">The sandbox returned no trustworthy report.</Empty>;
   return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;
 }

@@ -10,10 +10,10 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
   const text = JSON.stringify(record, null, 2);
   return (
     <details className={css.raw}>
-      <summary>The record, as clients and webhooks receive it</summary>
+      <summary>Record as sent to clients and webhooks</summary>
       <div className={css.actions}>
         <Button variant="default" size="compact-sm" onClick={() => copy(text, "record")}>
-          Copy the record
+          Copy record
         </Button>
         <Button
           component="a"
@@ -22,7 +22,7 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
           href={`${API}/submissions/${row.id}/record`}
           download={`${row.id}.json`}
         >
-          Download it
+          Download
         </Button>
       </div>
       <CodeBlock label="Record">{text}</CodeBlock>

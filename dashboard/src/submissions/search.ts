@@ -1,9 +1,9 @@
-/** What a list of submissions can be narrowed down by: what its address carries, under the names of the API. */
+/** The filters of a list of submissions: parameters of the URL and of the API. */
 export const SEARCHED = ["verdict", "status", "language", "key", "project", "account", "id", "since", "until"] as const;
 
 export type Search = { readonly [name in (typeof SEARCHED)[number]]?: string | undefined };
 
-/** What a field for a local time shows of an ISO time, and back; undefined where there is none. */
+/** Converts an ISO time for an input of local time, and back. */
 export function toLocal(iso: string | undefined): string {
   const ms = Date.parse(iso ?? "");
   if (Number.isNaN(ms)) return "";

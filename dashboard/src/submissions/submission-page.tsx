@@ -27,7 +27,7 @@ const route = getRouteApi("/inside/submissions/$id");
 
 export function SubmissionPage() {
   const { id } = route.useParams();
-  // Another submission is another page: nothing of the one before is left in it.
+  // The key resets the state when the submission changes.
   return <OneSubmission key={id} id={id} />;
 }
 
@@ -37,7 +37,7 @@ function OneSubmission({ id }: { id: string }) {
   const again = useMutation({
     mutationFn: () => change.again(id),
     onSuccess: (accepted) => {
-      toast("It runs once more: this is the new submission.");
+      toast("Started again as this new submission.");
       return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
     },
     onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
@@ -96,7 +96,7 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
             <h3>Source</h3>
             <Editor text={code} language={row.language} label="Source of the program" readOnly />
           </div>
-          <Output name="Standard input" text={stdin} nothing="It was given none." />
+          <Output name="Standard input" text={stdin} nothing="No input." />
         </div>
       </Section>
       <Section title="Details">
@@ -108,7 +108,7 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
             ["Project", row.project?.name ?? "none"],
             ["Key", row.key.name],
             ["Accepted", <Timestamp key="accepted" at={row.createdAt} />],
-            ["Begun", <Timestamp key="begun" at={row.startedAt} never="not yet" />],
+            ["Started", <Timestamp key="begun" at={row.startedAt} never="not yet" />],
             ["Ended", <Timestamp key="ended" at={row.completedAt} never="not yet" />],
             ["Attempts", String(attempts)],
           ]}
@@ -121,7 +121,7 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
       )}
       <Section title="Deliveries">
         {deliveries.length === 0 ? (
-          <Empty title="No deliveries">Its project has no webhook endpoint, or it has not ended.</Empty>
+          <Empty title="No deliveries">The project has no webhook endpoint, or the run has not ended.</Empty>
         ) : (
           <ol className={log.log}>
             {deliveries.map((delivery) => (

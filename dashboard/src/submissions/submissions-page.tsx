@@ -43,11 +43,11 @@ export function SubmissionsPage() {
   const { list, unseen, isWhole, show } = useNewest(search);
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (unseen > 0 && nobodyIsAt(place.current)) show();
+    if (unseen > 0 && isUnused(place.current)) show();
   }, [unseen, show]);
   const narrowed = Object.values(search).some(Boolean);
   return (
-    <Page title="Submissions" lead="What was asked to be run, newest first, and how it ended.">
+    <Page title="Submissions" lead="All runs, newest first.">
       <Filters search={search} onChange={(next) => navigate({ to: "/submissions", search: next, replace: true })} />
       <div className={css.above}>
         <p role="status">
@@ -60,7 +60,7 @@ export function SubmissionsPage() {
           </Button>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut between the links inside, each of which Tab reaches */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the links inside, which Tab also reaches */}
       <div ref={place} className={css.list} onKeyDown={betweenRows}>
         <QueryBoundary query={list} waiting={<RowsWaiting rows={12} />}>
           {({ pages }) => {
@@ -83,10 +83,10 @@ export function SubmissionsPage() {
 }
 
 function Nothing({ narrowed, goesOn }: { narrowed: boolean; goesOn: boolean }) {
-  if (goesOn) return <Empty title="None yet">None of the newest fits. Older ones have not been looked at.</Empty>;
-  if (narrowed) return <Empty title="None fits">Widen the search, or clear it.</Empty>;
+  if (goesOn) return <Empty title="No match yet">Only the newest submissions were searched.</Empty>;
+  if (narrowed) return <Empty title="No match">Change or clear the filters.</Empty>;
   return (
-    <Empty title="Nothing was submitted yet">
+    <Empty title="No submissions yet">
       Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
     </Empty>
   );
@@ -96,8 +96,8 @@ function took({ startedAt, completedAt }: SubmissionRow): string {
   return startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "";
 }
 
-/** Whether nothing would be moved away from below somebody's eyes, pointer or keyboard. */
-function nobodyIsAt(place: HTMLElement | null): boolean {
+/** Whether the page is at its top, without pointer or focus in the list, so that new rows disturb no reader. */
+function isUnused(place: HTMLElement | null): boolean {
   return window.scrollY < 8 && !place?.matches(":hover, :focus-within");
 }
 

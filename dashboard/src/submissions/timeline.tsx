@@ -3,17 +3,17 @@ import { duration } from "../pieces/words.ts";
 import css from "./timeline.module.css";
 
 const MEANT: Readonly<Record<Span["name"], string>> = {
-  queued: "waited for a free place",
-  compile: "was compiled",
+  queued: "waited for a worker",
+  compile: "compiled",
   run: "ran",
-  teardown: "its box was destroyed, and that was proven",
+  teardown: "sandbox removed, and removal verified",
 };
 
-/** What happened one after the other, as long as it took. */
+/** The phases of the run with their durations. */
 export function Timeline({ of: spans }: { of: readonly Span[] }) {
   return (
     <div className={css.timeline}>
-      {/* For the eye: the list below says as much. */}
+      {/* Hidden from screen readers: the list below has the same values. */}
       <div className={css.bar} aria-hidden="true">
         {spans.map(({ name, ms }) => (
           <div key={name} data-span={name} style={{ flexGrow: Math.max(ms, 0.001) }} />

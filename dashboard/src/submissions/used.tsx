@@ -18,7 +18,7 @@ const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
   count,
 };
 
-/** Limits of the execute step, and what was used of them. */
+/** Limits of the execute step and their use. */
 export function Used({ of: usage }: { of: readonly Usage[] }) {
   return (
     <ul className={css.used}>
@@ -26,9 +26,9 @@ export function Used({ of: usage }: { of: readonly Usage[] }) {
         <li key={name} data-met={met || undefined}>
           <span className={css.name}>{NAMES[name]}</span>
           <span className={css.values}>
-            {met && <State tone="bad">limit met</State>} {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
+            {met && <State tone="bad">limit reached</State>} {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
           </span>
-          {/* For the eye: the words above say as much. */}
+          {/* Hidden from screen readers: the text above has the same values. */}
           <span className={css.bar} aria-hidden="true">
             <span style={{ width: `${100 * Math.min(1, used / limit)}%` }} />
           </span>

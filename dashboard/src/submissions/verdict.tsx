@@ -1,7 +1,7 @@
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import css from "./verdict.module.css";
 
-/** In two or three words; a submission's own page tells more. */
+/** Short names; the submission's page explains more. */
 export const VERDICT_WORDS: Readonly<Record<string, string>> = {
   AC: "accepted",
   RE: "runtime error",
@@ -13,9 +13,9 @@ export const VERDICT_WORDS: Readonly<Record<string, string>> = {
   IE: "platform failed",
 };
 
-const WAITING: Readonly<Record<string, string>> = { pending: "waiting", running: "running" };
+const WAITING: Readonly<Record<string, string>> = { pending: "pending", running: "running" };
 
-/** How a submission ended, or how far it is: in words, with a colour that only repeats them. */
+/** The verdict or status of a submission, as text and colour. */
 export function Verdict({ of: { verdict, status } }: { of: Pick<SubmissionRow, "verdict" | "status"> }) {
   if (verdict === null) {
     return (

@@ -3,8 +3,8 @@ import { useEffect, useState } from "react";
 import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API, asking } from "../api.ts";
 
-/** While nobody tells what happens, it is asked. */
-const ASK_MS = 2_000;
+/** Polling interval without a live stream. */
+const POLL_MS = 2_000;
 
 interface Live {
   readonly status: "pending" | "running" | null;
@@ -14,7 +14,7 @@ interface Live {
 
 const NOTHING: Live = { status: null, stdout: "", stderr: "" };
 
-/** A submission, and what it writes while it runs. */
+/** A submission with its live output. */
 export function useWatched(id: string) {
   const queries = useQueryClient();
   const [live, setLive] = useState(NOTHING);
@@ -22,8 +22,8 @@ export function useWatched(id: string) {
   const question = asking.submission(id);
   const query = useQuery({
     ...question,
-    // What has ended never changes, but for its deliveries.
-    refetchInterval: ({ state: { data } }) => (data && !isOpen(data) ? 10_000 : streaming ? false : ASK_MS),
+    // After the end only deliveries change.
+    refetchInterval: ({ state: { data } }) => (data && !isOpen(data) ? 10_000 : streaming ? false : POLL_MS),
   });
   const open = query.data !== undefined && isOpen(query.data);
   useEffect(() => {
@@ -32,10 +32,10 @@ export function useWatched(id: string) {
     const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
       source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
     source.onopen = () => setStreaming(true);
-    // It tries again by itself, unless it was refused.
+    // EventSource reconnects by itself, unless the request was rejected.
     source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
     on("status", ({ status }) => setLive((now) => ({ ...now, status })));
-    // At the beginning of a stream, of ours or of a run that began again, nothing that was there before counts.
+    // Offset 0: a new stream or a repeated run; earlier text is replaced.
     on("stdout", ({ at, text }) => setLive((now) => ({ ...now, stdout: at === 0 ? text : now.stdout + text })));
     on("stderr", ({ at, text }) => setLive((now) => ({ ...now, stderr: at === 0 ? text : now.stderr + text })));
     on("ended", (detail) => {

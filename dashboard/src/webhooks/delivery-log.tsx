@@ -13,7 +13,7 @@ export function DeliveryLog({ endpoint }: { endpoint: string }) {
       {(pages) => {
         const deliveries = pages.flatMap((page) => page.deliveries);
         if (deliveries.length === 0) {
-          return <Empty title="Nothing was sent there yet">Send a test, or wait for a result of its project.</Empty>;
+          return <Empty title="No deliveries yet">Send a test, or wait for a result of the project.</Empty>;
         }
         return (
           <>

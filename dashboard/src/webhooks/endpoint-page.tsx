@@ -35,7 +35,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
   const { id, url, active, signing, project } = endpoint;
   const navigate = useNavigate();
   const changing = useAction((changes: Parameters<typeof change.endpoint>[1]) => change.endpoint(id, changes), {
-    toast: (now) => `The endpoint is ${now.active ? "on" : "off"} and signs ${now.signing}.`,
+    toast: (now) => `Saved: deliveries ${now.active ? "on" : "off"}, signing ${now.signing}.`,
   });
   return (
     <Page
@@ -49,7 +49,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
             "Deliveries",
             <Switch
               key="active"
-              label={active ? "on: results are sent" : "off: nothing is sent, and what is due fails"}
+              label={active ? "on: results are sent" : "off: nothing is sent, and pending deliveries fail"}
               checked={active}
               disabled={changing.isPending}
               onChange={({ currentTarget }) => changing.mutate({ active: currentTarget.checked })}
@@ -73,7 +73,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
             </Link>,
           ],
           ["Newest deliveries", <Recent key="recent" of={endpoint.recent} />],
-          ["Made", <Timestamp key="made" at={endpoint.createdAt} />],
+          ["Created", <Timestamp key="made" at={endpoint.createdAt} />],
           ["Id", <Copyable key="id" text={id} what="id of the endpoint" />],
         ]}
       />
@@ -85,23 +85,23 @@ function One({ endpoint }: { endpoint: Endpoint }) {
             <RotateSecret of={endpoint} />
             <Confirm
               label="Replay failed"
-              title="Send failed results again?"
+              title="Replay failed deliveries?"
               act={() => change.replayFailed(id)}
-              said="Failed results are sent again."
+              said="Replaying failed deliveries."
               harmless
             >
-              Each result whose newest delivery to this endpoint has failed is sent once more, at most 500 at a time. A
-              result that is already sent again is not sent twice.
+              Sends each result again whose newest delivery to this endpoint failed, 500 at most. Results with a pending
+              delivery are skipped.
             </Confirm>
             <Confirm
               label="Remove"
               title="Remove this endpoint?"
               act={() => change.removeEndpoint(id)}
-              said={`Removed: ${url}.`}
+              said={`${url} removed.`}
               done={() => navigate({ to: "/webhooks", replace: true })}
             >
-              Nothing is sent there any more, and its deliveries and their attempts are removed with it. This cannot be
-              undone. To stop for a while, switch it off instead.
+              No result is sent there any more. This cannot be undone. To pause deliveries, switch the endpoint off
+              instead.
             </Confirm>
           </>
         }

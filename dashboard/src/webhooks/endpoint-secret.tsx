@@ -5,11 +5,11 @@ import { Timestamp } from "../pieces/timestamp.tsx";
 export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; title: string; onClose: () => void }) {
   return (
     <Secret title={title} what="secret" secret={made.secret} onClose={onClose}>
-      Deliveries to <b>{made.endpoint.url}</b> are signed with this secret. It is shown this once: give it to the
-      receiver, who verifies every message with it.
+      Deliveries to <b>{made.endpoint.url}</b> are signed with this secret. It is shown only now: store it in the
+      receiver, which verifies each message with it.
       {made.formerEndsAt && (
         <p>
-          The old secret ends <Timestamp at={made.formerEndsAt} />.
+          The old secret expires <Timestamp at={made.formerEndsAt} />.
         </p>
       )}
       {made.caution && <p>{made.caution}</p>}

@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<Endpoint>[] = [
   },
   { head: "Newest deliveries", cell: ({ recent }) => <Recent of={recent} /> },
   { head: "Signing", cell: ({ signing }) => signing },
-  { head: "Made", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   { head: "State", cell: ({ active }) => <State tone={active ? "good" : "idle"}>{active ? "on" : "off"}</State> },
 ];
 
@@ -39,9 +39,7 @@ export function Endpoints({ project }: { project?: string }) {
       {(pages) => {
         const rows = pages.flatMap((page) => page.endpoints);
         return rows.length === 0 ? (
-          <Empty title="No endpoint yet">
-            Clients can poll or wait for results. An endpoint receives them by itself.
-          </Empty>
+          <Empty title="No endpoint yet">An endpoint receives results without polling.</Empty>
         ) : (
           <>
             <DataTable

@@ -12,14 +12,14 @@ import { SIGNINGS } from "./signings.ts";
 export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
   const projects = useOpenProjects(projectId);
   const making = useAction(change.makeEndpoint);
-  if (making.data) return <EndpointSecret made={making.data} title="The endpoint is made" onClose={onClose} />;
+  if (making.data) return <EndpointSecret made={making.data} title="Endpoint created" onClose={onClose} />;
   return (
     <Dialog title="New endpoint" onClose={onClose}>
       {projects.open.length === 0 ? (
-        <Empty title="There is no open project">An endpoint belongs to one. Make a project first.</Empty>
+        <Empty title="No open project">An endpoint belongs to a project. Create one first.</Empty>
       ) : (
         <Form
-          submit="Make it"
+          submit="Create"
           busy={making.isPending}
           error={making.error}
           onCancel={onClose}
@@ -32,7 +32,7 @@ export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClos
           }
         >
           <TextInput label="URL" name="url" type="url" placeholder="https://" required data-autofocus />
-          <ProjectChoice from={projects} description="Results of its keys are sent there" />
+          <ProjectChoice from={projects} description="Results of its keys are sent to the URL" />
           <NativeSelect label="Signing" name="signing" data={SIGNINGS} />
         </Form>
       )}

@@ -9,7 +9,7 @@ import css from "./delivery-log.module.css";
 
 const TONES: Readonly<Record<Delivery["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
 
-/** A delivery in a line; opened, each of its attempts and how the answer began. */
+/** A delivery in one line; expanded, its attempts with the start of each response. */
 export function OneDelivery({ of: delivery }: { of: Delivery }) {
   const { id, state, kind, attempts, reason, nextAt, createdAt, submissionId, webhookId, url } = delivery;
   const last = attempts.at(-1);
@@ -49,7 +49,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
               <li key={attempt.number}>
                 <p>
                   <b>Attempt {attempt.number}</b> <Timestamp at={attempt.at} />, {duration(attempt.latencyMs)}:{" "}
-                  {attempt.status === null ? "no answer" : `status ${attempt.status}`}
+                  {attempt.status === null ? "no response" : `status ${attempt.status}`}
                   {attempt.error && `, ${attempt.error}`}
                 </p>
                 {attempt.answer && <pre>{attempt.answer}</pre>}
@@ -59,13 +59,12 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
           {submissionId && state !== "pending" && (
             <Confirm
               label="Replay"
-              title="Send this result again?"
+              title="Replay this delivery?"
               act={() => change.replay(id)}
-              said="It is sent again."
+              said="Delivery replayed."
               harmless
             >
-              The record is sent once more, as a delivery of its own with the same <code>webhook-id</code>: a receiver
-              that keeps those can tell that it has it already.
+              Sends the record again with the same <code>webhook-id</code>, by which receivers can recognise duplicates.
             </Confirm>
           )}
         </div>

@@ -18,13 +18,13 @@ export function RotateSecret({ of: { id } }: { of: Endpoint }) {
   return (
     <>
       <Button variant="default" size="compact-sm" onClick={show}>
-        Rotate its secret
+        Rotate secret
       </Button>
-      {open && rotating.data && <EndpointSecret made={rotating.data} title="The secret is rotated" onClose={closed} />}
+      {open && rotating.data && <EndpointSecret made={rotating.data} title="Secret rotated" onClose={closed} />}
       {open && !rotating.data && (
         <Dialog title="Rotate the secret?" onClose={closed}>
           <Form
-            submit="Rotate its secret"
+            submit="Rotate secret"
             busy={rotating.isPending}
             error={rotating.error}
             danger
@@ -32,10 +32,10 @@ export function RotateSecret({ of: { id } }: { of: Endpoint }) {
             onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
           >
             <p>
-              A new secret is made and shown once. During the overlap every delivery has two signatures, one with each
-              secret: a receiver that has either of them accepts it. After the overlap there is only the new one.
+              Creates a secret and shows it once. During the overlap each delivery has two signatures, so that receivers
+              with either secret accept it. Afterwards only the new secret is valid.
             </p>
-            <Overlap none="no overlap: a receiver that has the old secret refuses deliveries" />
+            <Overlap none="no overlap: receivers with the old secret reject deliveries" />
           </Form>
         </Dialog>
       )}

@@ -1,5 +1,5 @@
-/** How a receiver reads the secret. */
+/** How receivers use the secret. */
 export const SIGNINGS = [
-  { value: "standard", label: "standard (decoded)" },
-  { value: "raw", label: "raw (its characters)" },
+  { value: "standard", label: "standard (decoded secret)" },
+  { value: "raw", label: "raw (secret as text)" },
 ];

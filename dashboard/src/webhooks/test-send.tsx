@@ -3,16 +3,14 @@ import { change } from "../api.ts";
 import { toast } from "../pieces/toaster.tsx";
 import { useAction } from "../pieces/use-action.ts";
 
-/** One message, one attempt, and what came of it. */
+/** Sends a test message in one attempt and shows the result. */
 export function TestSend({ id }: { id: string }) {
   const sending = useAction(() => change.testEndpoint(id), {
     done: ({ state, reason, attempts }) => {
       const answer = attempts.at(-1);
-      const became = answer?.status
-        ? `it answered ${answer.status}`
-        : (answer?.error ?? reason ?? "nothing is known of it");
+      const became = answer?.status ? `status ${answer.status}` : (answer?.error ?? reason ?? "no result");
       toast(
-        `${state === "delivered" ? "The test arrived" : "The test failed"}: ${became}.`,
+        `${state === "delivered" ? "Test delivered" : "Test failed"}: ${became}.`,
         state === "delivered" ? "good" : "bad",
       );
     },
@@ -23,7 +21,7 @@ export function TestSend({ id }: { id: string }) {
       loading={sending.isPending}
       onClick={() => sending.mutate(undefined, { onError: ({ message }) => toast(message, "bad") })}
     >
-      Send a test
+      Send test
     </Button>
   );
 }

@@ -10,7 +10,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      lead="Every result of a project is sent to its endpoints, signed, in three attempts at most. All attempts are on record."
+      lead="Results of a project are signed and sent to its endpoints, with at most three attempts. All attempts are logged."
       actions={
         <Button leftSection={<Icon name="plus" />} onClick={open}>
           New endpoint

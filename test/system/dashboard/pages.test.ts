@@ -28,12 +28,12 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   await t.test("the one-time link creates the first administrator and works once", async () => {
     const { url } = await firstLink(store, { origin, actor: "test" });
     await page.goto(url);
-    await heading("The first administrator");
+    await heading("First administrator");
     assert.deepEqual(await violations(page), []);
     await page.getByLabel("E-mail").fill("root@example.com");
     await page.getByLabel("Your name").fill("Root");
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
-    await button("Begin").click();
+    await button("Create account").click();
     await heading("Overview");
     assert.deepEqual(complaints, []);
     assert.ok(!asked.some((address) => new URL(address).hash !== ""), "the token is in no request but the API's own");
@@ -51,14 +51,14 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Projects");
     await button("New project").click();
     await page.getByRole("textbox", { name: "Name" }).fill("shop");
-    await button("Make it").click();
+    await button("Create").click();
     await page.getByRole("link", { name: "shop", exact: true }).click();
     await heading("shop");
     await button("New key").click();
     await page.getByRole("textbox", { name: "Name" }).fill("grader");
     assert.deepEqual(await violations(page), []);
-    await button("Make it").click();
-    await button("I have kept it").waitFor();
+    await button("Create").click();
+    await button("Done").waitFor();
     const secret =
       (await page
         .getByRole("dialog")
@@ -66,8 +66,8 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
         .textContent()) ?? "";
     assert.deepEqual(await violations(page), []);
     await page.keyboard.press("Escape");
-    assert.equal(await button("I have kept it").count(), 1, "only its button closes it");
-    await button("I have kept it").click();
+    assert.equal(await button("Done").count(), 1, "only its button closes it");
+    await button("Done").click();
     assert.equal((await submit(undefined, { key: secret })).status, 202);
     await runPending(store);
     await page.getByRole("row").filter({ hasText: "grader" }).getByText("1 of 60").waitFor();
@@ -78,7 +78,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Webhooks");
     await button("New endpoint").click();
     await page.getByLabel("URL").fill("https://169.254.169.254/hook");
-    await button("Make it").click();
+    await button("Create").click();
     await page.getByRole("alert").waitFor();
     assert.deepEqual(
       complaints.splice(0).map((text) => /status of (\d+)/.exec(text)?.[1]),
@@ -92,13 +92,13 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
 
   await t.test("explains a destructive action first, and runs it only by its own button", async () => {
     await go("API keys");
-    await button("What to do with grader").click();
+    await button("Actions for grader").click();
     assert.deepEqual(await violations(page), []);
     await page.getByRole("menuitem", { name: "Revoke" }).click();
-    await page.getByRole("dialog", { name: "Revoke grader?" }).getByText("nothing brings the key back").waitFor();
+    await page.getByRole("dialog", { name: "Revoke grader?" }).getByText("This cannot be undone").waitFor();
     await button("Cancel").click();
     assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, true);
-    await button("What to do with grader").click();
+    await button("Actions for grader").click();
     await page.getByRole("menuitem", { name: "Revoke" }).click();
     await button("Revoke").click();
     await page.getByText("grader is revoked.").waitFor();
@@ -113,7 +113,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
       await go("Settings");
       const noisy = page.getByRole("row").filter({ hasText: "noisy" });
       const choose = async (item: string) => {
-        await button("What to do with noisy").click();
+        await button("Actions for noisy").click();
         await page.getByRole("menuitem", { name: item }).click();
       };
       await choose("Suspend");
@@ -122,7 +122,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
       await noisy.getByText("suspended").waitFor();
       assert.equal((await submit(undefined, { key })).status, 403);
       await choose("Drop pending submissions");
-      await page.getByRole("dialog").getByText("1 submissions wait now").waitFor();
+      await page.getByRole("dialog").getByText("1 submissions are pending").waitFor();
       await button("Drop").click();
       await page.getByText("1 pending submissions of noisy were dropped.").waitFor();
       assert.equal(await store.submissions.depth(), 0);
@@ -170,13 +170,13 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await page.getByRole("dialog").waitFor({ state: "detached" });
     assert.equal(await focused("textContent"), "New project");
     await go("Members");
-    await button("What to do with Root").focus();
+    await button("Actions for Root").focus();
     await page.keyboard.press("Enter");
-    await page.getByRole("menuitem", { name: "Change what they see" }).press("Enter");
-    await page.getByRole("dialog", { name: "What Root sees" }).waitFor();
+    await page.getByRole("menuitem", { name: "Change access" }).press("Enter");
+    await page.getByRole("dialog", { name: "Access of Root" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.equal(await focused("ariaLabel"), "What to do with Root");
+    assert.equal(await focused("ariaLabel"), "Actions for Root");
   });
 
   await t.test("an expired session leads to the sign-in and back to the same page", async () => {
@@ -209,12 +209,12 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
 
   await t.test("shows a message for a missing page", async () => {
     await page.goto(`${origin}/dashboard/projects/nowhere`);
-    await heading("Nothing is here");
+    await heading("Page not found");
     // Chromium notes the answer about the project by itself.
     const noted = "Failed to load resource: the server responded with a status of 404 (Not Found)";
     assert.deepEqual(complaints.splice(0), [noted]);
     await page.goto(`${origin}/dashboard/no-such-page`);
-    await heading("Nothing is here");
+    await heading("Page not found");
     assert.deepEqual(await violations(page), []);
     assert.deepEqual(complaints, []);
   });

@@ -14,7 +14,7 @@ test("the playground, from an example to a link that others open", async (t) => 
   const { page, club, origin, go, clipboard, complaints, asked } = await inside(t);
   const { store } = club.running;
   const program = page.getByRole("textbox", { name: "Program" });
-  const result = page.getByRole("region", { name: "What came out" });
+  const result = page.getByRole("region", { name: "Result" });
   const button = (name: string) => page.getByRole("button", { name, exact: true });
   const source = async () => (await program.locator(".cm-line").allTextContents()).join("\n");
   const write = async (text: string) => {
@@ -71,7 +71,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await page.getByLabel("Standard input").fill("in\n");
     await program.click();
     await page.keyboard.press("Control+Enter");
-    await result.getByText("waiting").waitFor();
+    await result.getByText("pending", { exact: true }).waitFor();
     const [claim] = await store.submissions.claim("w", 60_000);
     assert.ok(claim);
     const { language, profile, id } = claim.submission;

@@ -23,13 +23,13 @@ function newcomersHands({ page }: Visitor) {
     if (who.email) await page.getByLabel("E-mail").fill(who.email);
     await page.getByLabel("Your name").fill(who.name);
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
-    await button("Begin").click();
+    await button("Create account").click();
     await heading("Overview");
   };
   /** What a dialog shows this once. */
   const secret = async (begins: RegExp) => {
     const shown = (await page.getByRole("dialog").getByText(begins).textContent()) ?? "";
-    await button("I have kept it").click();
+    await button("Done").click();
     return shown;
   };
   return { ...hands, accept, secret };
@@ -86,21 +86,21 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await go("Projects");
     await button("New project").click();
     await page.getByRole("textbox", { name: "Name" }).fill("course");
-    await button("Make it").click();
+    await button("Create").click();
     await page.getByRole("link", { name: "course", exact: true }).click();
     await heading("course");
     await button("New endpoint").click();
     await page.getByLabel("URL").fill(receiver.url);
-    await button("Make it").click();
+    await button("Create").click();
     signed = await secret(/^whsec_/);
     await button("New key").click();
     await page.getByRole("textbox", { name: "Name" }).fill("grader");
-    await button("Make it").click();
+    await button("Create").click();
     key = await secret(/^assay_live_/);
     await page.getByRole("link", { name: receiver.url }).click();
     await heading("Webhook endpoint");
-    await button("Send a test").click();
-    await page.getByText("The test arrived: it answered 200.").waitFor();
+    await button("Send test").click();
+    await page.getByText("Test delivered: status 200.").waitFor();
     assert.equal(receiver.received.length, 1);
     verified(0);
   });
@@ -141,7 +141,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
   await t.test("the playground shows output of a running program", async () => {
     await go("Playground");
     const program = page.getByRole("textbox", { name: "Program" });
-    const result = page.getByRole("region", { name: "What came out" });
+    const result = page.getByRole("region", { name: "Result" });
     const output = result.getByRole("region", { name: "Standard output" });
     await page.getByLabel("Language").selectOption("python");
     await program.click();
@@ -161,7 +161,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     ["SIG", "Killed by signal"],
   ] as const) {
     await t.test(`an example of the playground gets its verdict ${verdict}`, async () => {
-      const result = page.getByRole("region", { name: "What came out" });
+      const result = page.getByRole("region", { name: "Result" });
       const options = await page.getByLabel("Example").locator("option").allTextContents();
       const label = options.find((one) => one.startsWith(`${verdict}: `)) ?? assert.fail(options.join());
       await page.getByLabel("Example").selectOption({ label });
@@ -207,16 +207,16 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await chart.focus();
     await page.keyboard.press("End");
     assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^from /);
-    await page.getByText("a run has just proven it").waitFor();
+    await page.getByText("verified by a run").waitFor();
     assert.equal(await page.getByText("fails", { exact: true }).count(), 0);
     await looksGood(page, "overview");
   });
 
   await t.test("an invited member sees their account's runs, and nothing that is for administrators", async () => {
     await go("Members");
-    await button("Invite somebody").click();
+    await button("Invite member").click();
     await page.getByLabel("E-mail").fill("member@example.com");
-    await button("Make a link").click();
+    await button("Create link").click();
     const link = await secret(/\/dashboard\/welcome#/);
     const member = await visit(t);
     const theirs = newcomersHands(member);
@@ -225,7 +225,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await member.page.getByRole("row").filter({ hasText: "memory limit" }).first().waitFor();
     assert.equal(await member.page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
     await theirs.go("Members");
-    assert.equal(await theirs.button("Invite somebody").count(), 0);
+    assert.equal(await theirs.button("Invite member").count(), 0);
     await looksGood(member.page, "member");
     await member.page.goto(`${origin}/dashboard/settings`);
     await member.page.getByRole("alert").waitFor();
@@ -234,7 +234,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await member.page.getByRole("textbox", { name: "Program" }).waitFor();
     await theirs.button("Run").click();
     await member.page
-      .getByRole("region", { name: "What came out" })
+      .getByRole("region", { name: "Result" })
       .getByRole("status")
       .filter({ hasText: /AC|RE|TLE|MLE|PLE|FSE|SIG/ })
       .waitFor();

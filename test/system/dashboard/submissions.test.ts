@@ -48,7 +48,7 @@ test("submissions: search and detail pages", async (t) => {
 
   await t.test("an empty list explains how to submit", async () => {
     await go(SUBMISSIONS);
-    await page.getByText("Nothing was submitted yet").waitFor();
+    await page.getByText("No submissions yet").waitFor();
     await page.getByRole("link", { name: "playground", exact: true }).waitFor();
   });
 
@@ -68,9 +68,9 @@ test("submissions: search and detail pages", async (t) => {
     assert.match(await begins(2), /^RE runtime error /);
     assert.match(await begins(3), new RegExp(`^MLE memory limit ${exceeded.slice(0, 8)} `));
     assert.match(await begins(4), /^AC accepted /);
-    await button("Show older ones").click();
+    await button("Show older").click();
     await shows(52);
-    assert.equal(await button("Show older ones").count(), 0);
+    assert.equal(await button("Show older").count(), 0);
   });
 
   await t.test("filters are in the address and are restored from it", async () => {
@@ -81,7 +81,7 @@ test("submissions: search and detail pages", async (t) => {
     await shows(1);
     assert.equal(await page.getByLabel("Verdict").inputValue(), "MLE");
     await page.getByLabel("Language").selectOption("c");
-    await page.getByText("None fits").waitFor();
+    await page.getByText("No match", { exact: true }).waitFor();
     await button("Clear").click();
     await shows(50);
     await page.getByLabel("Project").selectOption({ label: "shop" });
@@ -138,7 +138,7 @@ test("submissions: search and detail pages", async (t) => {
     const why = page.getByText("Why not RE?").locator("..");
     assert.match((await why.textContent()) ?? "", /The program did not exit, so it has no exit code/);
     const memory = page.getByRole("listitem").filter({ hasText: /^Memory/ });
-    assert.match((await memory.textContent()) ?? "", /limit met/);
+    assert.match((await memory.textContent()) ?? "", /limit reached/);
     for (const span of ["queued", "compile", "run", "teardown"])
       await page.getByRole("listitem").filter({ hasText: span }).waitFor();
     const { json } = await club.ada("GET", `${SUBMISSIONS}/${exceeded}`);
@@ -154,7 +154,7 @@ test("submissions: search and detail pages", async (t) => {
     const output = page.getByRole("region", { name: "Standard output" });
     assert.equal(await output.textContent(), "red ESC[31m and U+202Eback\n");
     assert.equal(await output.getByTitle("U+202E").textContent(), "U+202E");
-    await page.getByText("Cut off: it wrote more than is kept.").first().waitFor();
+    await page.getByText("Truncated: output beyond the limit was discarded.").first().waitFor();
     await page.getByRole("button", { name: "Copy Standard output" }).click();
     assert.equal(await clipboard(), WRITTEN);
     assert.equal(await page.getByRole("region", { name: "Standard input" }).textContent(), "a line\n");
@@ -177,12 +177,12 @@ test("submissions: search and detail pages", async (t) => {
 
   await t.test("copies and downloads the raw record as clients receive it", async () => {
     const record = (await club.running.ask({ path: `/api/result/${exceeded}`, key })).json;
-    await page.getByText("The record, as clients and webhooks receive it").click();
-    await button("Copy the record").click();
+    await page.getByText("Record as sent to clients and webhooks").click();
+    await button("Copy record").click();
     assert.deepEqual(JSON.parse(await clipboard()), record);
     const [download] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("link", { name: "Download it" }).click(),
+      page.getByRole("link", { name: "Download" }).click(),
     ]);
     assert.equal(download.suggestedFilename(), `${exceeded}.json`);
     assert.deepEqual(JSON.parse(readFileSync(await download.path(), "utf8")), record);
@@ -204,13 +204,13 @@ test("submissions: search and detail pages", async (t) => {
   await t.test("run again, it shows output before the run has ended", async () => {
     await end(buildOutcome({ execute: report() }));
     await button("Run again").click();
-    await page.getByText("It is accepted and waits for a worker.").waitFor();
+    await page.getByText("Accepted, waiting for a worker.").waitFor();
     const id = page.url().split("/").at(-1);
     assert.notEqual(id, exceeded);
     const [claim] = await store.submissions.claim("w", 60_000);
     assert.ok(claim);
     assert.deepEqual([claim.submission.id, String(claim.program.code)], [id, SOURCE]);
-    await page.getByText("It runs now").waitFor();
+    await page.getByText("Running in a sandbox.").waitFor();
     await store.live.append(claim.lease, 0, [{ stream: "stdout", at: 0, bytes: Buffer.from("one\n") }]);
     const output = page.getByRole("region", { name: "Standard output" });
     await output.getByText("one").waitFor();
