@@ -58,13 +58,13 @@ test("submissions: search and detail pages", async (t) => {
   await end(OUT_OF_MEMORY);
   await send();
   await end(buildOutcome({ execute: report({ exitCode: 7 }) }));
-  const waiting = await send();
+  const pending = await send();
 
   await t.test("lists submissions with their verdicts in words, newest first, and loads older ones", async () => {
     await go(SUBMISSIONS);
     assert.equal(await amount(), 50);
     const begins = async (row: number) => (await rows.nth(row).getByRole("cell").allTextContents()).join(" ");
-    assert.match(await begins(1), new RegExp(`^waiting ${waiting.slice(0, 8)} python judge shop grader`));
+    assert.match(await begins(1), new RegExp(`^pending ${pending.slice(0, 8)} python judge shop grader`));
     assert.match(await begins(2), /^RE runtime error /);
     assert.match(await begins(3), new RegExp(`^MLE memory limit ${exceeded.slice(0, 8)} `));
     assert.match(await begins(4), /^AC accepted /);
