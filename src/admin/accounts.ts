@@ -5,7 +5,7 @@ import type { Whose } from "../store/submissions/queue-port.ts";
 import { AdminError } from "./error.ts";
 import { checkName } from "./rules.ts";
 
-/** What an account has unless somebody chooses another. */
+/** The default tier. */
 const DEFAULT_TIER = "beta";
 
 export interface AccountView {
@@ -20,7 +20,7 @@ export interface AccountView {
   readonly suspendedAt: string | null;
 }
 
-/** @throws AdminError when the name is taken, or there is no such tier. */
+/** @throws AdminError if the name is taken or the tier unknown. */
 export async function createAccount(
   store: Store,
   { name, tier = DEFAULT_TIER }: { readonly name: string; readonly tier?: string | undefined },
@@ -29,7 +29,7 @@ export async function createAccount(
   checkName(name);
   await checkTier(store, tier);
   const { made } = await store.accounts.ensure(name, tier, actor);
-  if (!made) throw new AdminError(`there is an account ${name} already`);
+  if (!made) throw new AdminError(`the account ${name} already exists`);
   return view(await findAccount(store, name));
 }
 
@@ -38,10 +38,10 @@ export async function listAccounts(store: Store): Promise<AccountView[]> {
 }
 
 /**
- * Changes the name, or the tier, or both; what is undefined stays. A tier changes the limits of all keys of the account
- * that have no limits of their own, at once.
- * @param which its name or id.
- * @throws AdminError when there is no such account or tier, or another account has that name.
+ * Changes the name, the tier or both; undefined keeps the value. A tier applies at once to all keys of the account without
+ * limits of their own.
+ * @param which name or id.
+ * @throws AdminError if the account or tier is unknown, or another account has the name.
  */
 export async function updateAccount(
   store: Store,
@@ -50,24 +50,24 @@ export async function updateAccount(
   actor: AuditActor,
 ): Promise<AccountView> {
   const { id } = await findAccount(store, which);
-  // Before anything is changed: half of what was asked is nothing that anybody asked for.
+  // Checked before any change, so that no half of the request is applied.
   if (tier !== undefined) await checkTier(store, tier);
   if (name !== undefined) {
     checkName(name);
-    if (!(await store.accounts.rename(id, name, actor))) throw new AdminError(`there is an account ${name} already`);
+    if (!(await store.accounts.rename(id, name, actor))) throw new AdminError(`the account ${name} already exists`);
   }
   if (tier !== undefined) await store.accounts.setTier(id, tier, actor);
   return view(await findAccount(store, id));
 }
 
-/** Records that are removed in one transaction: few enough that a service on the same database does not notice. */
+/** Records removed per transaction: few enough not to delay a service on the same database. */
 const ERASED_AT_ONCE = 16;
 
 /**
- * Removes everything that an account's submissions left: programs, input, output, records, deliveries. The account,
- * its projects and its keys stay.
- * @returns how many records went, and how many submissions stay because they have not ended.
- * @throws AdminError when there is no such account.
+ * Deletes the ended submissions of an account: programs, input, output, records, deliveries. Account, projects and keys
+ * stay.
+ * @returns the number of deleted records, and of submissions that stay because they have not ended.
+ * @throws AdminError if the account is unknown.
  */
 export async function eraseRecords(
   store: Store,
@@ -83,18 +83,18 @@ export async function eraseRecords(
   return { account: name, erased, notEnded: await store.retention.unended(id) };
 }
 
-/** Submissions that are dropped in one transaction: meanwhile nothing is claimed. */
+/** Submissions dropped per transaction, which delays claims. */
 const DROPPED_AT_ONCE = 100;
 
-/** An account, and how many of its pending submissions were dropped. */
+/** An account and its number of dropped submissions. */
 export interface Dropped {
   readonly account: string;
   readonly dropped: number;
 }
 
 /**
- * Refuses the requests of an account's keys, and claims nothing of it. What runs ends by itself, what waits waits until the
- * account is resumed, and its records stay. @throws AdminError when there is no such account.
+ * Rejects requests of an account's keys and claims none of its submissions. Running ones finish, pending ones wait until
+ * the account is resumed, and records stay. @throws AdminError if the account is unknown.
  */
 export async function suspendAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
@@ -102,20 +102,20 @@ export async function suspendAccount(store: Store, which: string, actor: AuditAc
   return view(await findAccount(store, id));
 }
 
-/** Ends a suspension: what waits is claimed again. @throws AdminError when there is no such account. */
+/** Ends a suspension: pending submissions run again. @throws AdminError if the account is unknown. */
 export async function resumeAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
   await store.accounts.setSuspended(id, false, actor);
   return view(await findAccount(store, id));
 }
 
-/** Ends what waits of an account. @throws AdminError when there is no such account. */
+/** Ends the pending submissions of an account. @throws AdminError if the account is unknown. */
 export async function dropPendingOf(store: Store, which: string, actor: AuditActor): Promise<Dropped> {
   const { id, name } = await findAccount(store, which);
   return { account: name, dropped: await dropPending(store, { accountId: id }, actor) };
 }
 
-/** What is accepted meanwhile stays. @returns how many pending submissions are now `error`, IE. */
+/** Submissions accepted meanwhile stay. @returns the number of submissions that are now `error`, IE. */
 export async function dropPending(store: Store, whose: Whose, actor: AuditActor): Promise<number> {
   const last = await store.queue.beginDrop(whose, actor);
   let dropped = 0;
@@ -129,11 +129,10 @@ export async function dropPending(store: Store, whose: Whose, actor: AuditActor)
 export type Unnamed = (account: string, made: boolean) => void;
 
 /**
- * The account that is named, or else the one of the thing's own name, made if there is none.
- * @param unnamed is told the account's name when nobody named it, and whether it was made. When it was there already, two
- * customers who call a thing the same see each other's records; when it was made, a second key of the same person does not
- * see the records of the first.
- * @returns its id. @throws AdminError for what is no name.
+ * The named account, or else the account with the name of the key or project, which is created if needed.
+ * @param unnamed called if no account was named, with the account's name and whether it was created. A joined account shares
+ * its records among keys; with a new one, a second key of the same client does not see the records of the first.
+ * @returns its id. @throws AdminError for an invalid name.
  */
 export async function ensureAccount(
   store: Store,
@@ -147,7 +146,7 @@ export async function ensureAccount(
   return id;
 }
 
-/** @throws AdminError when no account has that name or id. */
+/** @throws AdminError if no account has that name or id. */
 export async function findAccount(store: Store, which: string): Promise<Account> {
   const account = await store.accounts.find(which);
   if (!account) throw new AdminError(`there is no account ${which}`);

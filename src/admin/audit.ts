@@ -9,19 +9,19 @@ export interface AuditView {
   readonly at: string;
   readonly actor: string;
   readonly action: string;
-  /** Id of what was changed; the name of a tier. */
+  /** Id of the changed object, or name of a tier. */
   readonly subject: string;
-  /** Null for what belongs to no account. */
+  /** Null for objects without an account. */
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Of the client that made the request; null for a command, and for entries from before addresses were noted. */
+  /** Address of the client; null for commands and for old entries. */
   readonly address: string | null;
 }
 
 /**
  * The newest entries, newest first.
- * @param account name or id: only what belongs to it.
- * @throws AdminError when there is no such account, or `max` is not from 1 to 10,000.
+ * @param account name or id: only its entries.
+ * @throws AdminError if the account is unknown, or `max` is not from 1 to 10,000.
  */
 export async function listAudit(
   store: Store,

@@ -9,7 +9,7 @@ export interface DeliveryView {
   readonly id: string;
   readonly endpoint: string;
   readonly url: string;
-  /** Null for a test. */
+  /** Null for a test message. */
   readonly submission: string | null;
   readonly webhookId: string;
   readonly kind: Delivery["kind"];
@@ -17,7 +17,7 @@ export interface DeliveryView {
   readonly createdAt: string;
   readonly nextAt: string | null;
   readonly endedAt: string | null;
-  /** Why it failed without an attempt. */
+  /** The reason of a failure without an attempt. */
   readonly reason: string | null;
   readonly attempts: readonly AttemptView[];
 }
@@ -55,14 +55,14 @@ export function deliveryView(delivery: Delivery): DeliveryView {
   };
 }
 
-/** What a receiver wrote, without what would move the cursor of whoever reads it. */
+/** The start of a response, without terminal control characters. */
 export function printable(text: string): string {
   return text.replaceAll(/[^\P{C}\n\t]/gu, "\ufffd");
 }
 
 /**
- * Has the same message sent again, by the service and by the same rules as the first time.
- * @returns the id of the new delivery. @throws AdminError when there is no such one, or its endpoint is off or gone.
+ * Adds a delivery of the same message, for which the usual rules apply.
+ * @returns the id of the new delivery. @throws AdminError if the delivery is unknown, or its endpoint is disabled or removed.
  */
 export async function replayDelivery(
   store: Store,
@@ -74,26 +74,24 @@ export async function replayDelivery(
   if (replayed === null) throw tooManyReplays(bounds);
   if (replayed !== undefined) return replayed;
   const [known] = await store.deliveries.list({ max: 1, id });
-  throw new AdminError(
-    known ? "its endpoint is disabled or was removed: nothing is sent there" : "there is no such delivery",
-  );
+  throw new AdminError(known ? "its endpoint is disabled or was removed" : "there is no such delivery");
 }
 
 function tooManyReplays(bounds: ReplayBounds | undefined): AdminError {
-  const most = `${bounds?.pending} replays pending and ${bounds?.perMinute} in a minute`;
+  const most = `${bounds?.pending} pending replays and ${bounds?.perMinute} in a minute`;
   return new AdminError(`an account can have ${most}; try again later`);
 }
 
-/** Replays of one request: they are inserted in one transaction, and other work waits for it. */
+/** Maximum number of replays per request; they are one transaction, which delays other work. */
 export const MAX_REPLAYS = 500;
 
 /**
- * Has results sent again whose newest delivery to an endpoint has failed, oldest first, at most MAX_REPLAYS. Once more,
- * it goes on with those that are left.
- * @param since ISO 8601; without it, all that are on record.
- * @returns how many, and whether there may be more.
- * @param onlyIdle refuses while replays to the endpoint are still pending.
- * @throws AdminError when that is no time, there is no such endpoint that is active, replays are pending, or a bound is reached.
+ * Replays results whose newest delivery to an endpoint failed, oldest first, at most MAX_REPLAYS; a second call continues
+ * with the rest.
+ * @param since ISO 8601; undefined for all.
+ * @param onlyIdle fails while replays to the endpoint are pending.
+ * @returns their number, and whether there may be more.
+ * @throws AdminError if the time is invalid, the endpoint unknown or disabled, replays are pending, or a bound is reached.
  */
 export async function replayFailed(
   store: Store,
@@ -115,7 +113,7 @@ export async function replayFailed(
   if (endpointId !== undefined) {
     const endpoint = await store.endpoints.get(endpointId);
     if (!endpoint) throw noSuchEndpoint(endpointId);
-    if (!endpoint.active) throw new AdminError("the endpoint is disabled: nothing is sent there");
+    if (!endpoint.active) throw new AdminError("the endpoint is disabled");
   }
   const replayed = await store.deliveries.replayFailed(
     { endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle, bounds },
@@ -126,10 +124,10 @@ export async function replayFailed(
   return { replayed, more: replayed === MAX_REPLAYS };
 }
 
-/** Sends an endpoint a test message now, once. @returns the delivery when that is over; undefined when there is no such endpoint. */
+/** Sends a test message in one attempt. @returns the delivery after it; undefined if the endpoint is unknown. */
 export type SendTest = (endpointId: string, actor: AuditActor) => Promise<Delivery | undefined>;
 
-/** @throws AdminError when there is no such endpoint, or it was removed before the answer came. */
+/** @throws AdminError if the endpoint is unknown, or was removed before the response. */
 export async function testEndpoint(send: SendTest, endpointId: string, actor: AuditActor): Promise<DeliveryView> {
   const delivery = await send(endpointId, actor);
   if (!delivery) throw noSuchEndpoint(endpointId);

@@ -9,25 +9,25 @@ import { type ListedPart, partFor } from "./parts.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 import { checkOverlap } from "./rules.ts";
 
-/** Each result is sent to every endpoint of its project: a bound on what one run can set off. */
+/** Each result is sent to every endpoint of its project: bounds the deliveries of a run. */
 const MAX_ENDPOINTS = 10;
 
 /**
- * Endpoints that members may add in an account in 24 hours, removed ones included. The row of a removed endpoint is kept for its
- * deliveries, so adding and removing without end would fill the database. Administrators are not bound.
+ * Endpoints that members may add to an account in 24 hours, including removed ones. Rows of removed endpoints stay for their
+ * deliveries, so repeated adding and removing would fill the database. Does not apply to administrators.
  */
 export const MEMBERS_ENDPOINTS_A_DAY = 100;
 
-/** Each is one more signature on every delivery. */
+/** Each adds a signature to every delivery. */
 const MAX_FORMER_SECRETS = 3;
 
-/** What endpoints need besides the store; handed in, because admin does not know webhooks. */
+/** Dependencies of endpoints; passed in, because admin does not import webhooks. */
 export interface EndpointRoom {
   readonly store: Store;
   readonly sealer: Sealer;
   /**
-   * @returns what is to be known of that URL; null: nothing.
-   * @throws, with a sentence for the operator, for what is no URL or one that results may not be sent to.
+   * @returns a warning about the URL, or null.
+   * @throws with a message for the operator if the URL is invalid or not allowed.
    */
   readonly checkUrl: (url: string) => Promise<string | null>;
 }
@@ -49,15 +49,15 @@ export interface EndpointView {
   readonly createdAt: string;
 }
 
-/** `secret` is there this once. */
+/** `secret` is returned only once. */
 export interface MadeEndpoint extends EndpointView {
   readonly secret: string;
 }
 
 /**
- * Makes an active endpoint.
- * @returns it, and what is to be known of its URL; null: nothing.
- * @throws AdminError when the project has too many, or the URL cannot be used.
+ * Creates an active endpoint.
+ * @returns it, with a warning about its URL, or null.
+ * @throws AdminError if the project has too many, or the URL is not allowed.
  */
 export async function createEndpoint(
   { store, sealer, checkUrl }: EndpointRoom,
@@ -74,18 +74,18 @@ export async function createEndpoint(
   const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor, aDay);
   if (result === "spent") {
     throw new AdminError(
-      `the account made ${aDay} endpoints in the last 24 hours, which is the most without an administrator`,
+      `the account made ${aDay} endpoints in the last 24 hours, the maximum without an administrator`,
     );
   }
   if (result === "full")
-    throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
+    throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, the maximum`);
   if (result === "no-project") throw archived(project.name);
   return { made: { ...(await viewOf(store, id)), secret }, caution };
 }
 
 /**
- * A part of the endpoints, newest first; of one project, if that is named.
- * @throws AdminError when there is no such project, account or endpoint.
+ * A page of endpoints, newest first, optionally of one project.
+ * @throws AdminError if the project, account or endpoint is unknown.
  */
 export async function listEndpoints(
   store: Store,
@@ -102,7 +102,7 @@ export async function listEndpoints(
   );
 }
 
-/** Switches an endpoint on or off. @throws AdminError when there is none of that id; as in what follows. */
+/** Enables or disables an endpoint. @throws AdminError if the id is unknown, as the functions below. */
 export async function setEndpointActive(
   store: Store,
   id: string,
@@ -122,10 +122,10 @@ export async function setEndpointSigning(
 }
 
 /**
- * Replaces the secret. During the overlap deliveries are signed with both, so a receiver that has either accepts them;
- * 0 ends every old secret at once.
- * @returns when the old secret ends.
- * @throws AdminError when the overlap is too long, or three old secrets are still in use.
+ * Replaces the secret. During the overlap deliveries are signed with both, so receivers with either accept them; 0 ends
+ * all old secrets at once.
+ * @returns the end of the old secret.
+ * @throws AdminError if the overlap is too long, or three old secrets are still valid.
  */
 export async function rotateEndpointSecret(
   { store, sealer }: Pick<EndpointRoom, "store" | "sealer">,
@@ -143,13 +143,13 @@ export async function rotateEndpointSecret(
   if (endsAtMs === undefined) throw noSuchEndpoint(id);
   if (endsAtMs === "full") {
     throw new AdminError(
-      `${MAX_FORMER_SECRETS} old secrets of the endpoint have not ended, which is the most; rotate without an overlap to end them now`,
+      `${MAX_FORMER_SECRETS} old secrets of the endpoint are still valid, the maximum; rotate without an overlap to end them now`,
     );
   }
   return { ...(await viewOf(store, id)), secret, formerEndsAt: new Date(endsAtMs).toISOString() };
 }
 
-/** A secret that cannot be opened signs nothing: with it, every delivery of the overlap would fail. */
+/** With a secret that cannot be decrypted, every delivery of the overlap would fail. */
 function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secret">): void {
   try {
     sealer.open(id, secret);
@@ -158,7 +158,7 @@ function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secre
   }
 }
 
-/** Removes an endpoint; its deliveries stay on record. */
+/** Removes an endpoint; its deliveries stay. */
 export async function removeEndpoint(store: Store, id: string, actor: AuditActor): Promise<void> {
   if (!(await store.endpoints.remove(id, actor))) throw noSuchEndpoint(id);
 }

@@ -2,10 +2,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
 
-/** What the thread is started with. */
+/** Input of the thread. */
 export interface Guessed {
   readonly password: string;
-  /** What a guesser knows of the person. */
+  /** Words about the person that an attacker knows. */
   readonly known: readonly string[];
 }
 

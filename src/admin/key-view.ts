@@ -1,6 +1,6 @@
 import type { ApiKey } from "../store/access/port.ts";
 
-/** What an operator may read about a key: neither the key itself nor its hash. */
+/** A key for operators, without the key itself and its hash. */
 export interface KeyView {
   readonly id: string;
   readonly name: string;
@@ -17,9 +17,9 @@ export interface KeyView {
   readonly state: "live" | "expired" | "revoked";
   readonly createdAt: string;
   readonly revokedAt: string | null;
-  /** When a rotated key stops or stopped. */
+  /** End of a rotated key. */
   readonly expiresAt: string | null;
-  /** Id of the key that this one was rotated from. */
+  /** Id of the key that this one replaced. */
   readonly replaces: string | null;
   readonly lastUsedAt: string | null;
 }

@@ -14,38 +14,37 @@ import { checkLimits, checkName, checkOverlap } from "./rules.ts";
 export interface NewKey {
   readonly name: string;
   /**
-   * Whose the records are. Without it, and without a project, the key has an account of its
-   * own name: keys of different names do not see each other's records, and a second key of
-   * the same name replaces the first without losing them.
+   * The owner of the records. Without account and project, the account has the name of the key: keys of different names
+   * do not share records, and a second key of the same name does.
    */
   readonly account?: string | undefined;
-  /** Whose webhooks the results go to; the key then belongs to the project's account. */
+  /** The project whose webhooks receive the results; the key then belongs to its account. */
   readonly project?: string | undefined;
   /** Overrides of the tier; undefined keeps its value. */
   readonly requestsPerMinute?: number | undefined;
   readonly concurrency?: number | undefined;
-  /** Profiles that the key may use. */
+  /** Allowed profiles. */
   readonly profiles: readonly ProfileName[];
-  /** What a submission that names no profile gets: one of them, or else the first. */
+  /** Default profile; the first one if undefined. */
   readonly defaultProfile?: ProfileName | undefined;
 }
 
 interface Bounded {
-  /** Null: any number of keys. */
+  /** Null: no limit. */
   readonly bounds?: KeyBounds | null;
 }
 
-/** What is undefined stays; a limit that is null is the tier's again. */
+/** Undefined keeps a value; null restores the tier's limit. */
 export type KeyUpdate = { readonly [Name in keyof KeyChanges]?: KeyChanges[Name] | undefined };
 
-/** `key` is the key itself, there this once. */
+/** `key` is the key itself, which is returned only once. */
 export interface MadeKey extends KeyView {
   readonly key: string;
 }
 
 /**
- * @param unnamed is told of an account that nobody named; see ensureAccount.
- * @throws AdminError when a value is out of its range, or there is no such project.
+ * @param unnamed see ensureAccount.
+ * @throws AdminError if a value is out of range, or the project is unknown.
  */
 export async function createKey(
   store: Store,
@@ -74,8 +73,8 @@ export async function createKey(
 }
 
 /**
- * A part of the keys, newest first; of one project, if that is named.
- * @throws AdminError when there is no such project, account or key.
+ * A page of keys, newest first, optionally of one project.
+ * @throws AdminError if the project, account or key is unknown.
  */
 export async function listKeys(
   store: Store,
@@ -90,9 +89,9 @@ export async function listKeys(
 }
 
 /**
- * Changes what a live key may do, from its next request on.
- * @param which the key itself, its id, or its visible first characters; as in what follows.
- * @throws AdminError when that is no live key or more than one, or a value is out of its range.
+ * Changes limits and profiles of a live key, from its next request on.
+ * @param which the key itself, its id or its visible prefix, as in the functions below.
+ * @throws AdminError if no or several live keys match, or a value is out of range.
  */
 export async function updateKey(store: Store, which: string, update: KeyUpdate, actor: AuditActor): Promise<KeyView> {
   if (Object.values(update).every((value) => value === undefined)) throw new AdminError("there is nothing to change");
@@ -105,10 +104,10 @@ export async function updateKey(store: Store, which: string, update: KeyUpdate, 
 }
 
 /**
- * Makes a new key with the settings of a live one, which stops after the overlap: 0 is at once.
- * Records and idempotency keys are the account's, so the new key goes on with them.
- * @returns the new key, and the old one.
- * @throws AdminError when that is no live key, more than one, or one that was rotated before.
+ * Creates a key with the settings of a live one, which ends after the overlap; 0 ends it at once. Records and idempotency
+ * keys belong to the account, so the new key shares them.
+ * @returns the new and the old key.
+ * @throws AdminError if no or several live keys match, or the key was already rotated.
  */
 export async function rotateKey(
   store: Store,
@@ -119,9 +118,9 @@ export async function rotateKey(
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
   checkOverlap(overlapMs);
   const old = await findLiveKey(store, which);
-  if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
-  // Its successor would be a key that somebody has, with what an account's playground may do.
-  if (isPlaygroundKey(old)) throw new AdminError("nobody has the playground's key: it cannot be rotated");
+  if (old.expiresAtMs !== null) throw new AdminError("the key was already rotated; rotate its replacement");
+  // The replacement would be a usable key with the permissions of the playground.
+  if (isPlaygroundKey(old)) throw new AdminError("the playground key cannot be rotated");
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
   const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, bounds);
@@ -131,9 +130,9 @@ export async function rotateKey(
 }
 
 /**
- * Ends a key at once. What it submitted goes on, unless what waits is dropped.
- * @returns the key, how many of its submissions were dropped, and how many are still pending.
- * @throws AdminError when that is no live key, or more than one.
+ * Revokes a key at once. Its submissions still run, unless the pending ones are dropped.
+ * @returns the key and the numbers of its dropped and pending submissions.
+ * @throws AdminError if no or several live keys match.
  */
 export async function revokeKey(
   store: Store,
@@ -148,7 +147,7 @@ export async function revokeKey(
   return { key: await viewOf(store, id), dropped, pending };
 }
 
-/** Ends what waits of a key, revoked or not. @throws AdminError when that is no key, or more than one. */
+/** Ends the pending submissions of a key, revoked or not. @throws AdminError if no or several keys match. */
 export async function dropPendingOfKey(
   store: Store,
   which: string,
@@ -178,7 +177,7 @@ function checkSettings(
   if (defaultProfile === undefined || profiles.length === 0) throw new AdminError("a key needs at least one profile");
   if (!profiles.includes(defaultProfile)) {
     throw new AdminError(
-      `the default profile ${defaultProfile} is not one that the key may use: ${profiles.join(", ")}`,
+      `the default profile ${defaultProfile} is not one of the allowed profiles: ${profiles.join(", ")}`,
     );
   }
   return { requestsPerMinute, concurrency, profiles, defaultProfile };
@@ -193,10 +192,10 @@ async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
 }
 
 function ambiguous(): AdminError {
-  return new AdminError("more than one key begins like this; use the id");
+  return new AdminError("several keys have this prefix; use the id");
 }
 
-/** The text never has what was asked for: that may be a key. */
+/** The text does not repeat the argument, which may be a key. */
 function noSuchKey(): AdminError {
   return new AdminError("there is no such live key");
 }
@@ -208,12 +207,12 @@ function tooManyKeys(refused: KeysRefused, bounds: KeyBounds | null): AdminError
     );
   }
   return new AdminError(
-    `the account made ${bounds?.aDay} keys in the last 24 hours, which is the most without an administrator`,
+    `the account made ${bounds?.aDay} keys in the last 24 hours, the maximum without an administrator`,
   );
 }
 
 async function viewOf(store: Store, id: string): Promise<KeyView> {
   const key = await store.keys.get(id);
-  if (!key) throw new Error(`the key ${id} is gone`);
+  if (!key) throw new Error(`the key ${id} no longer exists`);
   return keyView(key);
 }

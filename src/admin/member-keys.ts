@@ -6,21 +6,21 @@ import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 
 /**
- * How many keys members may have and make by themselves. Each key has a quota and a concurrency of its own, so an account
- * with any number of keys, or with a new key whenever a quota is used up, would have no limit. 20 live keys serve each part
- * of a large client with one key; 100 a day let all of them be rotated five times. Administrators are not bound.
+ * Number of keys that members may have and create. Each key has its own quota and concurrency, so an account with any number
+ * of keys, or with a new key for each used-up quota, would have no limit. 20 live keys serve each part of a large client;
+ * with 100 a day all can be rotated five times. Does not apply to administrators.
  */
 export const MEMBERS_KEYS: KeyBounds = { live: 20, aDay: 100 };
 
-/** What every key may use unless somebody says otherwise. Others, of which more can be had, an administrator gives. */
+/** The profile of every key. An administrator grants others, which have larger limits. */
 const ANYBODYS: ProfileName = "judge";
 
 /**
- * Limits up to the tier's, and profiles that a live key of the account has: the first of them was given by an administrator.
- * What the key has already stays, whatever it is: changing its name must not take away what it was given. A limit that an
- * administrator has set below the tier's may be raised to it, because another key would have that anyway.
- * @param has the key that is changed; null: a new one.
- * @throws AdminError for what only an administrator may set.
+ * Members may set limits up to the tier's, and profiles of any live key of the account, the first of which an administrator
+ * granted. Existing settings stay, so that a change of the name does not lose them. A limit below the tier's may be raised to
+ * it, because a new key would have it anyway.
+ * @param has the changed key; null for a new one.
+ * @throws AdminError for settings that only an administrator may make.
  */
 export async function checkMembersKey(
   store: Store,
@@ -49,7 +49,7 @@ export async function checkMembersKey(
   }
 }
 
-/** @throws AdminError for the playground's key: an account has one for ever, so there is no way back. */
+/** @throws AdminError for the playground key: an account has only one, so revoking it is final. */
 export function checkMembersRevoke(key: ApiKey): void {
   if (isPlaygroundKey(key))
     throw new AdminError("only an administrator may close the playground: it cannot be opened again");

@@ -5,20 +5,20 @@ import { AdminError } from "./error.ts";
 
 const MOST_ROWS = 1_000;
 
-/** Which part of a list an operator asks for. */
+/** The requested page of a list. */
 export interface ListedPart {
-  /** Name or id: only what belongs to it. */
+  /** Name or id: only its rows. */
   readonly account?: string | undefined;
-  /** Id of the last row of the part before. */
+  /** Id of the last row of the previous page. */
   readonly after?: string | undefined;
-  /** Rows at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
 
 /**
- * The part as the store reads it.
- * @param accountsOf the accounts to which the row of that id belongs, behind which the part begins.
- * @throws AdminError when there is no such account or row, or `limit` is not from 1 to 1,000.
+ * Converts the request for the store.
+ * @param accountsOf returns the accounts of the row with that id, after which the page starts.
+ * @throws AdminError if the account or row is unknown, or `limit` is not from 1 to 1,000.
  */
 export async function partFor(
   store: Store,
@@ -29,6 +29,6 @@ export async function partFor(
   const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
   const owners = after === undefined ? null : await accountsOf(after);
   const isListed = owners && (accountIds === null || owners.some((owner) => accountIds.includes(owner)));
-  if (owners !== null && !isListed) throw new AdminError(`there is nothing of the id ${after}`);
+  if (owners !== null && !isListed) throw new AdminError(`unknown id ${after}`);
   return { accountIds, after, max: limit };
 }

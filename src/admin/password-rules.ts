@@ -3,19 +3,19 @@ import { AdminError } from "./error.ts";
 import type { Guessed } from "./guess-thread.ts";
 
 const LEAST_CHARACTERS = 12;
-/** Longer ones cost only time. */
+/** Longer passwords only cost time. */
 const MOST_BYTES = 1024;
-/** Guesses that a password must withstand. With argon2id, 10^10 take 35 years of one core. */
+/** Guesses that a password must withstand. With argon2id, 10^10 guesses take 35 years of one core. */
 const LEAST_GUESSES = 1e10;
 /**
- * Characters that are judged; what stands behind them only adds to the guesses. The time rises with the square of the length:
- * 64 characters that look like many words take up to half a second of a core, 200 take two.
+ * Number of checked characters; the rest only adds to the guesses. The time grows with the square of the length: 64
+ * characters that resemble many words take up to half a second of a core, 200 take two.
  */
 const JUDGED = 64;
-/** A thread that takes longer is ended, and the password refused. */
+/** Timeout of the thread; the password is then rejected. */
 const MOST_MS = 10_000;
 
-/** The part of checkPassword that costs nothing: the length. @throws AdminError saying what is wrong with it. */
+/** The cheap part of checkPassword: the length. @throws AdminError with the reason. */
 export function checkLength(password: string): void {
   if ([...password.normalize("NFC")].length < LEAST_CHARACTERS) {
     throw new AdminError(`the password must have at least ${LEAST_CHARACTERS} characters; a few words are good`);
@@ -26,9 +26,9 @@ export function checkLength(password: string): void {
 }
 
 /**
- * Length is what counts; beside it, what a guesser tries soon is refused: common passwords, keyboard patterns, names, dates,
- * and what is known of the person, in usual disguises.
- * @throws AdminError saying what is wrong with it.
+ * Requires length, and rejects what attackers try first: common passwords, keyboard patterns, names, dates and words about
+ * the person, with the usual substitutions.
+ * @throws AdminError with the reason.
  */
 export async function checkPassword(
   password: string,
@@ -39,21 +39,21 @@ export async function checkPassword(
   const known = [email, ...email.split(/[@.+_-]/), name, ...name.split(/\s+/), "assay"];
   const guesses = await guessesFor({ password: characters.slice(0, JUDGED).join(""), known: known.filter(Boolean) });
   if (guesses < LEAST_GUESSES) {
-    throw new AdminError("this password is guessed soon; take a few words that do not belong together");
+    throw new AdminError("this password is easy to guess; use several unrelated words");
   }
 }
 
-/** In a thread of its own, which ends with it: neither the event loop nor memory has to bear the dictionaries. */
+/** In a thread that ends afterwards, so that the dictionaries neither block the event loop nor stay in memory. */
 function guessesFor(guessed: Guessed): Promise<number> {
   const thread = new Worker(new URL("./guess-thread.ts", import.meta.url), { workerData: guessed });
   return new Promise<number>((resolve, reject) => {
     const late = setTimeout(
-      () => reject(new AdminError("this password took too long to judge; take another")),
+      () => reject(new AdminError("this password took too long to check; choose another")),
       MOST_MS,
     );
     thread.once("exit", () => {
       clearTimeout(late);
-      reject(new Error("the thread that judges a password ended without an answer"));
+      reject(new Error("the thread that checks a password ended without a result"));
     });
     thread.once("error", reject);
     thread.once("message", resolve);

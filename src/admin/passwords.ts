@@ -1,41 +1,41 @@
-// By the module's name, because an import of what an older Node lacks would fail before main.ts could say so.
+// A namespace import, because a named import that an older Node lacks would fail before main.ts could report it.
 import * as crypto from "node:crypto";
 import { promisify } from "node:util";
 
-/** What a guess costs: a ninth of a second of one core and 32 MiB. Hashes that were made with less are made anew at a sign-in. */
+/** Cost of a guess: a ninth of a second of one core and 32 MiB. Hashes with lower cost are replaced at the next sign-in. */
 const COST = { memory: 32_768, passes: 3, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 const FORM = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
 
-/** Of a password that nobody has: who is not there costs as much as who is. */
+/** The hash of no password: unknown people cost as much time as known ones. */
 const NOBODY = textOf(COST, crypto.randomBytes(SALT_BYTES), crypto.randomBytes(HASH_BYTES));
 
-/** @returns the text that is stored: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
+/** @returns the text to store: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.randomBytes(SALT_BYTES);
   return textOf(COST, salt, await digest(password, salt, COST, HASH_BYTES));
 }
 
-/** @param hash null for who is not there, or has no password: as slow, and never right. */
+/** @param hash null for unknown people and people without a password: takes as long and returns false. */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   const [, memory, passes, parallelism, salt = "", expected = ""] = FORM.exec(hash ?? NOBODY) ?? [];
-  if (memory === undefined) throw new Error("a stored password is not of the form that we store");
+  if (memory === undefined) throw new Error("a stored password has an invalid format");
   const wanted = Buffer.from(expected, "base64");
   const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   const given = await digest(password, Buffer.from(salt, "base64"), cost, wanted.length);
   return crypto.timingSafeEqual(given, wanted) && hash !== null;
 }
 
-/** Whether it was made with other parameters than today's. */
+/** Whether the hash has other parameters than the present ones. */
 export function isDated(hash: string): boolean {
   return !hash.startsWith(head(COST));
 }
 
 type Cost = Pick<crypto.Argon2Parameters, "memory" | "passes" | "parallelism">;
 
-/** What looks the same on two keyboards is the same password. */
+/** Normalised, because keyboards encode the same characters differently. */
 function digest(password: string, nonce: Buffer, cost: Cost, tagLength: number): Promise<Buffer> {
   const derive = promisify(crypto.argon2);
   return derive("argon2id", { message: password.normalize("NFC"), nonce, tagLength, ...cost });

@@ -9,16 +9,16 @@ import { type ListedPart, partFor } from "./parts.ts";
 import { checkLength } from "./password-rules.ts";
 import { checkName, isName } from "./rules.ts";
 
-/** What is not seen, or could end a header, a line or an address. */
+/** Invisible characters, and characters that could end a header, a line or an address. */
 const EMAIL = /^[^\s@\p{C}<>"(),:;\\[\]]{1,64}@[^\s@\p{C}<>"(),:;\\[\]]{1,189}$/u;
 
-/** A one-time link, there this once. Its token stands behind the #, which no browser sends and no log has. */
+/** A one-time link, returned once. Its token is in the fragment, which browsers do not send and logs do not contain. */
 export interface LinkView {
   readonly url: string;
   readonly expiresAt: string;
 }
 
-/** Where people reach the service, and who does this. */
+/** The public address of the service, and the actor. */
 export interface LinkRequest {
   /** `https://HOST:PORT`. */
   readonly origin: string;
@@ -38,7 +38,7 @@ export interface PersonView {
   readonly disabledAt: string | null;
 }
 
-/** A part of the people, newest first. @throws AdminError when there is no such account or person. */
+/** A page of people, newest first. @throws AdminError if the account or person is unknown. */
 export async function listPeople(store: Store, which: ListedPart = {}): Promise<PersonView[]> {
   const part = await partFor(store, which, async (id) => (await store.people.get(id))?.accounts.map((one) => one.id));
   return (await store.people.list(part)).map((person) => ({
@@ -47,7 +47,7 @@ export async function listPeople(store: Store, which: ListedPart = {}): Promise<
   }));
 }
 
-/** What everybody is told alike of a person. */
+/** A person for lists. */
 export function personView(person: Person): Omit<PersonView, "accounts"> {
   const { id, email, name, administrator, createdAtMs, seenAtMs, disabledAtMs } = person;
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
@@ -66,26 +66,26 @@ export function personView(person: Person): Omit<PersonView, "accounts"> {
   };
 }
 
-/** @returns the e-mail as it is compared. @throws AdminError when it is none. */
+/** @returns the normalised address. @throws AdminError if it is invalid. */
 export function emailOf(text: string): string {
   const email = text.trim().toLowerCase();
-  if (!EMAIL.test(email)) throw new AdminError(`${JSON.stringify(text.slice(0, 64))} is no e-mail address`);
+  if (!EMAIL.test(email)) throw new AdminError(`${JSON.stringify(text.slice(0, 64))} is not an e-mail address`);
   return email;
 }
 
-/** A name that somebody else wrote, if it is one; else what stands before the @. */
+/** The given name if it is valid, or else the part before the @. */
 export function nameOr(text: unknown, email: string): string {
   const name = typeof text === "string" ? text.trim() : "";
   return isName(name) ? name : (email.split("@")[0] ?? email);
 }
 
-/** A link that makes the first administrator. @throws AdminError when there is somebody already. */
+/** A link that creates the first administrator. @throws AdminError if a person exists. */
 export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkView> {
   const link = await makeLink(store, { kind: "first" }, asked);
   if (!link) {
     throw new AdminError(
-      "somebody can sign in already: 'members invite EMAIL --administrator' makes another administrator, " +
-        "'members reset EMAIL' lets one who is there choose a new password",
+      "a person can already sign in: 'members invite EMAIL --administrator' invites another administrator, " +
+        "'members reset EMAIL' resets a password",
     );
   }
   return link;
@@ -93,25 +93,25 @@ export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkV
 
 export interface NewMember {
   readonly email: string;
-  /** Name or id; undefined for an administrator of none. */
+  /** Name or id; undefined for an administrator without accounts. */
   readonly account?: string | undefined;
   readonly administrator: boolean;
 }
 
-/** A link by which somebody new gets in. @throws AdminError when the e-mail is none or somebody's, or there is no such account. */
+/** A link for a new person. @throws AdminError if the e-mail address is invalid or taken, or the account unknown. */
 export async function invite(store: Store, member: NewMember, asked: LinkRequest): Promise<LinkView> {
   const email = emailOf(member.email);
   const { account, administrator } = member;
   if (account === undefined && !administrator) {
-    throw new AdminError("who is no administrator needs an account to be a member of");
+    throw new AdminError("a member needs an account");
   }
   const accountId = account === undefined ? null : (await findAccount(store, account)).id;
   const link = await makeLink(store, { kind: "invite", email, accountId, administrator }, asked);
-  if (!link) throw new AdminError(`there is a person ${email} already: change what they may see instead`);
+  if (!link) throw new AdminError(`${email} is already a member: change their access instead`);
   return link;
 }
 
-/** A link by which somebody chooses a new password. @param which e-mail or id. @throws AdminError when nobody is that, or is disabled. */
+/** A link to set a new password. @param which e-mail or id. @throws AdminError if the person is unknown or disabled. */
 export async function reset(store: Store, which: string, asked: LinkRequest): Promise<LinkView> {
   const { id, email } = await findPerson(store, which);
   const link = await makeLink(store, { kind: "reset", personId: id }, asked);
@@ -119,7 +119,7 @@ export async function reset(store: Store, which: string, asked: LinkRequest): Pr
   return link;
 }
 
-/** @throws AdminError when nobody is that, there is no such account, or no administrator would be left. */
+/** @throws AdminError if the person or account is unknown, or no administrator would be left. */
 export async function updatePerson(
   store: Store,
   which: string,
@@ -131,11 +131,11 @@ export async function updatePerson(
   const { accountIds } = changes;
   const accounts = accountIds && (await Promise.all(accountIds.map((account) => findAccount(store, account))));
   const done = await store.people.update(id, { ...changes, accountIds: accounts?.map((account) => account.id) }, actor);
-  if (done === "last") throw new AdminError(`${email} is the last administrator; make another one first`);
+  if (done === "last") throw new AdminError(`${email} is the last administrator; add another one first`);
   return await findPerson(store, id);
 }
 
-/** @throws AdminError when nobody has that e-mail or id. */
+/** @throws AdminError if no person has that e-mail address or id. */
 export async function findPerson(store: Store, which: string): Promise<Person> {
   const person = await store.people.find(which.toLowerCase());
   if (!person) throw new AdminError(`there is no person ${which}`);
@@ -143,8 +143,8 @@ export async function findPerson(store: Store, which: string): Promise<Person> {
 }
 
 /**
- * The choices of a person who uses a link. Of the password only the length is checked: checkPassword takes a core.
- * @returns e-mail and name as they are stored. @throws AdminError.
+ * Validates the form of a one-time link. Only the length of the password is checked, because checkPassword takes a core.
+ * @returns e-mail and name to store. @throws AdminError.
  */
 export function checkChosen(chosen: { readonly email: string; readonly name: string; readonly password: string }): {
   readonly email: string;
@@ -157,7 +157,7 @@ export function checkChosen(chosen: { readonly email: string; readonly name: str
   return { email, name };
 }
 
-/** @returns undefined when the store says that nobody needs it. */
+/** @returns undefined if the store does not need it. */
 async function makeLink(
   store: Store,
   what: NewInvitation,

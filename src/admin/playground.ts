@@ -6,10 +6,10 @@ import type { Store } from "../store/port.ts";
 const NAME = "playground";
 
 /**
- * Who runs of an account's playground are counted as. Its key is made for the first of them, with the limits of the tier, and
- * thrown away at once: so the limits, the concurrency and the audit trail are those of any key, and nobody can use it elsewhere.
- * @param accountId of an account that is there.
- * @returns `closed` when an operator has revoked the key, `suspended` when the account is.
+ * The key to which runs of an account's playground are charged. It is created with the first run and the limits of the tier,
+ * and its secret is discarded: limits, concurrency and audit are those of any key, and no client can use it.
+ * @param accountId an existing account.
+ * @returns `closed` if an operator revoked the key, `suspended` if the account is suspended.
  */
 export async function playgroundCaller(
   store: Store,
@@ -38,7 +38,7 @@ async function make(store: Store, accountId: string, actor: AuditActor): Promise
     await store.keys.add({ ...key, ...limits, ...profiles }, actor);
     return hash;
   } catch (error) {
-    // Somebody else began at the same moment: there can be one of that id.
+    // Created concurrently: the id is unique.
     const other = await hashOf(store, accountId);
     if (other === undefined) throw error;
     return other;

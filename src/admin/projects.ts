@@ -16,21 +16,21 @@ export interface ProjectView {
 
 export interface NewProject {
   readonly name: string;
-  /** Without it the project has an account of its own name, as a key has. */
+  /** Without it, the account has the name of the project. */
   readonly account?: string | undefined;
-  /** Instead of the name: the id of an account that is there. */
+  /** The id of an existing account, instead of the name. */
   readonly accountId?: string | undefined;
 }
 
 /**
- * Projects that members may make in one account; archived ones count, because nothing removes their rows. An administrator
- * may make more.
+ * Projects that members may create in an account, including archived ones, because their rows stay. Administrators may
+ * create more.
  */
 export const MEMBERS_PROJECTS = 200;
 
 /**
- * @param unnamed is told of an account that nobody named; see ensureAccount.
- * @throws AdminError when the account has a project of that name, or a name is none.
+ * @param unnamed see ensureAccount.
+ * @throws AdminError if the account has a project of that name, or a name is invalid.
  */
 export async function createProject(
   store: Store,
@@ -43,17 +43,17 @@ export async function createProject(
   const id = await store.projects.create(accountId, request.name, actor, most);
   if (id === null) {
     throw new AdminError(
-      `the account has ${most} projects, archived ones included, which is the most without an administrator`,
+      `the account has ${most} projects, archived ones included, the maximum without an administrator`,
     );
   }
   if (id === undefined) {
     const { name } = await findAccount(store, accountId);
-    throw new AdminError(`the account ${name} has a project ${request.name} already`);
+    throw new AdminError(`the account ${name} already has a project ${request.name}`);
   }
   return view(await findProject(store, id));
 }
 
-/** A part of the projects, newest first. @throws AdminError when there is no such account or project. */
+/** A page of projects, newest first. @throws AdminError if the account or project is unknown. */
 export async function listProjects(store: Store, which: ListedPart = {}): Promise<ProjectView[]> {
   const part = await partFor(store, which, async (id) => {
     const project = await store.projects.get(id);
@@ -62,7 +62,7 @@ export async function listProjects(store: Store, which: ListedPart = {}): Promis
   return (await store.projects.list(part)).map(view);
 }
 
-/** @throws AdminError when there is no such project, or its account has another one of that name. */
+/** @throws AdminError if the project is unknown, or its account has another one of that name. */
 export async function renameProject(
   store: Store,
   which: string,
@@ -72,15 +72,14 @@ export async function renameProject(
   checkName(name);
   const { id, accountName } = await findProject(store, which);
   if (!(await store.projects.rename(id, name, actor))) {
-    throw new AdminError(`the account ${accountName} has a project ${name} already`);
+    throw new AdminError(`the account ${accountName} already has a project ${name}`);
   }
   return view(await findProject(store, id));
 }
 
 /**
- * Closes a project to new keys and endpoints. It is never deleted: records refer to it.
- * @throws AdminError when there is no such project, or keys of it are live: whoever uses them
- * would notice only afterwards.
+ * Closes a project to new keys and endpoints. It is never deleted, because records refer to it.
+ * @throws AdminError if the project is unknown or has live keys.
  */
 export async function archiveProject(store: Store, which: string, actor: AuditActor): Promise<ProjectView> {
   const { id, name } = await findProject(store, which);
@@ -89,7 +88,7 @@ export async function archiveProject(store: Store, which: string, actor: AuditAc
   return view(await findProject(store, id));
 }
 
-/** @throws AdminError when there is no such project. */
+/** @throws AdminError if the project is unknown. */
 export async function restoreProject(store: Store, which: string, actor: AuditActor): Promise<ProjectView> {
   const { id } = await findProject(store, which);
   await store.projects.restore(id, actor);
@@ -97,13 +96,13 @@ export async function restoreProject(store: Store, which: string, actor: AuditAc
 }
 
 /**
- * @param which its id, or its name where that is not ambiguous.
- * @param account name or id of its account, where that is known.
- * @throws AdminError when that is no project, or more than one.
+ * @param which id, or unambiguous name.
+ * @param account name or id of its account, if known.
+ * @throws AdminError if no or several projects match.
  */
 export async function findProject(store: Store, which: string, account?: string): Promise<Project> {
   const found = await store.projects.find(which);
-  // Members name their projects: one that is called by another's id must not stand in its way.
+  // An id takes precedence, because members could name a project by the id of another.
   const named = found.filter(({ id }) => id === which);
   const [project, ...others] = (named.length > 0 ? named : found).filter(
     ({ accountId, accountName }) => account === undefined || account === accountName || account === accountId,
@@ -115,7 +114,7 @@ export async function findProject(store: Store, which: string, account?: string)
   return project;
 }
 
-/** The same for a project that is to get something new. @throws AdminError also when it is archived. */
+/** The same for adding keys or endpoints. @throws AdminError also if it is archived. */
 export async function findOpenProject(store: Store, which: string, account?: string): Promise<Project> {
   const project = await findProject(store, which, account);
   if (project.archivedAtMs !== null) throw archived(project.name);

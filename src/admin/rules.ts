@@ -2,14 +2,14 @@ import { AdminError } from "./error.ts";
 
 const MAX_NAME_LENGTH = 100;
 
-/** Largest limits that make sense; beyond them, a number is a typing mistake. */
+/** Plausible maximum values; larger numbers are typing errors. */
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;
 const MAX_CONCURRENCY = 10_000;
 
-/** Lists are read on terminals and in logs: no name may move the cursor or end a line. */
+/** Names appear on terminals and in logs: no control characters or line ends. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** @throws AdminError when the text is no name for an account, a project, a key or a tier. */
+/** @throws AdminError if the text is not a valid name for an account, project, key or tier. */
 export function checkName(name: string): void {
   if (!isName(name)) {
     throw new AdminError(
@@ -22,13 +22,13 @@ export function isName(text: string): boolean {
   return text !== "" && text.trim() === text && text.length <= MAX_NAME_LENGTH && !UNPRINTABLE.test(text);
 }
 
-/** Null and undefined mean that there is no limit of its own. */
+/** Null and undefined: no limit of its own. */
 interface Limits {
   readonly requestsPerMinute?: number | null | undefined;
   readonly concurrency?: number | null | undefined;
 }
 
-/** @throws AdminError when a limit is out of its range. */
+/** @throws AdminError if a limit is out of range. */
 export function checkLimits({ requestsPerMinute, concurrency }: Limits): void {
   checkRange("requests per minute", requestsPerMinute, MAX_REQUESTS_PER_MINUTE);
   checkRange("concurrency", concurrency, MAX_CONCURRENCY);
@@ -39,7 +39,7 @@ function checkRange(what: string, value: number | null | undefined, most: number
   throw new AdminError(`${what} must be a whole number from 1 to ${most}`);
 }
 
-/** Longer than this, two keys or two secrets are not an overlap. */
+/** Maximum overlap of two keys or secrets. */
 const MAX_OVERLAP_MS = 90 * 24 * 3_600_000;
 
 /** @throws AdminError unless it is from 0 to 90 days, in whole milliseconds. */

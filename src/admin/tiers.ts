@@ -7,7 +7,7 @@ export function listTiers(store: Store): Promise<Tier[]> {
   return store.tiers.list();
 }
 
-/** Makes a tier or changes it, for all of its accounts at once. @throws AdminError when a value is out of its range. */
+/** Creates or changes a tier, at once for all its accounts. @throws AdminError if a value is out of range. */
 export async function setTier(store: Store, tier: Tier, actor: AuditActor): Promise<Tier> {
   checkName(tier.name);
   checkLimits(tier);

@@ -12,7 +12,7 @@ import {
 import { answer, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay accounts`: whose the records, projects and keys are. */
+/** `assay accounts`: the owners of records, projects and keys. */
 export function accountsCommand(): Command {
   const accounts = new Command("accounts").description(
     "Create and list accounts, change their tiers, and suspend them.",
@@ -72,8 +72,8 @@ export function accountsCommand(): Command {
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const done = await eraseRecords(store, which, ACTOR);
-        const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} that have not ended stay`;
-        answer(options.json, done, () => `${done.erased} records of ${done.account} are gone${stay}`);
+        const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} unfinished submissions stay`;
+        answer(options.json, done, () => `${done.erased} records of ${done.account} deleted${stay}`);
       }),
     );
 

@@ -2,39 +2,39 @@ import { request } from "node:http";
 import { OperatorError } from "../domain/operator-error.ts";
 import type { Address } from "../domain/transport.ts";
 
-/** Longer than the longest that an answer may take: a proof and a database that hangs. */
+/** Longer than the slowest response: a self-test and a hanging database. */
 const PATIENCE_MS = 15_000;
 const LARGEST_BYTES = 1 << 20;
 
-/** The operator's listener is not there, or says nothing that makes sense. */
+/** The operator listener is unreachable or returns an invalid response. */
 export class ServiceUnreachable extends OperatorError {
   override readonly name = "ServiceUnreachable";
 }
 
 /**
- * GET from an operator's listener. A compromised service can answer as it likes, so the time and the size of the whole answer are bounded.
- * @throws ServiceUnreachable, in words for an operator, unless it is 200
+ * GET from an operator listener. Time and size of the response are bounded, because the service may be compromised.
+ * @throws ServiceUnreachable with a message for the operator, unless the status is 200
  */
 export function askOperator(address: Address, path: string): Promise<string> {
   const where = "path" in address ? { socketPath: address.path } : address;
   const name = "path" in address ? `unix:${address.path}` : `${address.host}:${address.port}`;
   const signal = AbortSignal.timeout(PATIENCE_MS);
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new ServiceUnreachable(`no service answers at ${name}: ${why}`));
+    const fail = (why: string) => reject(new ServiceUnreachable(`no response from ${name}: ${why}`));
     const failed = ({ message }: Error) =>
-      fail(signal.aborted ? `no complete answer within ${PATIENCE_MS / 1000} s` : message);
+      fail(signal.aborted ? `no complete response within ${PATIENCE_MS / 1000} s` : message);
     const asked = request({ ...where, path, agent: false, signal }, (answer) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
       answer.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > LARGEST_BYTES) answer.destroy(new Error("the answer is longer than 1 MiB"));
+        if (bytes > LARGEST_BYTES) answer.destroy(new Error("the response is longer than 1 MiB"));
         else chunks.push(chunk);
       });
       answer.on("error", failed);
       answer.on("end", () => {
         if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString());
-        else fail(`it said ${answer.statusCode} to ${path}`);
+        else fail(`status ${answer.statusCode} for ${path}`);
       });
     });
     asked.on("error", failed);

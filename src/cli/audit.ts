@@ -9,7 +9,7 @@ interface Options extends StoreOptions {
   readonly account?: string;
 }
 
-/** `assay audit`: who changed what. */
+/** `assay audit`: changes and sign-ins with their actors. */
 export function auditCommand(): Command {
   const audit = new Command("audit").description("Show changes, sign-ins, and reads of submissions by administrators.");
   commandOnStore(audit, "list", "List entries with actor and address, newest first.")

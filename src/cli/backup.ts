@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { ConfigError } from "../config.ts";
 import { DATA, DATABASE, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay backup > FILE`: everything that the database has, while the service runs and while it does not. */
+/** `assay backup > FILE`: the whole database, also while the service runs. */
 export function backupCommand(): Command {
   return new Command("backup")
     .description(

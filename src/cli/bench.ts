@@ -15,7 +15,7 @@ interface BenchFlags extends EngineFlags {
   readonly launcherSocket: string;
 }
 
-/** `assay bench`: what the sandbox costs, as ratios to floors of the same run; bench/README.md explains the rows. */
+/** `assay bench`: the cost of the sandbox as ratios to floors of the same run; bench/README.md explains the rows. */
 export function benchCommand(): Command {
   return new Command("bench")
     .enablePositionalOptions()
@@ -43,7 +43,7 @@ interface ServiceFlags extends BenchFlags {
   readonly services: readonly number[];
 }
 
-/** `assay bench service`: what a whole service takes and gives under load; bench/README.md explains the rows. */
+/** `assay bench service`: throughput and resource use of a service under load; bench/README.md explains the rows. */
 function serviceCommand(): Command {
   return new Command("service")
     .description(

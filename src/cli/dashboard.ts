@@ -18,11 +18,11 @@ export interface DashboardOptions {
   readonly languages: Languages;
   readonly sending: SendOptions;
   readonly nodes: () => Promise<readonly AnnouncedWorker[]>;
-  /** The service stops: a test that is under way is given up. */
+  /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
 }
 
-/** What the dashboard does with other rooms, for `http`, which knows none of them. */
+/** Connects the dashboard to other modules, which `http` does not import. */
 export function dashboardOf(options: DashboardOptions): ManagementDependencies {
   const { config, store, languages, sending, nodes, stopping } = options;
   return {
@@ -40,7 +40,7 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
   };
 }
 
-/** Workers as they are seen where they may be anywhere, or else the one that there is. */
+/** The registered workers of a shared database, or else the worker of this process. */
 export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): DashboardOptions["nodes"] {
   if (fleet) return () => fleet.nodes();
   return async () => {
@@ -52,7 +52,7 @@ export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): Da
   };
 }
 
-/** What the guard says is written for whoever gave the address. */
+/** Messages of the guard are written for the operator. */
 function asSentence(error: unknown): never {
   throw error instanceof BlockedError ? new AdminError(error.message) : error;
 }

@@ -18,14 +18,14 @@ interface Finding {
   readonly works: boolean;
   readonly needed: boolean;
   readonly detail: string;
-  /** What it means and what to do; only where something does not work. */
+  /** Consequence and remedy of a failed check. */
   readonly means?: string;
   readonly remedy?: string;
 }
 
 const checkSchema = z.object({ check: z.string(), works: z.boolean(), detail: z.string() });
 
-/** `assay doctor`: tries every control and every language for real. Exit status 0 when all that is needed works. */
+/** `assay doctor`: tries every control and language. Exit code 0 if everything required works. */
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description(
@@ -54,7 +54,7 @@ async function doctor(flags: EngineFlags & { json?: boolean }): Promise<void> {
   process.exitCode = ok ? 0 : 1;
 }
 
-/** The launcher's own checks, line by line as it tries them. @returns whether it has all that is needed. */
+/** Prints the launcher's checks as they run. @returns whether all required controls work. */
 async function checkControls(flags: EngineFlags, note: (finding: Finding) => void): Promise<boolean> {
   const child = spawn(flags.launcher, ["--check", ...engineArguments(flags)], { stdio: ["ignore", "pipe", "pipe"] });
   const ended = endOf(child);
@@ -64,7 +64,7 @@ async function checkControls(flags: EngineFlags, note: (finding: Finding) => voi
   for await (const text of createInterface(child.stdout)) {
     const { check, works, detail } = checkSchema.parse(JSON.parse(text));
     const same = check !== "build" || detail === ourBuild();
-    note(finding(check, works && same, same ? detail : `${detail}, and ours is ${ourBuild()}`, check));
+    note(finding(check, works && same, same ? detail : `${detail}; this program is ${ourBuild()}`, check));
     missing ||= !(works && same) && (MEANINGS[check]?.needed ?? true);
   }
   const { well, how } = await ended;
@@ -73,7 +73,7 @@ async function checkControls(flags: EngineFlags, note: (finding: Finding) => voi
   return well && !missing;
 }
 
-/** Each language's hello, in real boxes of a launcher of our own. */
+/** The smoke test of each language, in boxes of a separate launcher. */
 async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => void): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "assay-doctor-"));
   const socket = join(directory, "launcher.sock");
@@ -102,7 +102,7 @@ interface End {
   readonly how: string;
 }
 
-/** Resolves when the process has ended and all that it wrote is here, or could not be started. Never rejects. */
+/** Resolves when the process has ended and its output was read, or it could not be started. Never rejects. */
 function endOf(child: ChildProcess): Promise<End> {
   return new Promise((resolve) => {
     child.once("error", ({ message }) => resolve({ well: false, how: `it cannot be started: ${message}` }));

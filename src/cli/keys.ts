@@ -26,7 +26,7 @@ interface UpdateOptions extends StoreOptions {
 
 const WHICH = "id or visible prefix";
 
-/** `assay keys`: works on the database itself, so it does not matter whether the service runs. */
+/** `assay keys`: works on the database, with or without a running service. */
 export function keysCommand(): Command {
   const keys = new Command("keys").description("Create, list, update, rotate and revoke API keys.");
 
@@ -45,7 +45,7 @@ export function keysCommand(): Command {
       wholeNumber,
     )
     .option("--profiles <names>", "allowed profiles, separated by commas", profileList, ["judge"])
-    .option("--default-profile <name>", "profile of a submission that names none (default: the first)", profile)
+    .option("--default-profile <name>", "default profile of submissions (default: the first)", profile)
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
@@ -76,7 +76,7 @@ export function keysCommand(): Command {
       limitOrTier,
     )
     .option("--profiles <names>", "allowed profiles, separated by commas", profileList)
-    .option("--default-profile <name>", "profile of a submission that names none", profile)
+    .option("--default-profile <name>", "default profile of submissions", profile)
     .action((which: string, options: UpdateOptions) =>
       withStore(options, async (store) => {
         const { profiles, defaultProfile } = options;

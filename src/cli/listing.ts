@@ -8,7 +8,7 @@ export interface ListOptions extends StoreOptions {
   readonly after?: string;
 }
 
-/** A command `list` whose rows come in parts. */
+/** A paginated command `list`. */
 export function listing(parent: Command, about: string): Command {
   return commandOnStore(parent, "list", about)
     .option("--account <account>", "rows of this account only, by name or id")
@@ -16,7 +16,7 @@ export function listing(parent: Command, about: string): Command {
     .option("--after <id>", "continue after the row with this id");
 }
 
-/** A full part may not be the last: says how to read on, on stderr, so that what a script reads stays the same. */
+/** After a full page, prints the option for the next one to stderr, which scripts do not read. */
 export function noteMore(rows: readonly { readonly id: string }[], limit: number): void {
   const last = rows.at(-1);
   if (last && rows.length === limit) process.stderr.write(`note: there may be more: --after ${last.id}\n`);

@@ -25,7 +25,7 @@ interface InviteOptions extends LinkOptions {
 
 const WHICH = "e-mail or id";
 
-/** `assay members`: who signs in to the dashboard. Whoever can run it gets in again, whatever was lost. */
+/** `assay members`: users of the dashboard. It can restore access after any loss. */
 export function membersCommand(): Command {
   const members = new Command("members").description("Manage dashboard users: list, invite, and restore access.");
 
@@ -100,10 +100,10 @@ function asked({ origin }: LinkOptions, config: Config): { origin: string; actor
   return { origin: new URL(origin).origin, actor: ACTOR };
 }
 
-/** By the settings of this command; a proxy in front may have another name. */
+/** From the settings of this command; a proxy may have another name. */
 function originOf({ listen, transport }: Config): string {
   if ("path" in listen)
-    throw new ConfigError("the service listens on a socket file: say where browsers reach it, by --origin");
+    throw new ConfigError("the service listens on a socket file: pass its public address with --origin");
   const { host, port } = listen;
   const named = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
   return `${transport.kind === "loopback" ? "http" : "https"}://${named}:${port}`;

@@ -12,14 +12,14 @@ import { version } from "./version.ts";
 const RECENT_MS = 300_000;
 const ACCOUNTS = 10;
 
-/** What `/status` tells. */
+/** The content of `/status`. */
 export interface StatusPage extends Status {
   readonly recent: Recent | null;
-  /** The accounts that use the most; null when the database did not answer. */
+  /** The accounts with the highest use; null if the database is unavailable. */
   readonly shares: Shares | null;
 }
 
-/** What is served to the operator of this process. @param slots null where it runs nothing. */
+/** The pages of the operator listener. @param slots null in a process without a worker. */
 export function operatorPages(
   config: Config,
   {

@@ -8,12 +8,12 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** A limit of a key's own, or `tier` for the tier's. Not null yet: the parser of options takes that for no value. */
+/** A limit, or `tier` for the tier's. Not null, which the parser of options treats as no value. */
 export function limitOrTier(text: string): number | "tier" {
   return text === "tier" ? text : wholeNumber(text);
 }
 
-/** Of a rotation, unless another one is given. */
+/** Default overlap of a rotation. */
 export const DEFAULT_OVERLAP = "24h";
 
 /** `90s`, `15m`, `24h`, `7d` or 0. @returns milliseconds. */
@@ -24,7 +24,7 @@ export function duration(text: string): number {
   return Number(amount) * (UNIT_MS[unit] ?? 0);
 }
 
-/** Of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export function append(text: string, others: readonly string[]): string[] {
   return [...others, text];
 }

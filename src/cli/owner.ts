@@ -2,14 +2,11 @@ import { chownSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /**
- * Makes the directory of the embedded database if need be and, when run as root, becomes its owner.
- * So files that root's key commands touch always belong to the service: SQLite makes the
- * journal beside the database, and one that belongs to root would lock the service out.
- * What it makes from here on is for its user alone.
- * With a database elsewhere the directory still says who the service is.
- * The change is for good: this process does not need root again.
- * @param secretKey its directory is made too, if this program is to make the key.
- * @returns the user id that the process has now.
+ * Creates the directory of the SQLite database if needed and, as root, permanently becomes its owner. So files that root's
+ * commands create belong to the service: a journal of SQLite that belongs to root would lock the service out. New files are
+ * readable by their owner only. With PostgreSQL, the directory still determines the user of the service.
+ * @param secretKey the key file of webhook secrets, whose directory is also created.
+ * @returns the user id of the process.
  */
 export function becomeOwner(dataDir: string, secretKey?: { path: string; make: boolean }): number {
   const directory = join(dataDir, "db");
@@ -26,7 +23,7 @@ export function becomeOwner(dataDir: string, secretKey?: { path: string; make: b
   return uid;
 }
 
-/** A new directory belongs to whoever owns the one it is in. */
+/** A new directory gets the owner of its parent. */
 function makeLikeParent(directory: string): void {
   const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (made === undefined || process.getuid?.() !== 0) return;

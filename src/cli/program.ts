@@ -1,6 +1,6 @@
 import { Command } from "commander";
 
-/** Commands in the order of the help. Each is one file of this room. */
+/** Commands in the order of the help. Each is a file of this directory. */
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
   Object.entries({
     serve: async () => (await import("./serve.ts")).serveCommand(),

@@ -11,7 +11,7 @@ import { answer, noteUnnamed, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay projects`: what keys and webhook endpoints belong to. */
+/** `assay projects`: groups of keys and webhook endpoints. */
 export function projectsCommand(): Command {
   const projects = new Command("projects").description("Create, list, rename, archive and restore projects.");
 

@@ -6,7 +6,7 @@ import { restoreStore } from "../store/open.ts";
 import { becomeOwner } from "./owner.ts";
 import { DATA, DATABASE, type StoreOptions } from "./with-store.ts";
 
-/** `assay restore < FILE`: a backup of either kind of database into a new one of either kind. */
+/** `assay restore < FILE`: a backup of SQLite or PostgreSQL into an empty database of either kind. */
 export function restoreCommand(): Command {
   return new Command("restore")
     .description(

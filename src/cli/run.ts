@@ -24,7 +24,7 @@ interface RunFlags {
   readonly launcherSocket: string;
 }
 
-/** Nobody asks over the network here; a record has no field for it. */
+/** There is no client address; a record has no field for it. */
 const NOBODY = {
   keyId: "",
   accountId: "",
@@ -35,7 +35,7 @@ const NOBODY = {
   defaultProfile: PROFILE_NAMES[0],
 };
 
-/** `assay run FILE`: one program through the real engine. Exit status 0 only for AC. */
+/** `assay run FILE`: one program in the sandbox. Exit code 0 only for AC. */
 export function runCommand(): Command {
   return new Command("run")
     .description(
@@ -92,7 +92,9 @@ function languageOf(file: string, named: string | undefined, languages: Language
   const language = languages.list().find(({ source }) => extname(source) === ending);
   const other = languages.resolve(ending.slice(1));
   if (language ?? other) return (language ?? other) as Language;
-  throw new ConfigError(`the ending of ${file} names no language; use --language with one of ${known.join(", ")}`);
+  throw new ConfigError(
+    `the extension of ${file} is of no known language; use --language with one of ${known.join(", ")}`,
+  );
 }
 
 async function readInput(from: string | undefined): Promise<Buffer> {

@@ -6,7 +6,7 @@ import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 import { DATA, DATABASE } from "./with-store.ts";
 
-/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again (setup/command-serve.sh says when it is passed on). */
+/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reloads the certificate (setup/command-serve.sh passes it on). */
 export function serveCommand(): Command {
   return new Command("serve")
     .description(
@@ -47,7 +47,7 @@ async function serve(flags: Flags): Promise<void> {
     );
   }
   noteWebhookSettings(config, ownWebhookSettings(config));
-  // From now on: without a listener the signal would end the process.
+  // Registered now, because without a handler the signal would end the process.
   let reload = () => {};
   process.on("SIGHUP", () => reload());
   const service = await startService(config);
@@ -56,7 +56,7 @@ async function serve(flags: Flags): Promise<void> {
   await service.stop();
 }
 
-/** Resolves at the first signal to stop; the second one, whichever it is, ends the process at once. */
+/** Resolves at the first signal; the second one ends the process at once. */
 export function signalled(): Promise<void> {
   const signals = ["SIGTERM", "SIGINT"] as const;
   return new Promise((resolve) => {

@@ -24,26 +24,26 @@ import { operatorPages } from "./operator-pages.ts";
 import { version } from "./version.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
-/** The contract's longest hold of `wait=true`. */
+/** Maximum duration of `wait=true`, by the contract. */
 const HOLD_MS = 30_000;
 
 const SECRET_HEADERS = ["x-api-key", "authorization", "proxy-authorization", "cookie"];
 
 export interface Service {
-  /** Where clients connect; 0 for a socket file. */
+  /** The port; 0 for a socket file. */
   readonly port: number;
-  /** Reads the certificate again. */
+  /** Reloads the certificate. */
   reload(): void;
-  /** Resolves once the languages are proven and work is taken. */
+  /** Resolves after the self-test of the languages, when submissions are claimed. */
   ready(): Promise<void>;
-  /** Drains and stops; resolves when everything is durable and closed. */
+  /** Drains and stops; resolves when all data is durable and everything is closed. */
   stop(): Promise<void>;
 }
 
 /**
- * Composes the whole service, from the bottom to the top: store, engine, webhooks, servers; stopping
- * goes the other way. The only place that knows all the rooms.
- * @throws when the database, the certificate, the address or the key of webhook secrets cannot be used.
+ * Composes the service from the bottom up: store, engine, webhooks, servers; it stops in reverse order. The only place that
+ * imports all modules.
+ * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
 export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
@@ -56,10 +56,11 @@ export async function startService(config: Config): Promise<Service> {
   const tracing = tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
   const worker = config.ownWorker ? work(config, store, log, { meter, tracer }) : null;
-  // Where workers may be anywhere, ours is one of them; else it is all there is.
+  // With a shared database this worker is one of several; otherwise it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const engine = fleet ?? worker?.engine;
-  if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
+  if (!engine)
+    throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const summariser = StatsAggregator.start({ store, log });
@@ -117,8 +118,8 @@ export async function startService(config: Config): Promise<Service> {
 }
 
 /**
- * A worker without a service: claims what services in other processes accept.
- * @throws when the database or the operator's address cannot be used.
+ * A worker without a service: claims submissions that services in other processes accept.
+ * @throws if the database or the operator's address cannot be used.
  */
 export async function startWorker(config: Config): Promise<{ stop(): Promise<void> }> {
   const log = logger(config);
@@ -157,7 +158,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   };
 }
 
-/** @throws when the key of webhook secrets, or the authority of receivers, cannot be used; the store is closed then. */
+/** @throws if the key of webhook secrets or the authority of receivers cannot be used, after closing the store. */
 async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
   try {
     return sendOptions(await provenSealerOf(store, config), ownWebhookSettings(config));
@@ -174,11 +175,11 @@ function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: str
 interface Working {
   readonly engine: Worker;
   readonly begun: Promise<void>;
-  /** Drains: nobody counts on it any more, it takes nothing new, and what runs may finish. */
+  /** Drains: leaves the registry, claims nothing new, and lets running submissions finish. */
   stop(): Promise<void>;
 }
 
-/** A worker in this process; where services in others may look for it, it is announced. */
+/** A worker in this process, registered if the database is shared. */
 function work(
   config: Config,
   store: Store,
@@ -200,7 +201,7 @@ function work(
   };
 }
 
-/** JSON lines on stdout. Nothing secret is given to it; and should a header object ever be, these are left out. */
+/** JSON lines on stdout. No secret is logged; as a precaution, these headers are removed. */
 function logger(config: Config): Logger {
   return pino({
     level: config.logLevel,

@@ -3,7 +3,7 @@ import type { StatusPage } from "./operator-pages.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What a person is told: one line for each thing, what is wrong in capitals. */
+/** One line for each subject; problems are in capitals. */
 export function statusText(page: StatusPage, nowMs: number): string {
   const lines: [string, string][] = [
     ["workers", workers(page)],
@@ -12,7 +12,7 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ...accounts(page),
     ["ended", ended(page)],
     ["webhooks", webhooks(page)],
-    ["database", page.database ? `answers in ${page.database.latencyMs.toFixed(1)} ms` : "DOES NOT ANSWER"],
+    ["database", page.database ? `responds in ${page.database.latencyMs.toFixed(1)} ms` : "UNAVAILABLE"],
     ["disk", disk(page)],
     ["certificate", certificate(page, nowMs)],
     ["languages", page.engine.languages.join(" ") || "NONE is proven"],
@@ -22,8 +22,8 @@ export function statusText(page: StatusPage, nowMs: number): string {
 }
 
 function readiness({ engine }: StatusPage, nowMs: number): string {
-  if (engine.ready) return "ready, every control is proven";
-  const since = engine.readyAtMs === null ? "never was" : `was ${span(nowMs - engine.readyAtMs)} ago`;
+  if (engine.ready) return "ready, every control is verified";
+  const since = engine.readyAtMs === null ? "never ready" : `last ready ${span(nowMs - engine.readyAtMs)} ago`;
   const why = engine.failures.map(({ name, detail, fault }) => `${name}: ${fault ?? detail}`).join("; ");
   return `NOT READY, ${since}: ${why}`;
 }
@@ -31,14 +31,14 @@ function readiness({ engine }: StatusPage, nowMs: number): string {
 function workers({ engine, slots }: StatusPage): string {
   if (!slots) return `${engine.workers} elsewhere`;
   const { wanted, alive, busy } = slots;
-  return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SOME ARE LOST)" : ""}, ${busy} busy`;
+  return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SLOTS LOST)" : ""}, ${busy} busy`;
 }
 
 function queue({ database }: StatusPage): string {
   if (!database) return "unknown";
   const { pending, oldestPendingMs, held } = database.backlog;
   if (pending === 0) return "empty";
-  return `${pending} pending, the first for ${span(oldestPendingMs)}; ${held} wait for their own key's concurrency or a suspension`;
+  return `${pending} pending, the oldest for ${span(oldestPendingMs)}; ${held} wait because of their key's concurrency or a suspension`;
 }
 
 function running({ database }: StatusPage): string {
@@ -46,7 +46,7 @@ function running({ database }: StatusPage): string {
   return counts(database.backlog.running) || "nothing";
 }
 
-/** One line for each; the names are what operators and members chose. */
+/** One line for each; names are free text and escaped. */
 function accounts({ shares }: StatusPage): [string, string][] {
   if (!shares || shares.accounts.length === 0) return [];
   const lines = shares.accounts.map(
@@ -73,7 +73,7 @@ function webhooks({ database }: StatusPage): string {
 }
 
 function disk({ disk: space }: StatusPage): string {
-  if (!space) return "UNKNOWN: the data directory cannot be looked at";
+  if (!space) return "UNKNOWN: the data directory cannot be read";
   const gigabytes = (bytes: number) => (bytes / 1e9).toFixed(1);
   return `${gigabytes(space.freeBytes)} of ${gigabytes(space.sizeBytes)} GB free`;
 }
@@ -84,7 +84,7 @@ function certificate({ certificateEndsAtMs: ends }: StatusPage, nowMs: number): 
   return ends < nowMs ? `ENDED on ${day}` : `until ${day}, ${Math.floor((ends - nowMs) / DAY_MS)} days`;
 }
 
-/** The most first. */
+/** Largest first. */
 function counts(amounts: Readonly<Record<string, number>>): string {
   const sorted = Object.entries(amounts).sort(([, a], [, b]) => b - a);
   return sorted.map(([name, amount]) => `${name} ${amount}`).join(", ");

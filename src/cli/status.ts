@@ -8,7 +8,7 @@ import { append } from "./option-values.ts";
 import { statusText } from "./status-text.ts";
 
 const WATCH_MS = 2_000;
-/** Begins each page of --watch. On a terminal, setup/relay.sh clears the screen at this character. */
+/** Starts each page of --watch. On a terminal, setup/relay.sh clears the screen at this character. */
 const FORM_FEED = "\f";
 
 interface Options {
@@ -17,7 +17,7 @@ interface Options {
   readonly operatorListen: readonly string[];
 }
 
-/** `assay status`: how what runs stands, told by itself. Exit code 1 when nobody answers. */
+/** `assay status`: the state of running services and workers. Exit code 1 if none responds. */
 export function statusCommand(): Command {
   return new Command("status")
     .description(
@@ -27,7 +27,7 @@ export function statusCommand(): Command {
     .option("--watch", "refresh every two seconds until Ctrl-C")
     .option(
       "--operator-listen <address>",
-      "operator listener to ask: HOST:PORT or unix:/PATH; repeatable; set-up passes it",
+      "operator listener: HOST:PORT or unix:/PATH; repeatable; set-up passes it",
       append,
       [],
     )
@@ -39,7 +39,7 @@ export function statusCommand(): Command {
       }
       const begin = options.json ? "" : FORM_FEED;
       for (;;) {
-        // One that is started again is seen again.
+        // A restarted process is shown again.
         const seen = await look(addresses, options.json).catch((error: unknown) => {
           if (error instanceof ServiceUnreachable) return `${error.message}\n`;
           throw error;
@@ -50,14 +50,14 @@ export function statusCommand(): Command {
     });
 }
 
-/** @throws ConfigError when none is given, or one cannot be meant. */
+/** @throws ConfigError if no address is given, or one is invalid. */
 function addressesOf({ operatorListen }: Options): Address[] {
   const given = operatorListen.length > 0 ? operatorListen : [undefined];
   const parsed = given.map((address) => loadConfig({ operatorListen: address }).operatorListen);
   const known = parsed.filter((address) => address !== null);
   if (known.length === 0) {
     throw new ConfigError(
-      "nobody to ask: give --operator-listen, or start it as 'assay status', which finds what runs",
+      "no operator listener: pass --operator-listen, or use 'assay status', which finds running services",
     );
   }
   return known;

@@ -4,7 +4,7 @@ import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay tiers`: limits of the keys that have none of their own. */
+/** `assay tiers`: limits of keys without limits of their own. */
 export function tiersCommand(): Command {
   const tiers = new Command("tiers").description("List, create and change tiers.");
 

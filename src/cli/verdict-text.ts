@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, string>> = {
   IE: "internal error of the platform",
 };
 
-/** A record for a person: verdict first, then what the program wrote, then what proves it. */
+/** A record as text: verdict, output, evidence. */
 export function describe(record: SubmissionRecord): string {
   return [...verdict(record), ...output(record), ...measured(record), ...proof(record)].join("\n").concat("\n");
 }
@@ -51,7 +51,7 @@ function measured({ metrics, evidence }: SubmissionRecord): string[] {
 }
 
 function proof({ evidence }: SubmissionRecord): string[] {
-  if (!evidence) return [row("evidence", "none: no report came back")];
+  if (!evidence) return [row("evidence", "none: the sandbox returned no report")];
   const { isolation, limits, teardown } = evidence;
   const { cgroup } = limits;
   return [

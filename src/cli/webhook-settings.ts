@@ -11,7 +11,7 @@ import type { SendOptions } from "../webhooks/send.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
 import { version } from "./version.ts";
 
-/** Which receivers are allowed and trusted beyond the usual ones. */
+/** Additionally allowed and trusted receivers. */
 export interface WebhookSettings {
   readonly allow: readonly HostPort[];
   /** PEM; null for none. */
@@ -23,17 +23,15 @@ const settingsSchema = z.object({
   ca: z.string().nullable(),
 });
 
-/** Those that this process was given. @throws when the file of the authority cannot be read. */
+/** The settings of this process. @throws if the file of the authority cannot be read. */
 export function ownWebhookSettings({ webhooks: { allow, caPath } }: Pick<Config, "webhooks">): WebhookSettings {
   return { allow, ca: caPath === null ? null : readFileSync(caPath, "utf8") };
 }
 
 /**
- * Notes what the service was started with, so that commands judge an address as the service
- * does without being given the same flags. It loosens nothing: what counts is the service's
- * own look at each connection. Written only when it is another: a service that is started again needs no room on a disk
- * that is full.
- * @throws ConfigError when it cannot be written.
+ * Stores the settings of the service, so that commands check addresses by the same rules without the same flags. The service
+ * itself checks each connection. Written only if changed, so that a service can be restarted on a full disk.
+ * @throws ConfigError if the file cannot be written.
  */
 export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: WebhookSettings): void {
   const path = notePath(config);
@@ -47,21 +45,21 @@ export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: W
   }
 }
 
-/** What a command goes by: its own settings, and those of the service that was started last. */
+/** The settings of a command, and those of the service that was started last. */
 export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): WebhookSettings {
   const own = ownWebhookSettings(config);
   const noted = readNote(config);
   return { allow: [...own.allow, ...(noted?.allow ?? [])], ca: own.ca ?? noted?.ca ?? null };
 }
 
-/** @throws ConfigError when the authority is no certificate. */
+/** @throws ConfigError if the authority is not a certificate. */
 export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): SendOptions {
   return { sealer, allowed: allow, trust: trust(ca), userAgent: `Assay/${version()}` };
 }
 
 /**
- * The sealer of a database. A key is never made where secrets are sealed already: they were sealed with another one.
- * @throws SecretKeyError when the file cannot be used.
+ * The sealer of a database. No key is created if the database has sealed secrets, which need an existing one.
+ * @throws SecretKeyError if the file cannot be used.
  */
 export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealed = await endpoints.list({ max: 1 });
@@ -69,9 +67,9 @@ export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config,
 }
 
 /**
- * The same, proven on every secret that is stored, former ones too: a machine with another key file could sign nothing,
- * and would end deliveries that its neighbours can make.
- * @throws SecretKeyError, naming an endpoint whose secret cannot be opened.
+ * The same, after decrypting every stored secret, including former ones: a machine with another key file would fail
+ * deliveries that other machines can make.
+ * @throws SecretKeyError with an endpoint whose secret cannot be decrypted.
  */
 export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealer = await sealerOf(store, config);
@@ -100,7 +98,7 @@ function readNote(config: Pick<Config, "dataDir">): WebhookSettings | undefined 
   }
 }
 
-/** In the directory that belongs to the service and to nobody else. */
+/** In the private directory of the service. */
 function notePath({ dataDir }: Pick<Config, "dataDir">): string {
   return join(dataDir, "db", "webhooks.json");
 }

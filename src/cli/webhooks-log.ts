@@ -10,7 +10,7 @@ interface Options extends StoreOptions {
   readonly limit: number;
 }
 
-/** `assay webhooks deliveries`: what was sent, and what came back. */
+/** `assay webhooks deliveries`: deliveries and responses. */
 export function deliveriesVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
@@ -31,7 +31,7 @@ export function deliveriesVerb(webhooks: Command): void {
     );
 }
 
-/** What is known of the last attempt, in a few words. */
+/** Summary of the last attempt. */
 export function lastWords({ attempts, reason }: DeliveryView): string {
   const last = attempts.at(-1);
   if (reason !== null || last === undefined) return reason ?? "not tried yet";

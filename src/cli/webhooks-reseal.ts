@@ -21,7 +21,7 @@ export interface Resealed {
   readonly forgotten: number;
 }
 
-/** `assay webhooks reseal`: seals stored secrets with the newest key of the key file, while services go on. */
+/** `assay webhooks reseal`: seals stored secrets with the newest key of the key file, while services run. */
 export function resealVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
@@ -42,7 +42,7 @@ export function resealVerb(webhooks: Command): void {
 }
 
 /**
- * @param maxPerPart 500 unless told otherwise.
+ * @param maxPerPart default 500.
  * @throws SecretKeyError when the key file cannot be used or does not open every secret; nothing was changed then.
  */
 export async function reseal(

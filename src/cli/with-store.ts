@@ -4,10 +4,10 @@ import { openStore } from "../store/open.ts";
 import type { Store } from "../store/port.ts";
 import { becomeOwner } from "./owner.ts";
 
-/** Who the audit trail says it was: whoever can run this command is root, or the service's user. */
+/** The actor in the audit trail: commands run as root or the service's user. */
 export const ACTOR = "cli";
 
-/** What every command on the store can be told. */
+/** The options of every command on the store. */
 export interface StoreOptions {
   readonly data?: string;
   readonly database?: string;
