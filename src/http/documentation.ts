@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { guidePage, searchPage } from "./docs/guide-page.ts";
-import { readGuides, search } from "./docs/guides.ts";
-import { renderPage } from "./docs/page.ts";
+import { GUIDES } from "./docs/names.ts";
 import { openApi } from "./openapi.ts";
 
 /** The page loads from and connects to its own origin only, and has no inline script or style. */
@@ -29,26 +27,31 @@ const FILES = [
 export function documentationRoutes(server: FastifyInstance): void {
   const document = openApi();
   const json = JSON.stringify(document);
-  const guides = readGuides();
-  const page = renderPage(document, guides);
+  // Loaded with the first request for a page, so that a service without readers does not hold the renderer in memory.
+  const pages = once(() => import("./docs/pages.ts").then(({ renderPages }) => renderPages(document)));
   const config = { open: true };
   server.get("/openapi.json", { config }, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(json),
   );
   const send = (reply: FastifyReply, text: string) =>
     reply.type("text/html; charset=utf-8").header("content-security-policy", PAGE_POLICY).send(text);
-  for (const path of ["/docs", "/docs/"]) server.get(path, { config }, async (_request, reply) => send(reply, page));
-  for (const guide of guides) {
-    const text = guidePage(guides, guide);
-    server.get(guide.path, { config }, async (_request, reply) => send(reply, text));
+  for (const path of ["/docs", "/docs/", ...GUIDES.map((name) => `/docs/${name}`)]) {
+    server.get(path, { config }, async (_request, reply) => send(reply, (await pages()).at(path)));
   }
   server.get("/docs/search", { config }, async (request, reply) => {
     const { q } = request.query as Readonly<Record<string, unknown>>;
-    const query = typeof q === "string" ? q : "";
-    return send(reply, searchPage(guides, query, search(guides, query)));
+    return send(reply, (await pages()).search(typeof q === "string" ? q : ""));
   });
   for (const { path, type } of FILES) {
     const text = readFileSync(new URL(`.${path}`, import.meta.url), "utf8");
     server.get(path, { config }, async (_request, reply) => reply.type(type).send(text));
   }
+}
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
 }

@@ -1,21 +1,8 @@
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Marked, type Tokens } from "marked";
 import { Html, html } from "./html.ts";
-
-/** The documents of docs/ in the order of the menu. */
-const NAMES = [
-  "verdicts",
-  "limits",
-  "api",
-  "webhooks",
-  "dashboard",
-  "cli",
-  "configuration",
-  "scaling",
-  "operations",
-  "security",
-  "decisions",
-] as const;
+import { GUIDES } from "./names.ts";
 
 const MAX_QUERY_LENGTH = 100;
 /** These bound the time of a search, which needs no key, to a millisecond. */
@@ -48,9 +35,17 @@ export interface Found {
   readonly excerpt: Html;
 }
 
-/** Reads and renders the documents. They are part of the checkout, so their markup is trusted. */
-export function readGuides(): Guide[] {
-  return NAMES.map((name) => guide(name, readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")));
+/**
+ * Reads and renders the documents, one a turn of the event loop, because each takes some milliseconds. They are part of the
+ * checkout, so their markup is trusted.
+ */
+export async function readGuides(): Promise<Guide[]> {
+  const guides: Guide[] = [];
+  for (const name of GUIDES) {
+    guides.push(guide(name, await readFile(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")));
+    await nextTurn();
+  }
+  return guides;
 }
 
 function guide(name: string, markdown: string): Guide {
@@ -92,7 +87,7 @@ function anchorOf(heading: string): string {
 function targetOf(href: string): string | undefined {
   if (/^(https:|#)/.test(href)) return href;
   const [, name, fragment = ""] = /^([a-z]+)\.md(#.*)?$/.exec(href) ?? [];
-  return NAMES.find((known) => known === name) && `/docs/${name}${fragment}`;
+  return GUIDES.find((known) => known === name) && `/docs/${name}${fragment}`;
 }
 
 function sectionsOf(markdown: string): Section[] {

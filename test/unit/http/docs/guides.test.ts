@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { guidePage, searchPage } from "../../../../src/http/docs/guide-page.ts";
 import { readGuides, search } from "../../../../src/http/docs/guides.ts";
 
-const guides = readGuides();
+const guides = await readGuides();
 
 test("every document in docs/ is a guide", () => {
   const files = readdirSync(new URL("../../../../docs/", import.meta.url)).filter((name) => name.endsWith(".md"));

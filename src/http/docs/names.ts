@@ -1,0 +1,14 @@
+/** The documents of docs/ in the order of the menu. */
+export const GUIDES = [
+  "verdicts",
+  "limits",
+  "api",
+  "webhooks",
+  "dashboard",
+  "cli",
+  "configuration",
+  "scaling",
+  "operations",
+  "security",
+  "decisions",
+] as const;
