@@ -6,7 +6,7 @@ import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 import { DATA, DATABASE } from "./with-store.ts";
 
-/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reloads the certificate (setup/command-serve.sh passes it on). */
+/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again (setup/command-serve.sh says when it is passed on). */
 export function serveCommand(): Command {
   return new Command("serve")
     .description(

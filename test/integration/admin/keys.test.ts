@@ -131,7 +131,7 @@ onEachEngine((temporaryStore) => {
     for (const id of ["a", "b"]) {
       await store.keys.add({ id, accountId, projectId: null, name: id, prefix: "same", hash: id, ...settings }, "x");
     }
-    await assert.rejects(revokeKey(store, "same", "alice"), /several keys have this prefix; use the id/);
+    await assert.rejects(revokeKey(store, "same", "alice"), /more than one key begins like this; use the id/);
     await revokeKey(store, "a", "alice");
     assert.equal((await revokeKey(store, "same", "alice")).key.id, "b");
   });

@@ -98,7 +98,7 @@ test("prints a list in pages, and the command for the next page on stderr", asyn
   assert.deepEqual([second.names, second.stderr], [["a"], ""]);
   assert.deepEqual((await names("--account", "b")).names, ["b"]);
   const { code, stderr } = await assay("keys", "list", "--after", "none", ...data);
-  assert.deepEqual([code, stderr], [1, "assay: unknown id none\n"]);
+  assert.deepEqual([code, stderr], [1, "assay: there is nothing of the id none\n"]);
 });
 
 test("several first commands at once create one database", async (t) => {

@@ -202,7 +202,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       const args = ["status", "--operator-listen", `unix:${socket()}`];
       const { code, stdout } = await assay(...args);
       assert.equal(code, 0);
-      assert.match(stdout, /^Assay \d+\.\d+\.\d+: ready, every control is verified\n/);
+      assert.match(stdout, /^Assay \d+\.\d+\.\d+: ready, every control is proven\n/);
       assert.match(stdout, /^ {2}workers {6}2; slots here: 2 of 2 open, 0 busy$/m);
       assert.match(stdout, /^ {2}ended {8}\d+ in 5 min, \d+\.\d a minute: AC \d+, /m);
       assert.match(stdout, /^ {2}database {5}answers in \d+\.\d ms$/m);

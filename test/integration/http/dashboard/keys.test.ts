@@ -125,7 +125,7 @@ onEachEngine((open) => {
     await running.store.keys.add(playground, "test");
     const others = "no key of the account others may use the profile agent; only an administrator may allow it";
     await refused(eve, "POST", "/keys", { name: "k", projectId: other.projectId, profiles: ["agent"] }, others);
-    const nobodys = "the playground key cannot be rotated";
+    const nobodys = "nobody has the playground's key: it cannot be rotated";
     await refused(eve, "POST", `/keys/${id}/rotate`, { overlapMs: 0 }, nobodys);
     const closed = "only an administrator may close the playground: it cannot be opened again";
     await refused(eve, "POST", `/keys/${id}/revoke`, {}, closed);
