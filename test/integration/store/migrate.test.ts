@@ -99,7 +99,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
       const seen = await schemaText(await below(t, database));
-      const path = new URL(`../../../src/store/schema.${kind}.sql`, import.meta.url);
+      const path = new URL(`../../../src/store/schema/schema.${kind}.sql`, import.meta.url);
       // After a new migration, set ASSAY_TEST_WRITE_SCHEMA=yes and review the difference before you commit it.
       if (process.env.ASSAY_TEST_WRITE_SCHEMA === "yes") writeFileSync(path, seen);
       assert.equal(seen, readFileSync(path, "utf8"));
