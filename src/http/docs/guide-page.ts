@@ -6,7 +6,7 @@ export function guideMenu(guides: readonly Guide[], current?: string, query = ""
   const item = (path: string, title: string) =>
     html`<li><a href="${path}"${path === current ? html` aria-current="page"` : ""}>${title}</a></li>`;
   return html`<form class="search" action="/docs/search" role="search">
-<input type="search" name="q" aria-label="Search the documents" placeholder="Search" maxlength="100" value="${query}">
+<label>Search<input type="search" name="q" maxlength="100" value="${query}"></label>
 </form>
 <h2>Documents</h2>
 <ul>${item("/docs", "API reference")}${guides.map(({ path, title }) => item(path, title))}</ul>`;
