@@ -23,7 +23,7 @@ export async function next(trx: Transaction<Schema>): Promise<void> {
 
 /** Turns a checkout into the next release, with one more migration. */
 function makeNext({ checkout }: Installation): void {
-  const store = join(checkout, "src/store");
+  const store = join(checkout, "src/store/schema");
   writeFileSync(join(store, "migrations/next.ts"), NEXT);
   const path = join(store, "migrate.ts");
   const list = /(const MIGRATIONS: readonly Migration\[\] = \[[^\]]*?),?\s*\]/;
