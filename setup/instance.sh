@@ -112,8 +112,15 @@ launch() {
 # alive PID: false for an ended child, even before `wait`. Also false for a process of which only the first thread ended,
 # which only a compromised service does.
 alive() {
-  { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return
-  case ${process_state##*) } in [ZX]*) return 1 ;; esac
+  stat_of "$1" || return
+  case ${process_stat##*) } in [ZX]*) return 1 ;; esac
+}
+
+# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process.
+stat_of() {
+  process_stat=
+  { while read -r stat_line; do process_stat="$process_stat $stat_line"; done <"/proc/$1/stat"; } 2>/dev/null || return
+  [ -n "$process_stat" ]
 }
 
 # end PID SECONDS: SIGTERM, then SIGKILL after that time. Returns its exit status.
@@ -140,8 +147,8 @@ ask_to_end() {
 # kill_child PID: kills all its threads, even if only the first has ended. The shell may have reaped the child, and its
 # number may belong to another process.
 kill_child() {
-  { read -r process_state <"/proc/$1/stat"; } 2>/dev/null || return 0
-  case ${process_state##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
+  stat_of "$1" || return 0
+  case ${process_stat##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
 }
 
 # reapable PID: whether `wait` returns for a child that is not alive. It does not while the child has other threads or a

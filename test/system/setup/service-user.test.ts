@@ -179,3 +179,16 @@ test("a process of the service's user gets no user namespace", () => {
     stderr,
   );
 });
+
+test("a child with a line feed in its name is killed like any other", () => {
+  const named = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'a\\n) S 1 2'); time.sleep(60)";
+  const { stdout } = shell(`
+python3 -c "${named}" &
+child=$!
+until read -r name </proc/$child/comm && [ "$name" = a ]; do sleep 0.02; done
+alive $child && echo alive
+kill_child $child
+while alive $child; do sleep 0.02; done
+echo dead`);
+  assert.equal(stdout, "alive\ndead\n");
+});
