@@ -181,7 +181,7 @@ test("a process of the service's user gets no user namespace", () => {
 });
 
 test("a child with a line feed in its name is killed like any other", () => {
-  const named = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'a\\n) S 1 2'); time.sleep(60)";
+  const named = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'a\\n) S 1 2'); time.sleep(70)";
   const { stdout } = shell(`
 python3 -c "${named}" &
 child=$!
