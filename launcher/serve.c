@@ -136,7 +136,7 @@ static void reject_full(int connection)
 
 static void accept_client(struct launcher *l, struct place *places, int listener, uid_t client)
 {
-	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
 	unsigned free_slot = 0;
 	if (connection < 0) {
 		usleep(SWEEP_RETRY_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
@@ -144,6 +144,8 @@ static void accept_client(struct launcher *l, struct place *places, int listener
 	}
 	while (free_slot < l->slots && places[free_slot].pid != 0)
 		free_slot++;
+	/* Otherwise poll reports a byte that is sent out of band, and recv drops it. */
+	setsockopt(connection, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof in_line);
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
 	} else if (free_slot == l->slots) {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
 import { constants } from "node:os";
 import { test } from "node:test";
+import { promisify } from "node:util";
+import { FRAMES } from "../../../src/sandbox/protocol.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import {
   childrenOf,
@@ -249,6 +251,19 @@ test("a stopped launcher kills a slot that does not end", async () => {
   assert.ok(ms > 9_000 && ms < 15_000, `${ms} ms`);
   await assertNothingIsLeft(launcher);
   raw.close();
+});
+
+test("a byte that is sent out of band is a part of the request", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  // Reads HELLO, sends the request, and prints the number of the answer's first frame.
+  const client = `use Socket; my $s; socket($s, PF_UNIX, SOCK_STREAM, 0) && connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
+    sub frame { read($s, my $head, 5) == 5 or die "closed"; my ($size, $number) = unpack("VC", $head); read($s, my $body, $size); $number }
+    frame() == 1 or die; my $step = pack("H*", $ARGV[1]);
+    send($s, substr($step, 0, -1), 0); send($s, substr($step, -1), MSG_OOB) == 1 or die $!; print frame()`;
+  const request = stepFrame(step(["/bin/true"])).toString("hex");
+  const { stdout } = await promisify(execFile)("perl", ["-we", client, launcher.socket, request]);
+  assert.equal(Number(stdout), FRAMES.ENDED);
 });
 
 test("refuses to create its socket in a directory that other users can change", async () => {
