@@ -51,11 +51,17 @@ sweep
 # Before the data: this fails while a process of that user runs, and uninstall can then be repeated.
 if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user: end its processes, then repeat 'assay uninstall'"
+elif getent passwd "$service_user" >/dev/null; then
+  # Processes of that user can run on. They can no longer create files here, except in directories that they have open
+  # further below: therefore the time for rm is bounded.
+  find "$data" -xdev -mindepth 1 -maxdepth 1 -type d -user "$service_user" -exec chown 0:0 {} + -exec chmod 0700 {} +
 fi
 directory_made=no
 ! grep -qs '^directory-made-by-us yes' "$data/.assay-data" || directory_made=yes
 # The marker is removed last: after an interrupt, the next uninstall still recognises the directory.
-find "$data" -xdev -mindepth 1 -maxdepth 1 ! -name .assay-data -exec rm -rf --one-file-system {} +
+timeout --foreground 600 find "$data" -xdev -mindepth 1 -maxdepth 1 ! -name .assay-data \
+  -exec rm -rf --one-file-system {} + ||
+  fail "cannot remove all of $data: end the processes of the user $service_user, then repeat 'assay uninstall'"
 rm -f -- "$data/.assay-data"
 [ $directory_made = no ] || rmdir -- "$data" || fail "$data is not empty; remove the rest manually"
 if uid_locks_are_ours; then

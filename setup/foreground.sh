@@ -78,7 +78,7 @@ reload() {
 
 # end_service: ends the remains of an ended service. Returns its exit status, or 137 if it had threads or a tracer left.
 end_service() {
-  if service_is_reapable; then
+  if reapable_soon "$service_pid"; then
     service_status=0
     wait "$service_pid" || service_status=$?
     end_service_group
@@ -87,22 +87,12 @@ end_service() {
   kill_child "$service_pid"
   end_service_group
   # A tracer outside the group, or a system call that waits for the service's own file system, can keep it.
-  if service_is_reapable; then
+  if reapable_soon "$service_pid"; then
     wait "$service_pid" || true
   else
     say "process $service_pid of the service was killed but does not end; it can keep the port of the service"
   fi
   return 137
-}
-
-# service_is_reapable: waits a second for it. The first thread of an exiting process can end before its other threads.
-service_is_reapable() {
-  waited=0
-  until reapable "$service_pid"; do
-    [ $waited -lt 50 ] || return 1
-    waited=$((waited + 1))
-    sleep 0.02
-  done
 }
 
 # stop STATUS [MESSAGE]: stops the service first, so that it can finish running programs, then the launcher.
@@ -180,7 +170,8 @@ stay() {
       run_service "$@"
     fi
     if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then
-      wait "$asker_pid" || stop 1 "the service did not become ready"
+      # It runs as the service's user: another process of that user can keep it from being reaped.
+      { reapable_soon "$asker_pid" && wait "$asker_pid"; } || stop 1 "the service did not become ready"
       asker_pid=
       was_ready=yes
       welcome

@@ -161,6 +161,16 @@ reapable() {
   [ ! -d "/proc/$1" ]
 }
 
+# reapable_soon PID: waits a second for it. The first thread of an exiting process can end before its other threads.
+reapable_soon() {
+  waited=0
+  until reapable "$1"; do
+    [ $waited -lt 50 ] || return 1
+    waited=$((waited + 1))
+    sleep 0.02
+  done
+}
+
 stop_launcher() {
   [ -n "$launcher_pid" ] || return 0
   stop_status=0

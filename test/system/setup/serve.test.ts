@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -343,4 +344,17 @@ test("uninstall asks, and removes everything except a user and packages that exi
   assert.match(ended.stderr, /apt-get autoremove gcc make npm/);
   assert.equal(existsSync(fake.data), false);
   execFileSync("getent", ["passwd", "assay"]);
+});
+
+test("uninstall succeeds while a process of the service's user creates files in the data directory", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  const create = 'cd "$0" && echo ready && n=0 && while :; do n=$((n + 1)); : >"$n"; done';
+  const args = ["--reuid", "assay", "--clear-groups", "timeout", "50", "sh", "-c", create, join(fake.data, "db")];
+  const creator = spawn("setpriv", args, { stdio: ["ignore", "pipe", "ignore"] });
+  await once(creator.stdout, "data");
+  const ended = await fake.run("uninstall", "--yes");
+  creator.kill();
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.equal(existsSync(fake.data), false);
 });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { directory, script, shell } from "./service-shell.ts";
+import { directory, script, setup, shell } from "./service-shell.ts";
 
 // Attacks of a compromised service on root's commands.
 const DAEMON = 1;
@@ -191,4 +191,14 @@ kill_child $child
 while alive $child; do sleep 0.02; done
 echo dead`);
   assert.equal(stdout, "alive\ndead\n");
+});
+
+test("a first key that is no key is not printed as part of a command", () => {
+  const { status, stdout, stderr } = shell(`
+    . ${setup}/welcome.sh
+    ask_node() { answer="assay_live_x'; echo attack '"; }
+    url=https://127.0.0.1:8443 trust=
+    show_first_key`);
+  assert.deepEqual([status, stdout], [1, ""]);
+  assert.match(stderr, /the first key contains an unexpected character/);
 });

@@ -112,17 +112,16 @@ test("processes that status started end with it, and the service continues", asy
 
 // The shell cannot reap a process while it has other threads or a tracer that holds it.
 const tracer = "syscall(101, 0x4206, getppid(), 0, 0) == 0 or die; print qq(traced\\n); sleep 300"; // PTRACE_SEIZE
+const TRACED = `
+  const { spawn } = await import("node:child_process");
+  const tracer = spawn("perl", ["-e", ${JSON.stringify(`$| = 1; ${tracer}`)}], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+  tracer.stdout.once("data", () => process.kill(process.pid, "SIGKILL"));`;
 const UNREAPABLE: readonly (readonly [string, string])[] = [
   [
     "whose first thread ends alone",
     `process.dlopen({ exports: {} }, process.env.ASSAY_DATA + "/run/first-thread-ends.so");`,
   ],
-  [
-    "that is traced",
-    `const { spawn } = await import("node:child_process");
-     const tracer = spawn("perl", ["-e", ${JSON.stringify(`$| = 1; ${tracer}`)}], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
-     tracer.stdout.once("data", () => process.kill(process.pid, "SIGKILL"));`,
-  ],
+  ["that is traced", TRACED],
 ];
 for (const [name, attack] of UNREAPABLE) {
   const prepare = () => {
@@ -148,6 +147,14 @@ for (const [name, attack] of UNREAPABLE) {
     assert.match(stdout, /drained/);
   });
 }
+
+test("serve does not wait for a process that is traced while it waits for the service to be ready", async () => {
+  using fake = new FakeCheckout();
+  fake.write("setup/ask-until-ready.ts", TRACED);
+  const { code, stderr } = await fake.run("serve");
+  assert.equal(code, 1);
+  assert.match(stderr, /the service did not become ready/);
+});
 
 // A process in the service's control group keeps the output of the command that `serve` runs when the service is ready.
 const OUTPUT_HOLDERS = [
