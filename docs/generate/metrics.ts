@@ -4,9 +4,9 @@ import { code, table } from "./table.ts";
 /** Every metric of src/domain/metrics.ts. */
 export function metrics(): string {
   return table(
-    ["metric", "type", "labels", "meaning"],
-    Object.values(METRICS).map(({ kind, name, labels, help }) => {
-      return [code(name), kind, Object.keys(labels).map(code).join(", ") || "–", help];
+    ["metric", "labels", "meaning"],
+    Object.values(METRICS).map(({ name, labels, help }) => {
+      return [code(name), Object.keys(labels).map(code).join(", ") || "–", help];
     }),
   );
 }

@@ -4,14 +4,17 @@ import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits } from "./limits.ts";
 import { metrics } from "./metrics.ts";
+import { frames, keys } from "./protocol.ts";
 import { matrix } from "./verdicts.ts";
 
-/** Parts of documents that are derived from code: the name of a region and its text. */
+/** Parts of documents and sources that are derived from code: the name of a region and its text. */
 export const REGIONS: Readonly<Record<string, () => string>> = {
   "audit actions": auditActions,
   commands,
   endpoints,
   errors,
+  frames,
+  keys,
   languages: languageTable,
   limits,
   "limits of languages": languageLimits,
@@ -22,18 +25,23 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   "submit fields": submitFields,
 };
 
-const REGION = /^<!-- generated: (.+) -->\n[\s\S]*?^<!-- end -->$/gm;
+/** In Markdown with a blank line at both ends, in TypeScript without. */
+const REGION = /^(<!-- |\/\/ )generated: (.+?)( -->|)\n[\s\S]*?^\1end\3$/gm;
 
-/** The document with every region filled from the code. @throws for a region that has no source. */
-export function fill(markdown: string): string {
-  return markdown.replaceAll(REGION, (_, name: string) => {
-    const text = REGIONS[name];
-    if (text === undefined) throw new Error(`there is no region "${name}"`);
-    return `<!-- generated: ${name} -->\n\n${text()}\n\n<!-- end -->`;
+/** The text with every region filled from the code. @throws for a region that has no source. */
+export function fill(text: string): string {
+  return text.replaceAll(REGION, (_, open: string, name: string, close: string) => {
+    const content = REGIONS[name];
+    if (content === undefined) throw new Error(`there is no region "${name}"`);
+    const blank = close ? "\n" : "";
+    return `${open}generated: ${name}${close}\n${blank}${content()}\n${blank}${open}end${close}`;
   });
 }
 
-/** Names of the regions of a document. */
-export function regionsOf(markdown: string): string[] {
-  return [...markdown.matchAll(REGION)].map(([, name = ""]) => name);
+/** Names of the regions of a text. */
+export function regionsOf(text: string): string[] {
+  return [...text.matchAll(REGION)].map(([, , name = ""]) => name);
 }
+
+/** Sources with regions, besides the documents. */
+export const SOURCES = ["src/sandbox/protocol.ts"];

@@ -1,10 +1,10 @@
 /**
- * The frames and keys of the launcher's protocol, as in launcher/protocol.def;
- * launcher/PROTOCOL.md explains them. A test compares this table with the output of
- * `assay-launcher --describe`.
+ * The frames and keys of the launcher's protocol. launcher/protocol.def describes each, launcher/PROTOCOL.md their use.
+ * A test compares them with the output of `assay-launcher --describe`.
  */
 export const PROTOCOL_VERSION = 1;
 
+// generated: frames
 export const FRAMES = {
   HELLO: 1,
   STEP: 2,
@@ -15,6 +15,7 @@ export const FRAMES = {
   REFUSED: 7,
   FAILED: 8,
 } as const;
+// end
 export type FrameName = keyof typeof FRAMES;
 
 type Count = "one" | "optional" | "many";
@@ -33,6 +34,7 @@ const bytes = (number: number, frame: FrameName, count: Count = "one"): Key => (
   count,
 });
 
+// generated: keys
 export const KEYS = {
   ARG: bytes(1, "STEP", "many"),
   ENV: bytes(2, "STEP", "many"),
@@ -59,7 +61,6 @@ export const KEYS = {
   STDERR_BYTES: int(23, "STEP"),
   CPUS: int(24, "STEP"),
   KERNEL_BYTES: int(25, "STEP"),
-
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
   SLOT: int(42, "HELLO"),
@@ -69,7 +70,6 @@ export const KEYS = {
   SECCOMP_POLICY: bytes(46, "HELLO"),
   PIDFD_MODE: bytes(47, "HELLO"),
   KERNEL: bytes(48, "HELLO"),
-
   FAIL_STEP: bytes(60, "ENDED", "optional"),
   FAIL_OBJECT: bytes(61, "ENDED", "optional"),
   FAIL_ERRNO: int(62, "ENDED", "optional"),
@@ -114,7 +114,6 @@ export const KEYS = {
   KEPT_BYTES: int(102, "ENDED"),
   END_USEC: int(103, "ENDED"),
   KERNEL_MEMORY: int(104, "ENDED"),
-
   REAPED: int(120, "TEARDOWN"),
   POPULATED: int(121, "TEARDOWN", "optional"),
   PIDS_LEFT: int(122, "TEARDOWN"),
@@ -122,13 +121,13 @@ export const KEYS = {
   RESIDUAL_MOUNT: bytes(124, "TEARDOWN", "many"),
   GROUP_LEFT: bytes(125, "TEARDOWN", "many"),
   COLLECTION_ERROR: bytes(126, "TEARDOWN", "many"),
-
   REASON: bytes(140, "REFUSED"),
   OBJECT: bytes(141, "REFUSED"),
   STEP_NAME: bytes(150, "FAILED"),
   STEP_OBJECT: bytes(151, "FAILED"),
   STEP_ERRNO: int(152, "FAILED"),
 } as const satisfies Record<string, Key>;
+// end
 
 export type KeyName = keyof typeof KEYS;
 

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ENDINGS } from "../../support/languages/directory.ts";
+import { languagesOf, pathOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 
 /** The list to which recorded.test.ts compares the filter. */
@@ -106,9 +106,8 @@ function callsOf(log: string): Made[] {
 /** Calls of the typical program of each language and of its compiler, by name. */
 export function recordAll(): Map<string, readonly Made[]> {
   const all = new Map<string, readonly Made[]>();
-  for (const [language, ending] of Object.entries(ENDINGS)) {
-    const url = new URL(`../../programs/${language}/typical.${ending}`, import.meta.url);
-    const { compile, execute } = record(language, readFileSync(url, "utf8"));
+  for (const language of languagesOf("typical")) {
+    const { compile, execute } = record(language, readFileSync(pathOf(language, "typical") as URL, "utf8"));
     if (compile.length > 0) all.set(`${language}-compile`, compile);
     all.set(language, execute);
   }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fill, REGIONS, regionsOf } from "../../../docs/generate/regions.ts";
+import { fill, REGIONS, regionsOf, SOURCES } from "../../../docs/generate/regions.ts";
 import { documents, read } from "../../support/repo/documents.ts";
 
-const ALL = documents();
+const ALL = [...documents(), ...SOURCES];
 
 for (const path of ALL.filter((path) => regionsOf(read(path)).length > 0)) {
   test(`the generated parts of ${path} are up to date`, () => {
@@ -12,7 +12,7 @@ for (const path of ALL.filter((path) => regionsOf(read(path)).length > 0)) {
   });
 }
 
-test("each generated part is in exactly one document", () => {
+test("each generated part is in exactly one file", () => {
   const used = ALL.flatMap((path) => regionsOf(read(path)));
   assert.deepEqual(used.sort(), Object.keys(REGIONS).sort());
 });
