@@ -15,7 +15,10 @@ import { openStore } from "../src/store/open.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
 import { timed } from "./service.ts";
 
-/** Commands with the compilers' default flags. The sources have the names of the language files. */
+/**
+ * Commands with the compilers' default flags; other languages are compared with their own commands. The sources have the
+ * names of the language files.
+ */
 const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
   c: [["gcc", "-O2", "-o", "main-c", "main.c"], ["./main-c"]],
   cpp: [["g++", "-O2", "-o", "main-cpp", "main.cpp"], ["./main-cpp"]],
@@ -75,7 +78,13 @@ async function bareTimes(flags: EngineFlags, languages: Languages, runs: number)
   const sources = join(directory, "sources");
   mkdirSync(sources);
   for (const { source, smokeTest } of languages.list()) writeFileSync(join(sources, source), smokeTest.code);
-  const plan = { runs, languages: languages.list().map(({ name }) => ({ name, commands: PLAIN[name] })) };
+  const plan = {
+    runs,
+    languages: languages.list().map(({ name, compile, execute }) => {
+      const own = [compile, execute].flatMap((step) => (step ? [step.command] : []));
+      return { name, commands: PLAIN[name] ?? own };
+    }),
+  };
   writeFileSync(join(directory, "plan.json"), JSON.stringify(plan));
   const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
   try {

@@ -27,6 +27,8 @@ export interface Language {
   readonly aliases: readonly string[];
   /** Display name with version and standard: "C (GCC 14, C17)". */
   readonly label: string;
+  /** Debian packages of the image that this language needs; those from npm are in image/manifest. */
+  readonly packages: readonly string[];
   /** Name of the source file in /box, as diagnostics show it. */
   readonly source: string;
   readonly compile: Command | null;

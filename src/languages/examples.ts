@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { z } from "zod";
 import { fail, type Languages } from "./load.ts";
@@ -22,8 +22,8 @@ const listSchema = z.array(
 );
 
 /**
- * Reads the examples of each language: its smoke test, then the list in examples.json, which is the same for all
- * languages. The matrix tests check the verdicts on the same files.
+ * Reads the examples of each language: its smoke test, then, if it has a directory, the list in examples.json, which is
+ * the same for all languages. The matrix tests check the verdicts on the same files.
  * @returns the examples by language name. @throws LanguageFileError for a missing file or an invalid list.
  */
 export function loadExamples(directory: string, languages: Languages): ReadonlyMap<string, readonly Example[]> {
@@ -33,7 +33,8 @@ export function loadExamples(directory: string, languages: Languages): ReadonlyM
   return new Map(
     languages.list().map(({ name, source, smokeTest }) => {
       const first = { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" };
-      const others = parsed.data.map(({ program, ...example }) => {
+      const programs = existsSync(join(directory, "examples", name)) ? parsed.data : [];
+      const others = programs.map(({ program, ...example }) => {
         return { ...example, code: text(join(directory, "examples", name, `${program}${extname(source)}`)) };
       });
       return [name, [first, ...others]];

@@ -64,6 +64,7 @@ export const languageSchema = z.strictObject({
   name,
   aliases: z.array(alias),
   label: z.string().min(1),
+  packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package")),
   source: fileName,
   compile: command.nullable(),
   execute: command,

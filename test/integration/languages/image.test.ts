@@ -34,19 +34,27 @@ test("every script in /opt/assay/bin that a language runs is part of the image",
   }
 });
 
-test("every language's version is recorded when the image is built", () => {
-  for (const { name } of languages.list()) assert.match(prepare, new RegExp(`^echo "version ${name} `, "m"));
+test("the image has the packages of every language", () => {
+  const packages = execFileSync(join(IMAGE, "build"), ["--packages"], { encoding: "utf8" }).trim().split("\n");
+  for (const language of languages.list())
+    for (const name of language.packages) assert.ok(packages.includes(name), name);
 });
 
 test("the image's hash changes with its contents, but not with its README", (t) => {
-  const copy = mkdtempSync(join(tmpdir(), "assay-image-"));
-  t.after(() => rmSync(copy, { recursive: true }));
+  const directory = mkdtempSync(join(tmpdir(), "assay-image-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const copy = join(directory, "image");
   cpSync(IMAGE, copy, { recursive: true });
+  cpSync(LANGUAGES, join(directory, "languages"), { recursive: true });
   const before = hash(copy);
   assert.match(before, /^[0-9a-f]{16}$/);
   assert.equal(before, hash(IMAGE));
   writeFileSync(join(copy, "README.md"), "other notes");
   assert.equal(hash(copy), before);
+  const rust = join(directory, "languages/rust.json");
+  writeFileSync(rust, readFileSync(rust, "utf8").replace('"rustc"', '"rustc", "tree"'));
+  const withPackage = hash(copy);
+  assert.notEqual(withPackage, before);
   writeFileSync(join(copy, "manifest"), `${readFileSync(join(copy, "manifest"), "utf8")}\ndebian tree\n`);
-  assert.notEqual(hash(copy), before);
+  assert.notEqual(hash(copy), withPackage);
 });

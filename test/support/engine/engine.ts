@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay, dataDirectory, NOBODY, type Serving, serve } from "../cli/processes.ts";
-import { ENDINGS } from "../languages/directory.ts";
+import { pathOf } from "../languages/directory.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 
 /** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
@@ -127,11 +127,9 @@ async function start({
   return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
 }
 
-const PROGRAMS = ["../../../languages/examples/", "../../programs/"].map((path) => new URL(path, import.meta.url));
-
 /** The source of a program in languages/examples/ or test/programs/. */
 export function source(language: string, name: string): string {
-  const [path] = PROGRAMS.map((url) => new URL(`${language}/${name}.${ENDINGS[language]}`, url)).filter(existsSync);
+  const path = pathOf(language, name);
   if (!path) throw new Error(`there is no program ${name} in ${language}`);
   return readFileSync(path, "utf8");
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NAMES } from "../languages/directory.ts";
 
 /**
  * The record schema of the contract, written independently of the code that builds records. Unknown fields, missing
@@ -68,7 +69,7 @@ const completed = z
   .strictObject({
     id: z.uuid(),
     schema_version: z.literal("2.0"),
-    language: z.enum(["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"]),
+    language: z.enum(NAMES),
     profile: z.enum(["judge", "agent"]),
     status: z.literal("completed"),
     timestamps: z.strictObject({ created_at: timestamp, started_at: timestamp, completed_at: timestamp }),

@@ -1,21 +1,32 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import type { TestContext } from "node:test";
+import { loadLanguages } from "../../../src/languages/load.ts";
 
 export const LANGUAGES = join(import.meta.dirname, "../../../languages");
 
-/** The file name extension of test programs by language. */
-export const ENDINGS: Readonly<Record<string, string>> = {
-  c: "c",
-  cpp: "cpp",
-  go: "go",
-  java: "java",
-  javascript: "js",
-  python: "py",
-  rust: "rs",
-  typescript: "ts",
-};
+/** Names of all languages. */
+export const NAMES: readonly string[] = loadLanguages(LANGUAGES)
+  .list()
+  .map(({ name }) => name);
+
+/** The file name extension of test programs by language, without the dot. */
+export const ENDINGS: Readonly<Record<string, string>> = Object.fromEntries(
+  loadLanguages(LANGUAGES)
+    .list()
+    .map(({ name, source }) => [name, extname(source).slice(1)]),
+);
+
+const PROGRAMS = ["../../../languages/examples/", "../../programs/"].map((path) => new URL(path, import.meta.url));
+
+/** The path of a program in languages/examples/ or test/programs/; undefined if the language does not have it. */
+export function pathOf(language: string, program: string): URL | undefined {
+  return PROGRAMS.map((url) => new URL(`${language}/${program}.${ENDINGS[language]}`, url)).find(existsSync);
+}
+
+/** Names of the languages that have a program. */
+export const languagesOf = (program: string) => NAMES.filter((name) => pathOf(name, program));
 
 /** Parsed JSON that a test makes invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: tests make it invalid

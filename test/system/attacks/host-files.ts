@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { useEngine } from "../../support/engine/engine.ts";
 import { checked } from "../../support/engine/record.ts";
-import { ENDINGS } from "../../support/languages/directory.ts";
+import { languagesOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { all, attack, linesOf } from "./probes.ts";
 
@@ -59,7 +59,7 @@ describe("in every language", () => {
   });
   before(() => new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve)));
   after(() => listener.close());
-  for (const language of Object.keys(ENDINGS)) {
+  for (const language of languagesOf("attacks/looks-outside")) {
     let running: Promise<Map<string, string>> | undefined;
     const results = () => {
       const { port } = listener.address() as { port: number };
