@@ -104,9 +104,13 @@ export const METRICS = {
   }),
   leasesLost: counter("assay_leases_lost_total", "Runs of this process ended because their lease was lost", {}),
   sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report", {}),
-  leftovers: counter("assay_leftovers_total", "Runs that left a part of their box behind, by kind", {
-    kind: ["cleanup_unverified", "process", "residual_mount", "collection_error"],
-  }),
+  leftovers: counter(
+    "assay_leftovers_total",
+    "Runs that left a part of their box behind, by kind; released_later: only memory or sockets without a process",
+    {
+      kind: ["cleanup_unverified", "process", "residual_mount", "collection_error", "released_later"],
+    },
+  ),
   slotsOpened: counter("assay_slots_opened_total", "Connections to the launcher that became slots", {}),
   slotsLost: counter("assay_slots_lost_total", "Slots that were lost", {}),
   slotFailures: counter("assay_slot_open_failures_total", "Slots that the launcher could not open", {}),
@@ -159,7 +163,7 @@ export const METRICS = {
     "Time since the oldest due delivery became due; 0 if none",
   ),
   capacity: gauge("assay_workers", "Submissions that can run at the same time now, as known to this process"),
-  slots: gauge("assay_slots", "Slots of this process: configured, alive, and running a submission", {
+  slots: gauge("assay_slots", "Slots of this process: wanted, alive, and busy with a submission", {
     state: ["wanted", "alive", "busy"],
   }),
   ready: gauge("assay_ready", "1 if every control was proven in the last seconds, else 0"),

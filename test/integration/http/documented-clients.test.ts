@@ -7,10 +7,10 @@ import { runFetchClient, runShellClient } from "../../support/http/documented-cl
 import { runPending, startHttp } from "../../support/http/running.ts";
 
 /** test/system/engine/docs.test.ts covers real runs; this file covers 408, 429 and rejection. */
-const CLIENTS = { "the shell lines": runShellClient, "the JavaScript": runFetchClient };
+const CLIENTS = { "docs/client.sh": runShellClient, "docs/client.mjs": runFetchClient };
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  test(`${name} of docs/api.md fall back to polling when the run takes longer than the hold`, async (t) => {
+  test(`${name}: falls back to polling when the run takes longer than the hold`, async (t) => {
     const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
     const running = client({ url: `https://127.0.0.1:${port}`, key: await key(), caPath });
     while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
@@ -23,7 +23,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.ok(logs.some((line) => line.includes("/api/result/:id")));
   });
 
-  test(`${name} of docs/api.md exit with the error of the service`, async (t) => {
+  test(`${name}: ends with the error of the service`, async (t) => {
     const { port, caPath } = await startHttp(t);
     const { code, stderr } = await client({ url: `https://127.0.0.1:${port}`, key: "assay_live_wrong", caPath });
     assert.notEqual(code, 0);
@@ -31,7 +31,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of docs/api.md waits for Retry-After when the quota is used up", async (t) => {
+test("docs/client.mjs waits for Retry-After when the quota is used up", async (t) => {
   const { port, caPath, key, store, clock, ask, logs } = await startHttp(t);
   const mine = await key({ requestsPerMinute: 1 });
   await ask({ path: "/api/health", key: mine });
@@ -45,7 +45,7 @@ test("the JavaScript of docs/api.md waits for Retry-After when the quota is used
 });
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  test(`${name} of docs/api.md exit when the key is revoked during polling`, async (t) => {
+  test(`${name}: ends when the key is revoked during polling`, async (t) => {
     const { port, caPath, key, store, logs } = await startHttp(t, { holdMs: 200 });
     const running = client({ url: `https://127.0.0.1:${port}`, key: await key({ name: "mine" }), caPath });
     while (!logs.some((line) => line.includes('"status":408'))) await sleep(20);
@@ -57,7 +57,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
   });
 }
 
-test("the JavaScript of docs/api.md retries when the connection is lost", async (t) => {
+test("docs/client.mjs retries when the connection is lost", async (t) => {
   const { port, caPath, key, store } = await startHttp(t);
   let lost = 0;
   // Forwards all connections except the first two, which it closes at the first data.

@@ -9,6 +9,7 @@ import { ERRORS } from "../../../src/domain/error.ts";
 import { METHODS, METRICS, STATUS_CLASSES } from "../../../src/domain/metrics.ts";
 import { assay, get } from "../../support/cli/processes.ts";
 import { useEngine } from "../../support/engine/engine.ts";
+import { NAMES } from "../../support/languages/directory.ts";
 import { promtool, scrape, total, valuesOf } from "../../support/metrics/scrape.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
@@ -174,7 +175,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         for (const value of valuesOf(now, label, "assay_http"))
           assert.ok((values as readonly string[]).includes(value), value);
       const languages = valuesOf(now, "language");
-      assert.equal(languages.size, 8, [...languages].join());
+      assert.deepEqual([...languages].sort(), NAMES);
       assert.equal(await grown(before, "assay_http_refusals_total", { reason: "unauthorized" }), 1);
       assert.equal(await grown(before, "assay_http_refusals_total", { reason: "unsupportedLanguage" }), 1);
       assert.ok((await grown(before, "assay_http_request_duration_seconds_count", { method: "other" })) >= 4);
@@ -202,10 +203,10 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       const args = ["status", "--operator-listen", `unix:${socket()}`];
       const { code, stdout } = await assay(...args);
       assert.equal(code, 0);
-      assert.match(stdout, /^Assay \d+\.\d+\.\d+: ready, every control is proven\n/);
+      assert.match(stdout, /^Assay \d+\.\d+\.\d+: ready, every control is verified\n/);
       assert.match(stdout, /^ {2}workers {6}2; slots here: 2 of 2 open, 0 busy$/m);
       assert.match(stdout, /^ {2}ended {8}\d+ in 5 min, \d+\.\d a minute: AC \d+, /m);
-      assert.match(stdout, /^ {2}database {5}answers in \d+\.\d ms$/m);
+      assert.match(stdout, /^ {2}database {5}responds in \d+\.\d ms$/m);
       assert.match(stdout, /^ {2}certificate {2}until \d{4}-\d\d-\d\d, \d+ days$/m);
       const json = await assay(...args, "--json");
       assert.equal((JSON.parse(json.stdout) as StatusPage).engine.ready, true);

@@ -1,10 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { read, section } from "../repo/documents.ts";
+import { ROOT } from "../repo/documents.ts";
 
-/** Parameters of the clients in docs/api.md. */
+/** Parameters of the clients in docs/. */
 export interface Found {
   readonly url: string;
   readonly key: string;
@@ -17,29 +15,14 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const PART = section(read("docs/api.md"), "A client in a few lines");
-
-/** Runs the shell client of docs/api.md, unchanged. */
+/** Runs docs/client.sh. */
 export function runShellClient(found: Found): Promise<Ran> {
-  return run("sh", ["-c", block("sh")], found);
+  return run("sh", [join(ROOT, "docs/client.sh")], found);
 }
 
-/** Runs the JavaScript client of docs/api.md, unchanged. */
-export async function runFetchClient(found: Found): Promise<Ran> {
-  const directory = mkdtempSync(join(tmpdir(), "assay-readme-"));
-  const file = join(directory, "client.mjs");
-  writeFileSync(file, block("js"));
-  try {
-    return await run(process.execPath, [file], found);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
-
-function block(language: string): string {
-  const [, text] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "m").exec(PART) ?? [];
-  if (text === undefined) throw new Error(`docs/api.md has no client in ${language}`);
-  return text;
+/** Runs docs/client.mjs. */
+export function runFetchClient(found: Found): Promise<Ran> {
+  return run(process.execPath, [join(ROOT, "docs/client.mjs")], found);
 }
 
 function run(program: string, args: string[], { url, key, caPath }: Found): Promise<Ran> {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { codes, documents, prose, ROOT, read, rows, section } from "../../support/repo/documents.ts";
+import { BOUND_BY } from "./bounds.ts";
 
 const ALL = documents();
 
@@ -106,13 +107,25 @@ test("CHANGELOG.md has sections by version, the unreleased first, and entries by
   }
 });
 
-test("each bound in docs/security.md names a test file that exists", () => {
+test("each bound in docs/security.md has tests that exist, and each test of a bound has a row", () => {
   const bounds = rows(section(read("docs/security.md"), "Bounds"));
-  assert.ok(bounds.length > 0);
-  for (const cells of bounds) {
-    assert.equal(cells.length, 4, cells[0]);
-    const files = codes(cells[3] ?? "");
-    assert.ok(files.length > 0, cells[0]);
+  assert.deepEqual(
+    bounds.map(([object]) => object),
+    Object.keys(BOUND_BY),
+  );
+  for (const [object, files] of Object.entries(BOUND_BY)) {
+    assert.ok(files.length > 0, object);
     for (const file of files) assert.ok(existsSync(join(ROOT, file)), file);
   }
 });
+
+for (const name of ["findings", "attack-surface"])
+  test(`each row of launcher/${name}.tsv is whole, unique, and names tests that exist`, () => {
+    const [header = "", ...lines] = read(`launcher/${name}.tsv`).replace(/\n$/, "").split("\n");
+    const cells = lines.map((line) => line.split("\t"));
+    assert.equal(new Set(cells.map(([first]) => first)).size, cells.length);
+    for (const row of cells) {
+      assert.equal(row.length, header.split("\t").length, row[0]);
+      for (const file of row.at(-1)?.split(" ").filter(Boolean) ?? []) assert.ok(existsSync(join(ROOT, file)), file);
+    }
+  });
