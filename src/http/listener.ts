@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
-import { createServer as createHttp, type RequestListener, type Server } from "node:http";
+import { createServer as createHttp, METHODS, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Meter } from "../domain/meter.ts";
 import type { Transport } from "../domain/transport.ts";
 import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
-import { answerConnect, answerExpectation } from "./errors.ts";
+import { answerConnect, answerExpectation, answerUnknownMethod } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
 
 /** Limits on connections; all times in milliseconds. */
@@ -67,7 +67,8 @@ export function createListener(
     if (!admitPipelined(request, response, meter)) return;
     limitChunks(request, meter);
     lingerAfter(request);
-    handler(request, response);
+    if (METHODS.includes(request.method ?? "")) handler(request, response);
+    else answerUnknownMethod(response, meter);
   };
   const server =
     transport.kind === "https"

@@ -204,7 +204,7 @@ test("responds to every method in JSON; HEAD is GET without the body", LIMIT, as
 });
 
 test("responds to unusual HTTP/1.1 in JSON, and never treats data as a second request", LIMIT, async (t) => {
-  const { port, caPath, key, store } = await startHttp(t);
+  const { port, caPath, key, store, logs } = await startHttp(t);
   const mine = `X-API-Key: ${await key()}\r\nConnection: close\r\n`;
   const body = '{"language":"python","code":"x"}';
   const post = `POST /api/submit HTTP/1.1\r\nHost: x\r\n${mine}Content-Type: application/json\r\n`;
@@ -215,6 +215,7 @@ test("responds to unusual HTTP/1.1 in JSON, and never treats data as a second re
     ["HTTP/2 without negotiation", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["HTTP/3.7", `GET / HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
     ["an unknown method", `FETCH / HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
+    ["a method of RTSP", "DESCRIBE / RTSP/1.0\r\nHost: x\r\n\r\n", 400],
     ["an absolute target", `GET https://x/api/health HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 200],
     ["OPTIONS *", `OPTIONS * HTTP/1.1\r\nHost: x\r\n${mine}\r\n`, 404],
     ["no target", "GET  HTTP/1.1\r\nHost: x\r\n\r\n", 400],
@@ -244,6 +245,8 @@ test("responds to unusual HTTP/1.1 in JSON, and never treats data as a second re
     assert.equal(typeof json.error, status < 400 ? "undefined" : "string", name);
   }
   assert.equal(await store.submissions.depth(), 1);
+  const warnings = logs.filter((line) => JSON.parse(line).level >= 40);
+  assert.deepEqual(warnings, []);
 });
 
 test("rejects duplicate fields in any form", LIMIT, async (t) => {
