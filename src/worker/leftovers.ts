@@ -1,10 +1,24 @@
 import type { Meter } from "../domain/meter.ts";
 import type { Outcome } from "../domain/outcome.ts";
 
+/**
+ * Leftovers that the kernel releases later, while no process of the box lives. A program can cause them, for example by
+ * sockets in flight within sockets in flight.
+ */
+const RELEASED_LATER: readonly string[] = [
+  "cgroup not removed: memory",
+  "cgroup not removed: sockets in the network namespace",
+];
+
 /** Counts leftovers of a box. They do not change the verdict, but are a platform failure and can accumulate. */
 export function countLeftovers({ evidence }: Outcome, meter: Meter): void {
   if (!evidence) return;
-  const { cleanupVerified, descendantContainment, residualMounts, collectionErrors } = evidence.teardown;
+  const { cleanupVerified, reapStatus, descendantContainment, residualMounts, collectionErrors } = evidence.teardown;
+  const isContained = reapStatus === "clean" && descendantContainment === "ok" && residualMounts.length === 0;
+  if (isContained && collectionErrors.length > 0 && collectionErrors.every((error) => RELEASED_LATER.includes(error))) {
+    meter.count("leftovers", { kind: "released_later" });
+    return;
+  }
   if (!cleanupVerified) meter.count("leftovers", { kind: "cleanup_unverified" });
   if (descendantContainment === "leaked") meter.count("leftovers", { kind: "process" });
   if (residualMounts.length > 0) meter.count("leftovers", { kind: "residual_mount" });

@@ -97,7 +97,7 @@ export class Runner {
     const { submission, program } = claim;
     try {
       const language = languages.resolve(submission.language);
-      if (!language) return internalError(`the language ${submission.language} is not available any more`);
+      if (!language) return internalError(`the language ${submission.language} is no longer available`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
       const reports = await this.#steps(claim, slot, steps);
       const outcome = buildOutcome(reports);

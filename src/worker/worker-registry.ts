@@ -60,7 +60,7 @@ export class WorkerRegistry implements Engine {
     this.#underWay ??= this.#proven()
       .catch((error: unknown) => {
         this.#options.log.error({ err: error }, "the workers could not be read");
-        return notReady("the database does not answer");
+        return notReady("the database does not respond");
       })
       .finally(() => {
         this.#underWay = null;
