@@ -29,7 +29,7 @@ export async function createAccount(
   checkName(name);
   await checkTier(store, tier);
   const { made } = await store.accounts.ensure(name, tier, actor);
-  if (!made) throw new AdminError(`there is an account ${name} already`);
+  if (!made) throw new AdminError(`the account ${name} already exists`);
   return view(await findAccount(store, name));
 }
 
@@ -54,7 +54,7 @@ export async function updateAccount(
   if (tier !== undefined) await checkTier(store, tier);
   if (name !== undefined) {
     checkName(name);
-    if (!(await store.accounts.rename(id, name, actor))) throw new AdminError(`there is an account ${name} already`);
+    if (!(await store.accounts.rename(id, name, actor))) throw new AdminError(`the account ${name} already exists`);
   }
   if (tier !== undefined) await store.accounts.setTier(id, tier, actor);
   return view(await findAccount(store, id));

@@ -74,13 +74,11 @@ export async function replayDelivery(
   if (replayed === null) throw tooManyReplays(bounds);
   if (replayed !== undefined) return replayed;
   const [known] = await store.deliveries.list({ max: 1, id });
-  throw new AdminError(
-    known ? "its endpoint is disabled or was removed: nothing is sent there" : "there is no such delivery",
-  );
+  throw new AdminError(known ? "its endpoint is disabled or was removed" : "there is no such delivery");
 }
 
 function tooManyReplays(bounds: ReplayBounds | undefined): AdminError {
-  const most = `${bounds?.pending} replays pending and ${bounds?.perMinute} in a minute`;
+  const most = `${bounds?.pending} pending replays and ${bounds?.perMinute} in a minute`;
   return new AdminError(`an account can have ${most}; try again later`);
 }
 
@@ -115,7 +113,7 @@ export async function replayFailed(
   if (endpointId !== undefined) {
     const endpoint = await store.endpoints.get(endpointId);
     if (!endpoint) throw noSuchEndpoint(endpointId);
-    if (!endpoint.active) throw new AdminError("the endpoint is disabled: nothing is sent there");
+    if (!endpoint.active) throw new AdminError("the endpoint is disabled");
   }
   const replayed = await store.deliveries.replayFailed(
     { endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle, bounds },

@@ -74,11 +74,11 @@ export async function createEndpoint(
   const result = await store.endpoints.add(endpoint, MAX_ENDPOINTS, actor, aDay);
   if (result === "spent") {
     throw new AdminError(
-      `the account made ${aDay} endpoints in the last 24 hours, which is the most without an administrator`,
+      `the account made ${aDay} endpoints in the last 24 hours, the maximum without an administrator`,
     );
   }
   if (result === "full")
-    throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, which is the most`);
+    throw new AdminError(`the project ${project.name} has ${MAX_ENDPOINTS} endpoints, the maximum`);
   if (result === "no-project") throw archived(project.name);
   return { made: { ...(await viewOf(store, id)), secret }, caution };
 }
@@ -143,7 +143,7 @@ export async function rotateEndpointSecret(
   if (endsAtMs === undefined) throw noSuchEndpoint(id);
   if (endsAtMs === "full") {
     throw new AdminError(
-      `${MAX_FORMER_SECRETS} old secrets of the endpoint have not ended, which is the most; rotate without an overlap to end them now`,
+      `${MAX_FORMER_SECRETS} old secrets of the endpoint are still valid, the maximum; rotate without an overlap to end them now`,
     );
   }
   return { ...(await viewOf(store, id)), secret, formerEndsAt: new Date(endsAtMs).toISOString() };

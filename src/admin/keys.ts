@@ -118,9 +118,9 @@ export async function rotateKey(
 ): Promise<{ readonly made: MadeKey; readonly old: KeyView }> {
   checkOverlap(overlapMs);
   const old = await findLiveKey(store, which);
-  if (old.expiresAtMs !== null) throw new AdminError("the key was rotated before; rotate the one that replaced it");
+  if (old.expiresAtMs !== null) throw new AdminError("the key was already rotated; rotate its replacement");
   // The replacement would be a usable key with the permissions of the playground.
-  if (isPlaygroundKey(old)) throw new AdminError("nobody has the playground's key: it cannot be rotated");
+  if (isPlaygroundKey(old)) throw new AdminError("the playground key cannot be rotated");
   const { key, hash, prefix } = newKey();
   const id = randomUUID();
   const rotated = await store.keys.rotate(old.id, { id, hash, prefix }, overlapMs, actor, bounds);
@@ -177,7 +177,7 @@ function checkSettings(
   if (defaultProfile === undefined || profiles.length === 0) throw new AdminError("a key needs at least one profile");
   if (!profiles.includes(defaultProfile)) {
     throw new AdminError(
-      `the default profile ${defaultProfile} is not one that the key may use: ${profiles.join(", ")}`,
+      `the default profile ${defaultProfile} is not one of the allowed profiles: ${profiles.join(", ")}`,
     );
   }
   return { requestsPerMinute, concurrency, profiles, defaultProfile };
@@ -192,7 +192,7 @@ async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
 }
 
 function ambiguous(): AdminError {
-  return new AdminError("more than one key begins like this; use the id");
+  return new AdminError("several keys have this prefix; use the id");
 }
 
 /** The text does not repeat the argument, which may be a key. */
@@ -203,16 +203,16 @@ function noSuchKey(): AdminError {
 function tooManyKeys(refused: KeysRefused, bounds: KeyBounds | null): AdminError {
   if (refused === "full") {
     return new AdminError(
-      `the account has ${bounds?.live} live keys, which is the most without an administrator; revoke one first`,
+      `the account has ${bounds?.live} live keys, the maximum without an administrator; revoke one first`,
     );
   }
   return new AdminError(
-    `the account made ${bounds?.aDay} keys in the last 24 hours, which is the most without an administrator`,
+    `the account made ${bounds?.aDay} keys in the last 24 hours, the maximum without an administrator`,
   );
 }
 
 async function viewOf(store: Store, id: string): Promise<KeyView> {
   const key = await store.keys.get(id);
-  if (!key) throw new Error(`the key ${id} is gone`);
+  if (!key) throw new Error(`the key ${id} no longer exists`);
   return keyView(key);
 }

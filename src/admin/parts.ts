@@ -29,6 +29,6 @@ export async function partFor(
   const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
   const owners = after === undefined ? null : await accountsOf(after);
   const isListed = owners && (accountIds === null || owners.some((owner) => accountIds.includes(owner)));
-  if (owners !== null && !isListed) throw new AdminError(`there is nothing of the id ${after}`);
+  if (owners !== null && !isListed) throw new AdminError(`unknown id ${after}`);
   return { accountIds, after, max: limit };
 }

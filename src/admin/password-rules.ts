@@ -39,7 +39,7 @@ export async function checkPassword(
   const known = [email, ...email.split(/[@.+_-]/), name, ...name.split(/\s+/), "assay"];
   const guesses = await guessesFor({ password: characters.slice(0, JUDGED).join(""), known: known.filter(Boolean) });
   if (guesses < LEAST_GUESSES) {
-    throw new AdminError("this password is guessed soon; take a few words that do not belong together");
+    throw new AdminError("this password is easy to guess; use several unrelated words");
   }
 }
 
@@ -48,12 +48,12 @@ function guessesFor(guessed: Guessed): Promise<number> {
   const thread = new Worker(new URL("./guess-thread.ts", import.meta.url), { workerData: guessed });
   return new Promise<number>((resolve, reject) => {
     const late = setTimeout(
-      () => reject(new AdminError("this password took too long to judge; take another")),
+      () => reject(new AdminError("this password took too long to check; choose another")),
       MOST_MS,
     );
     thread.once("exit", () => {
       clearTimeout(late);
-      reject(new Error("the thread that judges a password ended without an answer"));
+      reject(new Error("the thread that checks a password ended without a result"));
     });
     thread.once("error", reject);
     thread.once("message", resolve);

@@ -21,7 +21,7 @@ export async function hashPassword(password: string): Promise<string> {
 /** @param hash null for unknown people and people without a password: takes as long and returns false. */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   const [, memory, passes, parallelism, salt = "", expected = ""] = FORM.exec(hash ?? NOBODY) ?? [];
-  if (memory === undefined) throw new Error("a stored password is not of the form that we store");
+  if (memory === undefined) throw new Error("a stored password has an invalid format");
   const wanted = Buffer.from(expected, "base64");
   const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   const given = await digest(password, Buffer.from(salt, "base64"), cost, wanted.length);

@@ -69,7 +69,7 @@ export function personView(person: Person): Omit<PersonView, "accounts"> {
 /** @returns the normalised address. @throws AdminError if it is invalid. */
 export function emailOf(text: string): string {
   const email = text.trim().toLowerCase();
-  if (!EMAIL.test(email)) throw new AdminError(`${JSON.stringify(text.slice(0, 64))} is no e-mail address`);
+  if (!EMAIL.test(email)) throw new AdminError(`${JSON.stringify(text.slice(0, 64))} is not an e-mail address`);
   return email;
 }
 
@@ -84,8 +84,8 @@ export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkV
   const link = await makeLink(store, { kind: "first" }, asked);
   if (!link) {
     throw new AdminError(
-      "somebody can sign in already: 'members invite EMAIL --administrator' makes another administrator, " +
-        "'members reset EMAIL' lets one who is there choose a new password",
+      "a person can already sign in: 'members invite EMAIL --administrator' invites another administrator, " +
+        "'members reset EMAIL' resets a password",
     );
   }
   return link;
@@ -103,11 +103,11 @@ export async function invite(store: Store, member: NewMember, asked: LinkRequest
   const email = emailOf(member.email);
   const { account, administrator } = member;
   if (account === undefined && !administrator) {
-    throw new AdminError("who is no administrator needs an account to be a member of");
+    throw new AdminError("a member needs an account");
   }
   const accountId = account === undefined ? null : (await findAccount(store, account)).id;
   const link = await makeLink(store, { kind: "invite", email, accountId, administrator }, asked);
-  if (!link) throw new AdminError(`there is a person ${email} already: change what they may see instead`);
+  if (!link) throw new AdminError(`${email} is already a member: change their access instead`);
   return link;
 }
 
@@ -131,7 +131,7 @@ export async function updatePerson(
   const { accountIds } = changes;
   const accounts = accountIds && (await Promise.all(accountIds.map((account) => findAccount(store, account))));
   const done = await store.people.update(id, { ...changes, accountIds: accounts?.map((account) => account.id) }, actor);
-  if (done === "last") throw new AdminError(`${email} is the last administrator; make another one first`);
+  if (done === "last") throw new AdminError(`${email} is the last administrator; add another one first`);
   return await findPerson(store, id);
 }
 

@@ -43,12 +43,12 @@ export async function createProject(
   const id = await store.projects.create(accountId, request.name, actor, most);
   if (id === null) {
     throw new AdminError(
-      `the account has ${most} projects, archived ones included, which is the most without an administrator`,
+      `the account has ${most} projects, archived ones included, the maximum without an administrator`,
     );
   }
   if (id === undefined) {
     const { name } = await findAccount(store, accountId);
-    throw new AdminError(`the account ${name} has a project ${request.name} already`);
+    throw new AdminError(`the account ${name} already has a project ${request.name}`);
   }
   return view(await findProject(store, id));
 }
@@ -72,7 +72,7 @@ export async function renameProject(
   checkName(name);
   const { id, accountName } = await findProject(store, which);
   if (!(await store.projects.rename(id, name, actor))) {
-    throw new AdminError(`the account ${accountName} has a project ${name} already`);
+    throw new AdminError(`the account ${accountName} already has a project ${name}`);
   }
   return view(await findProject(store, id));
 }

@@ -72,8 +72,8 @@ export function accountsCommand(): Command {
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const done = await eraseRecords(store, which, ACTOR);
-        const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} that have not ended stay`;
-        answer(options.json, done, () => `${done.erased} records of ${done.account} are gone${stay}`);
+        const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} unfinished submissions stay`;
+        answer(options.json, done, () => `${done.erased} records of ${done.account} deleted${stay}`);
       }),
     );
 

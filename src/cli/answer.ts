@@ -2,8 +2,8 @@
 export function noteUnnamed(account: string, made: boolean): void {
   process.stderr.write(
     made
-      ? `note: made the account ${escaped(account)} for it; only keys of one account see the same results, and --account names an account\n`
-      : `note: joined the existing account ${escaped(account)}, whose keys see each other's records; another one is named with --account\n`,
+      ? `note: created the account ${escaped(account)}; keys share results only within an account, which --account selects\n`
+      : `note: joined the existing account ${escaped(account)}, whose keys share results; --account selects another one\n`,
   );
 }
 

@@ -20,21 +20,21 @@ export function askOperator(address: Address, path: string): Promise<string> {
   const name = "path" in address ? `unix:${address.path}` : `${address.host}:${address.port}`;
   const signal = AbortSignal.timeout(PATIENCE_MS);
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new ServiceUnreachable(`no service answers at ${name}: ${why}`));
+    const fail = (why: string) => reject(new ServiceUnreachable(`no response from ${name}: ${why}`));
     const failed = ({ message }: Error) =>
-      fail(signal.aborted ? `no complete answer within ${PATIENCE_MS / 1000} s` : message);
+      fail(signal.aborted ? `no complete response within ${PATIENCE_MS / 1000} s` : message);
     const asked = request({ ...where, path, agent: false, signal }, (answer) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
       answer.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > LARGEST_BYTES) answer.destroy(new Error("the answer is longer than 1 MiB"));
+        if (bytes > LARGEST_BYTES) answer.destroy(new Error("the response is longer than 1 MiB"));
         else chunks.push(chunk);
       });
       answer.on("error", failed);
       answer.on("end", () => {
         if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString());
-        else fail(`it said ${answer.statusCode} to ${path}`);
+        else fail(`status ${answer.statusCode} for ${path}`);
       });
     });
     asked.on("error", failed);

@@ -64,7 +64,7 @@ async function checkControls(flags: EngineFlags, note: (finding: Finding) => voi
   for await (const text of createInterface(child.stdout)) {
     const { check, works, detail } = checkSchema.parse(JSON.parse(text));
     const same = check !== "build" || detail === ourBuild();
-    note(finding(check, works && same, same ? detail : `${detail}, and ours is ${ourBuild()}`, check));
+    note(finding(check, works && same, same ? detail : `${detail}; this program is ${ourBuild()}`, check));
     missing ||= !(works && same) && (MEANINGS[check]?.needed ?? true);
   }
   const { well, how } = await ended;

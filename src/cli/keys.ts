@@ -45,7 +45,7 @@ export function keysCommand(): Command {
       wholeNumber,
     )
     .option("--profiles <names>", "allowed profiles, separated by commas", profileList, ["judge"])
-    .option("--default-profile <name>", "profile of a submission that names none (default: the first)", profile)
+    .option("--default-profile <name>", "default profile of submissions (default: the first)", profile)
     .action((options: CreateOptions) =>
       withStore(options, async (store) => {
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
@@ -76,7 +76,7 @@ export function keysCommand(): Command {
       limitOrTier,
     )
     .option("--profiles <names>", "allowed profiles, separated by commas", profileList)
-    .option("--default-profile <name>", "profile of a submission that names none", profile)
+    .option("--default-profile <name>", "default profile of submissions", profile)
     .action((which: string, options: UpdateOptions) =>
       withStore(options, async (store) => {
         const { profiles, defaultProfile } = options;

@@ -103,7 +103,7 @@ function asked({ origin }: LinkOptions, config: Config): { origin: string; actor
 /** From the settings of this command; a proxy may have another name. */
 function originOf({ listen, transport }: Config): string {
   if ("path" in listen)
-    throw new ConfigError("the service listens on a socket file: say where browsers reach it, by --origin");
+    throw new ConfigError("the service listens on a socket file: pass its public address with --origin");
   const { host, port } = listen;
   const named = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
   return `${transport.kind === "loopback" ? "http" : "https"}://${named}:${port}`;

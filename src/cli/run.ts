@@ -92,7 +92,9 @@ function languageOf(file: string, named: string | undefined, languages: Language
   const language = languages.list().find(({ source }) => extname(source) === ending);
   const other = languages.resolve(ending.slice(1));
   if (language ?? other) return (language ?? other) as Language;
-  throw new ConfigError(`the ending of ${file} names no language; use --language with one of ${known.join(", ")}`);
+  throw new ConfigError(
+    `the extension of ${file} is of no known language; use --language with one of ${known.join(", ")}`,
+  );
 }
 
 async function readInput(from: string | undefined): Promise<Buffer> {

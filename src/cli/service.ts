@@ -59,7 +59,8 @@ export async function startService(config: Config): Promise<Service> {
   // With a shared database this worker is one of several; otherwise it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const engine = fleet ?? worker?.engine;
-  if (!engine) throw new ConfigError("a service without a worker needs a database that it can share with one");
+  if (!engine)
+    throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const summariser = StatsAggregator.start({ store, log });

@@ -12,18 +12,18 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ...accounts(page),
     ["ended", ended(page)],
     ["webhooks", webhooks(page)],
-    ["database", page.database ? `answers in ${page.database.latencyMs.toFixed(1)} ms` : "DOES NOT ANSWER"],
+    ["database", page.database ? `responds in ${page.database.latencyMs.toFixed(1)} ms` : "UNAVAILABLE"],
     ["disk", disk(page)],
     ["certificate", certificate(page, nowMs)],
-    ["languages", page.engine.languages.join(" ") || "NONE is proven"],
+    ["languages", page.engine.languages.join(" ") || "NONE is verified"],
   ];
   const told = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${escaped(text)}\n`).join("");
   return `${escaped(`Assay ${page.version}: ${readiness(page, nowMs)}`)}\n${told}`;
 }
 
 function readiness({ engine }: StatusPage, nowMs: number): string {
-  if (engine.ready) return "ready, every control is proven";
-  const since = engine.readyAtMs === null ? "never was" : `was ${span(nowMs - engine.readyAtMs)} ago`;
+  if (engine.ready) return "ready, every control is verified";
+  const since = engine.readyAtMs === null ? "never ready" : `last ready ${span(nowMs - engine.readyAtMs)} ago`;
   const why = engine.failures.map(({ name, detail, fault }) => `${name}: ${fault ?? detail}`).join("; ");
   return `NOT READY, ${since}: ${why}`;
 }
@@ -31,14 +31,14 @@ function readiness({ engine }: StatusPage, nowMs: number): string {
 function workers({ engine, slots }: StatusPage): string {
   if (!slots) return `${engine.workers} elsewhere`;
   const { wanted, alive, busy } = slots;
-  return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SOME ARE LOST)" : ""}, ${busy} busy`;
+  return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SLOTS LOST)" : ""}, ${busy} busy`;
 }
 
 function queue({ database }: StatusPage): string {
   if (!database) return "unknown";
   const { pending, oldestPendingMs, held } = database.backlog;
   if (pending === 0) return "empty";
-  return `${pending} pending, the first for ${span(oldestPendingMs)}; ${held} wait for their own key's concurrency or a suspension`;
+  return `${pending} pending, the oldest for ${span(oldestPendingMs)}; ${held} wait because of their key's concurrency or a suspension`;
 }
 
 function running({ database }: StatusPage): string {
@@ -73,7 +73,7 @@ function webhooks({ database }: StatusPage): string {
 }
 
 function disk({ disk: space }: StatusPage): string {
-  if (!space) return "UNKNOWN: the data directory cannot be looked at";
+  if (!space) return "UNKNOWN: the data directory cannot be read";
   const gigabytes = (bytes: number) => (bytes / 1e9).toFixed(1);
   return `${gigabytes(space.freeBytes)} of ${gigabytes(space.sizeBytes)} GB free`;
 }

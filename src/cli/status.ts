@@ -27,7 +27,7 @@ export function statusCommand(): Command {
     .option("--watch", "refresh every two seconds until Ctrl-C")
     .option(
       "--operator-listen <address>",
-      "operator listener to ask: HOST:PORT or unix:/PATH; repeatable; set-up passes it",
+      "operator listener: HOST:PORT or unix:/PATH; repeatable; set-up passes it",
       append,
       [],
     )
@@ -57,7 +57,7 @@ function addressesOf({ operatorListen }: Options): Address[] {
   const known = parsed.filter((address) => address !== null);
   if (known.length === 0) {
     throw new ConfigError(
-      "nobody to ask: give --operator-listen, or start it as 'assay status', which finds what runs",
+      "no operator listener: pass --operator-listen, or use 'assay status', which finds running services",
     );
   }
   return known;

@@ -51,7 +51,7 @@ function measured({ metrics, evidence }: SubmissionRecord): string[] {
 }
 
 function proof({ evidence }: SubmissionRecord): string[] {
-  if (!evidence) return [row("evidence", "none: no report came back")];
+  if (!evidence) return [row("evidence", "none: the sandbox returned no report")];
   const { isolation, limits, teardown } = evidence;
   const { cgroup } = limits;
   return [

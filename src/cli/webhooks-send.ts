@@ -30,7 +30,7 @@ export function replayVerb(webhooks: Command): void {
     .action((replays: string | undefined, options: StoreOptions & ReplayOptions) =>
       withStore(options, async (store) => {
         const { failed = false, endpoint: endpointId, since } = options;
-        if (failed === (replays !== undefined)) throw new AdminError("name a delivery, or say --failed");
+        if (failed === (replays !== undefined)) throw new AdminError("specify a delivery or --failed");
         if (!failed && (endpointId ?? since) !== undefined)
           throw new AdminError("--endpoint and --since go with --failed");
         if (replays === undefined) {

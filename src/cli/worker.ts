@@ -22,9 +22,7 @@ export function workerCommand(): Command {
 async function work(flags: Flags): Promise<void> {
   const config = loadConfig(flags);
   if (config.database.kind === "sqlite") {
-    throw new ConfigError(
-      "a worker of its own needs --database postgres://…: SQLite belongs to one process, 'assay serve'",
-    );
+    throw new ConfigError("a worker needs --database postgres://…: SQLite belongs to one process, 'assay serve'");
   }
   if (becomeOwner(config.dataDir) === 0) {
     throw new ConfigError(

@@ -72,7 +72,7 @@ const list = {
   noRoom: row(503, () => "too much data of this account is in transit, try again later"),
   shuttingDown: row(503, () => "the service is shutting down, try again later"),
   languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),
-  databaseUnavailable: row(503, () => "the database does not answer, try again later"),
+  databaseUnavailable: row(503, () => "the database does not respond, try again later"),
   notReady: row(503, () => "not ready: full isolation is not proven"),
 } as const;
 

@@ -90,8 +90,17 @@ export function answerConnect(socket: Duplex, meter: Meter): void {
 
 /** Rejects `Expect:` values other than 100-continue. Node would respond without a body. */
 export function answerExpectation(response: ServerResponse, meter: Meter): void {
-  meter.count("refusals", { reason: "expectationFailed" });
-  const { status, text, headers } = byHand("expectationFailed");
+  answerByHand(response, "expectationFailed", meter);
+}
+
+/** Rejects methods of RTSP, which Node's parser accepts. Fastify has no route for them, and logs all its routes instead. */
+export function answerUnknownMethod(response: ServerResponse, meter: Meter): void {
+  answerByHand(response, "badRequest", meter);
+}
+
+function answerByHand(response: ServerResponse, code: ByHand, meter: Meter): void {
+  meter.count("refusals", { reason: code });
+  const { status, text, headers } = byHand(code);
   response.writeHead(status, headers);
   response.end(text);
 }

@@ -78,6 +78,6 @@ async function answer(url: string, { store, engine, metrics, status }: OperatorD
     return { status: 404, body: { error: "no such endpoint; there are /live, /ready, /metrics and /status" } };
   } catch (error) {
     if (error instanceof ClientError) return { status: error.status, body: error.body };
-    return { status: 503, body: { error: "the database does not answer" } };
+    return { status: 503, body: { error: "the database does not respond" } };
   }
 }

@@ -64,7 +64,7 @@ export class Slot {
         if (slot) slot.#lose(error);
         reject(error);
       };
-      const timer = setTimeout(() => lose(new SandboxError("the launcher did not answer")), OPEN_MS);
+      const timer = setTimeout(() => lose(new SandboxError("the launcher did not respond")), OPEN_MS);
       socket.on("data", (chunk: Buffer) => {
         try {
           for (const frame of reader.push(chunk)) {
@@ -100,7 +100,7 @@ export class Slot {
       if (this.#running) return reject(new SandboxError("the slot is running another step"));
       const frame = encodeStep(step); // throws for an invalid limit, before anything has started
       const timer = setTimeout(() => {
-        this.#lose(new SandboxError("the slot was silent too long"));
+        this.#lose(new SandboxError("the slot did not respond in time"));
       }, step.limits.wallMs + SILENCE_MS);
       const output = { stdout: new Captured(), stderr: new Captured(), onOutput };
       const limitsOfStep = { cpuLimitUsec: step.limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(step.limits) };
@@ -175,11 +175,11 @@ function greet(frame: Frame): Hello {
   if (frame.name !== "HELLO") throw refusal(frame);
   const entries = new Entries(frame);
   if (entries.int("PROTOCOL") !== PROTOCOL_VERSION) {
-    throw new ProtocolError(`the launcher speaks protocol ${entries.int("PROTOCOL")}, not ${PROTOCOL_VERSION}`);
+    throw new ProtocolError(`the launcher uses protocol ${entries.int("PROTOCOL")}, not ${PROTOCOL_VERSION}`);
   }
   const hello = decodeHello(entries);
   if (hello.build !== ourBuild()) {
-    throw new ProtocolError(`the launcher is of another build (${hello.build}) than this service (${ourBuild()})`);
+    throw new ProtocolError(`the launcher has another build (${hello.build}) than this service (${ourBuild()})`);
   }
   return hello;
 }

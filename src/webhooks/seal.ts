@@ -99,5 +99,5 @@ function authenticated(head: Buffer, id: string): Buffer {
 }
 
 function cannotOpen(id: string): never {
-  throw new SecretKeyError(`the secret of endpoint ${id} cannot be opened: it was sealed with another key file`);
+  throw new SecretKeyError(`the secret of endpoint ${id} cannot be decrypted: it was encrypted with another key file`);
 }

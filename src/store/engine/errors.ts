@@ -10,6 +10,6 @@ export class StoreUnavailable extends StoreError {
   override readonly name = "StoreUnavailable";
 
   constructor(reason: string) {
-    super(`the database does not answer: ${reason}`);
+    super(`the database does not respond: ${reason}`);
   }
 }

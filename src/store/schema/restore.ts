@@ -40,7 +40,8 @@ export async function restore({ db, capabilities: abilities }: Engine, lines: As
 }
 
 function checkHead(head: Partial<BackupHead> | undefined): asserts head is BackupHead {
-  if (head?.assay !== "backup" || typeof head.schema !== "number") throw new StoreError("this is no backup of Assay");
+  if (head?.assay !== "backup" || typeof head.schema !== "number")
+    throw new StoreError("this is not a backup of Assay");
   if (head.format !== BACKUP_FORMAT || head.schema > NEWEST) {
     throw new StoreError("the backup is from a newer release: restore it with that one");
   }
@@ -88,10 +89,10 @@ async function readRows(
       if ((line as Partial<BackupEnd>).rows !== count) break;
       return count;
     } else {
-      throw new StoreError("the backup is damaged: a line that is neither table, row nor end");
+      throw new StoreError("the backup is damaged: a line of an unknown kind");
     }
   }
-  throw new StoreError("the backup is not whole: it was cut off, or rows are missing");
+  throw new StoreError("the backup is incomplete: it was cut off, or rows are missing");
 }
 
 /** @param later receives references that can be written only after all rows of the table. */
@@ -132,6 +133,6 @@ function parse(line: string): unknown {
   try {
     return JSON.parse(line) as unknown;
   } catch {
-    throw new StoreError("the backup is damaged: a line is no JSON");
+    throw new StoreError("the backup is damaged: a line is not JSON");
   }
 }

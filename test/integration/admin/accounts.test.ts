@@ -20,7 +20,7 @@ onEachEngine((temporaryStore) => {
       made,
     );
     const refused: [{ name: string; tier?: string }, RegExp][] = [
-      [{ name: "acme" }, /there is an account acme already/],
+      [{ name: "acme" }, /the account acme already exists/],
       [{ name: "new", tier: "huge" }, /there is no tier huge; there are beta, large/],
       [{ name: "" }, /the name must have 1 to 100/],
     ];

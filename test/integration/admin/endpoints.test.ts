@@ -67,7 +67,7 @@ onEachEngine((temporaryStore) => {
     const add = () => createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
     const ids: string[] = [];
     for (let i = 0; i < 10; i++) ids.push((await add()).made.id);
-    await assert.rejects(add(), /^AdminError: the project shop has 10 endpoints, which is the most$/);
+    await assert.rejects(add(), /^AdminError: the project shop has 10 endpoints, the maximum$/);
     await removeEndpoint(store, ids[3] ?? "", "alice");
     await add();
     await archiveProject(store, "shop", "alice");

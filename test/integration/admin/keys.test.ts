@@ -85,7 +85,10 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual([first.profiles, first.defaultProfile], [["agent", "judge"], "agent"]);
     const named = await create(store, { profiles: ["agent", "judge"], defaultProfile: "judge" });
     assert.deepEqual([named.profiles, named.defaultProfile], [["agent", "judge"], "judge"]);
-    await assert.rejects(create(store, { defaultProfile: "agent" }), /agent is not one that the key may use: judge$/);
+    await assert.rejects(
+      create(store, { defaultProfile: "agent" }),
+      /agent is not one of the allowed profiles: judge$/,
+    );
   });
 
   test("rejects values out of range before any write", async (t) => {
@@ -131,7 +134,7 @@ onEachEngine((temporaryStore) => {
     for (const id of ["a", "b"]) {
       await store.keys.add({ id, accountId, projectId: null, name: id, prefix: "same", hash: id, ...settings }, "x");
     }
-    await assert.rejects(revokeKey(store, "same", "alice"), /more than one key begins like this; use the id/);
+    await assert.rejects(revokeKey(store, "same", "alice"), /several keys have this prefix; use the id/);
     await revokeKey(store, "a", "alice");
     assert.equal((await revokeKey(store, "same", "alice")).key.id, "b");
   });
@@ -167,7 +170,7 @@ onEachEngine((temporaryStore) => {
       await assert.rejects(rotateKey(store, key, overlap, "alice"), /the overlap must be from 0 to 90 days/);
     }
     const { made } = await rotateKey(store, key, 60_000, "alice");
-    await assert.rejects(rotateKey(store, key, 60_000, "alice"), /was rotated before; rotate the one that replaced it/);
+    await assert.rejects(rotateKey(store, key, 60_000, "alice"), /was already rotated; rotate its replacement/);
     const again = await rotateKey(store, made.key, 0, "alice");
     await assert.rejects(rotateKey(store, made.key, 0, "alice"), /there is no such live key/);
     await revokeKey(store, again.made.id, "alice");

@@ -73,7 +73,7 @@ test("a page of people, keys or projects of an account continues only after a ro
     [listProjects, first, second],
   ] as const) {
     assert.deepEqual(await list(store, { account: "mine", after: own ?? "" }), []);
-    const there = { message: `there is nothing of the id ${foreign}` };
+    const there = { message: `unknown id ${foreign}` };
     await assert.rejects(list(store, { account: "mine", after: foreign ?? "" }), there);
   }
 });

@@ -22,7 +22,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(named.account, "acme");
     await assert.rejects(
       createProject(store, { name: "shop", account: "acme" }, "alice"),
-      /^AdminError: the account acme has a project shop already$/,
+      /^AdminError: the account acme already has a project shop$/,
     );
     for (const wrong of [{ name: "" }, { name: "p", account: "" }, { name: "p\u0007" }]) {
       await assert.rejects(createProject(store, wrong, "alice"), AdminError);
@@ -39,7 +39,7 @@ onEachEngine((temporaryStore) => {
       [(await renameProject(store, "a", "c", "alice")).id, (await listProjects(store))[1]?.name],
       [id, "c"],
     );
-    await assert.rejects(renameProject(store, id, "b", "alice"), /the account acme has a project b already/);
+    await assert.rejects(renameProject(store, id, "b", "alice"), /the account acme already has a project b/);
     await assert.rejects(renameProject(store, "a", "d", "alice"), /there is no project a/);
     await assert.rejects(renameProject(store, id, "\t", "alice"), AdminError);
   });

@@ -75,6 +75,6 @@ test("reports an incomplete backup in one sentence and restores nothing", async 
   assert.deepEqual([cut.code, cut.stderr], [1, "assay: the backup cannot be read: unexpected end of file\n"]);
   const none = await piped(null, null, "restore", "--data", other);
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /^assay: (this is no backup of Assay|the backup cannot be read: .*)\n$/);
+  assert.match(none.stderr, /^assay: (this is not a backup of Assay|the backup cannot be read: .*)\n$/);
   assert.equal((await assay("keys", "list", "--data", other, "--json")).stdout, "[]\n");
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assay } from "../../support/cli/processes.ts";
+import { NAMES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
 
@@ -36,14 +37,12 @@ const rows = z.array(
   }),
 );
 
-const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"];
-
 test("has rows for boxes, the service and each language, as ratios to their floors", LIMIT, async () => {
   const { code, stdout, stderr } = await bench("--json", "--runs", "1");
   assert.equal(code, 0, stderr);
   const found = rows.parse(JSON.parse(stdout));
   assert.deepEqual(found.map(({ name }) => name).sort(), [
-    ...LANGUAGES.map((name) => `hello_${name}`),
+    ...NAMES.map((name) => `hello_${name}`),
     "launcher_warm_box",
     "launcher_warm_box_until_torn",
     "saturated_boxes",

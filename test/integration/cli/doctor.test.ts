@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { MEANINGS } from "../../../src/domain/remedies.ts";
 import { assay } from "../../support/cli/processes.ts";
+import { NAMES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
 
@@ -68,10 +69,9 @@ test("tests every control and language on this machine successfully", LIMIT, asy
   );
   assert.deepEqual([code, ok], [0, true]);
   const controls = Object.keys(MEANINGS).filter((name) => name !== "launcher" && name !== "language");
-  const languages = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"];
   assert.deepEqual(
     checks.map(({ name }) => name).sort(),
-    [...controls, ...languages.map((name) => `language ${name}`)].sort(),
+    [...controls, ...NAMES.map((name) => `language ${name}`)].sort(),
   );
   assert.ok(checks.every(({ detail }) => detail.length > 0));
   assert.ok(checks.every(explained));

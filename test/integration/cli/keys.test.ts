@@ -66,7 +66,7 @@ test("rotates a project's key with an overlap, updates it and lists it", async (
 test("prints the account of a new key or project if the command names no account", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const note = /^note: joined the existing account shop, .*\n$/;
-  const made = (name: string) => new RegExp(`^note: made the account ${name} for it; .* --account names an account\n$`);
+  const made = (name: string) => new RegExp(`^note: created the account ${name}; .* --account selects\n$`);
   const steps: [string[], RegExp][] = [
     [["keys", "create", "--name", "shop"], made("shop")],
     [["projects", "create", "--name", "shop"], note],
@@ -98,7 +98,7 @@ test("prints a list in pages, and the command for the next page on stderr", asyn
   assert.deepEqual([second.names, second.stderr], [["a"], ""]);
   assert.deepEqual((await names("--account", "b")).names, ["b"]);
   const { code, stderr } = await assay("keys", "list", "--after", "none", ...data);
-  assert.deepEqual([code, stderr], [1, "assay: there is nothing of the id none\n"]);
+  assert.deepEqual([code, stderr], [1, "assay: unknown id none\n"]);
 });
 
 test("several first commands at once create one database", async (t) => {

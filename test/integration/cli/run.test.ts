@@ -83,7 +83,10 @@ test("an unknown or missing language prints one sentence with the known language
   for (const name of ["six.txt", ".py"]) {
     const { code, stdout, stderr } = await run(file(name, "print(1)"));
     assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, new RegExp(`^assay: the ending of .*${name} names no language; .*--language.*${all}\n$`));
+    assert.match(
+      stderr,
+      new RegExp(`^assay: the extension of .*${name} is of no known language; .*--language.*${all}\n$`),
+    );
   }
 });
 

@@ -75,7 +75,7 @@ test("refuses SQLite for several processes", async (t) => {
   assert.match(alone.stderr, /^assay: --no-worker needs --database postgres:.*\n$/);
   const worker = await assay("worker", "--data", data);
   assert.equal(worker.code, 1);
-  assert.match(worker.stderr, /^assay: a worker of its own needs --database postgres:.*\n$/);
+  assert.match(worker.stderr, /^assay: a worker needs --database postgres:.*\n$/);
 });
 
 test("an unavailable database prints one sentence without the password", async (t) => {
@@ -110,7 +110,7 @@ test("a service without workers serves, reports that, and survives an outage of 
   await server.stop();
   for (const path of ["/api/health", "/api/health/ready", "/api/languages", "/api/result/x"]) {
     const { status, json } = await ask(path);
-    assert.deepEqual([status, json], [503, { error: "the database does not answer, try again later" }], path);
+    assert.deepEqual([status, json], [503, { error: "the database does not respond, try again later" }], path);
   }
   await server.start();
   while ((await ask("/api/health")).status !== 200) await sleep(20);

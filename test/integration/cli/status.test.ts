@@ -37,13 +37,13 @@ function line(page: StatusPage, name: string): string | undefined {
 test("prints ten lines for a healthy service", () => {
   assert.equal(
     statusText(WELL, NOW),
-    `Assay 1.2.3: ready, every control is proven
+    `Assay 1.2.3: ready, every control is verified
   workers      4; slots here: 4 of 4 open, 1 busy
   queue        empty
   running      nothing
   ended        111 in 5 min, 22.2 a minute: AC 97, RE 14
   webhooks     nothing to deliver
-  database     answers in 0.3 ms
+  database     responds in 0.3 ms
   disk         21.4 of 40.0 GB free
   certificate  until 2031-01-12, 10 days
   languages    c go
@@ -64,7 +64,7 @@ test("prints the age of pending and running submissions", () => {
   const busy = { ...WELL, database: { latencyMs: 1, backlog } };
   assert.equal(
     line(busy, "queue"),
-    "12 pending, the first for 2 min; 4 wait for their own key's concurrency or a suspension",
+    "12 pending, the oldest for 2 min; 4 wait because of their key's concurrency or a suspension",
   );
   assert.equal(line(busy, "running"), "go 3, c 1");
   assert.equal(line(busy, "webhooks"), "2 to deliver, due for 0.7 s");
@@ -101,11 +101,11 @@ test("prints problems in capitals", () => {
     statusText(broken, NOW),
     /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its smoke test ended as IE\n/,
   );
-  assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SOME ARE LOST), 0 busy");
-  assert.equal(line(broken, "database"), "DOES NOT ANSWER");
+  assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SLOTS LOST), 0 busy");
+  assert.equal(line(broken, "database"), "UNAVAILABLE");
   assert.equal(line(broken, "queue"), "unknown");
   assert.match(line(broken, "certificate") ?? "", /^ENDED on 2031-01-01$/);
-  assert.equal(line(broken, "languages"), "NONE is proven");
+  assert.equal(line(broken, "languages"), "NONE is verified");
   assert.match(line(broken, "disk") ?? "", /^UNKNOWN/);
   assert.equal(line({ ...WELL, slots: null }, "workers"), "4 elsewhere");
 });
@@ -122,13 +122,13 @@ async function operator(t: TestContext, body: string, status = 200): Promise<str
 test("an unreachable service prints one sentence and exits with 1", async (t) => {
   const gone = await assay("status", "--operator-listen", "unix:/nowhere/operator.sock");
   assert.equal(gone.code, 1);
-  assert.match(gone.stderr, /^assay: no service answers at unix:\/nowhere\/operator\.sock: .*ENOENT.*\n$/);
+  assert.match(gone.stderr, /^assay: no response from unix:\/nowhere\/operator\.sock: .*ENOENT.*\n$/);
   const older = await assay("status", "--operator-listen", await operator(t, "{}", 404));
   assert.equal(older.code, 1);
-  assert.match(older.stderr, /^assay: no service answers at unix:\S+: it said 404 to \/status\n$/);
+  assert.match(older.stderr, /^assay: no response from unix:\S+: status 404 for \/status\n$/);
   const nowhere = await assay("status");
   assert.equal(nowhere.code, 1);
-  assert.match(nowhere.stderr, /^assay: nobody to ask: .*\n$/);
+  assert.match(nowhere.stderr, /^assay: no operator listener: .*\n$/);
 });
 
 test("stops reading an endless response after 15 s or 1 MiB", { timeout: 60_000 }, async (t) => {
@@ -143,11 +143,11 @@ test("stops reading an endless response after 15 s or 1 MiB", { timeout: 60_000 
   t.after(() => server.close());
   const beganMs = performance.now();
   const slow = await assay("status", "--operator-listen", `unix:${path}`);
-  assert.match(slow.stderr, /^assay: no service answers at .*: no complete answer within 15 s\n$/);
+  assert.match(slow.stderr, /^assay: no response from .*: no complete response within 15 s\n$/);
   assert.ok(performance.now() - beganMs < 25_000);
   [piece, everyMs] = ["x".repeat(1 << 19), 10];
   const long = await assay("status", "--operator-listen", `unix:${path}`);
-  assert.match(long.stderr, /^assay: no service answers at .*: the answer is longer than 1 MiB\n$/);
+  assert.match(long.stderr, /^assay: no response from .*: the response is longer than 1 MiB\n$/);
   assert.deepEqual([slow.code, long.code], [1, 1]);
 });
 
@@ -177,7 +177,7 @@ test("watch repeats the request, also after a failed one", { timeout: 30_000 }, 
     }
     assert.fail(`it ended: ${seen}`);
   };
-  await says(/no service answers at/);
+  await says(/no response from/);
   const server = createServer((_, answer) => answer.end(JSON.stringify(WELL)));
   await new Promise<void>((resolve) => server.listen(path, resolve));
   t.after(() => server.close());

@@ -138,7 +138,7 @@ test("a mistake prints one sentence and fails", LIMIT, async (t) => {
   const wrong: [string[], RegExp][] = [
     [["test", "none"], /^assay: there is no webhook endpoint none\n$/],
     [["replay", "none"], /^assay: there is no such delivery\n$/],
-    [["replay"], /^assay: name a delivery, or say --failed\n$/],
+    [["replay"], /^assay: specify a delivery or --failed\n$/],
     [["replay", "none", "--since", "2026-01-01"], /^assay: --endpoint and --since go with --failed\n$/],
     [["replay", "--failed", "--since", "x"], /^assay: x is not a time like .*\n$/],
     [["replay", "--failed", "--endpoint", "none"], /^assay: there is no webhook endpoint none\n$/],

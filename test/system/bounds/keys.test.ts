@@ -24,7 +24,7 @@ onEachEngine((open) => {
       if (status === 422) {
         assert.equal(
           json.error,
-          "the account made 100 keys in the last 24 hours, which is the most without an administrator",
+          "the account made 100 keys in the last 24 hours, the maximum without an administrator",
         );
         continue;
       }
@@ -50,8 +50,7 @@ onEachEngine((open) => {
       for (const { status, json } of answers) {
         if (status === 422) {
           refused++;
-          const error =
-            "the account made 100 endpoints in the last 24 hours, which is the most without an administrator";
+          const error = "the account made 100 endpoints in the last 24 hours, the maximum without an administrator";
           assert.deepEqual(json, { error });
         } else {
           made++;

@@ -59,7 +59,7 @@ const idOf = ({ text }: TextAnswer) => (JSON.parse(text) as { id: string }).id;
 
 function away({ status, headers, text }: TextAnswer): void {
   const seen = [status, headers["retry-after"], JSON.parse(text).error];
-  assert.deepEqual(seen, [503, "2", "the database does not answer, try again later"]);
+  assert.deepEqual(seen, [503, "2", "the database does not respond, try again later"]);
 }
 
 /** Sends requests while the database is unavailable and checks their results afterwards. */

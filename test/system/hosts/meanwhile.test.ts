@@ -49,7 +49,7 @@ test("a launcher replaced by one of another build is not used until the right on
   assert.equal(await launcher.stop(), 0);
   const other = await up(machine, { program: anotherBuild(directory(t)) });
   assert.equal((await becomes(503)).status, "not_ready");
-  assert.match(service.words(), /the launcher is of another build \(0123456789abcdef\)/);
+  assert.match(service.words(), /the launcher has another build \(0123456789abcdef\)/);
   assert.equal(await other.stop(), 0);
   const again = await up(machine);
   await becomes(200);

@@ -104,7 +104,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     host: (t) => ({ program: anotherBuild(directory(t)) }),
     missing: ["build"],
     remedy: /assay serve/,
-    log: /the launcher is of another build \(0123456789abcdef\) than this service \([0-9a-f]{16}\)/,
+    log: /the launcher has another build \(0123456789abcdef\) than this service \([0-9a-f]{16}\)/,
   },
 };
 

@@ -41,7 +41,7 @@ test("a slot is open after its hello", LIMIT, async (t) => {
 });
 
 for (const [name, bytes, error] of [
-  ["speaks another protocol", hello({ PROTOCOL: 2 }), refused("the launcher speaks protocol 2, not 1")],
+  ["speaks another protocol", hello({ PROTOCOL: 2 }), refused("the launcher uses protocol 2, not 1")],
   ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
   ["refuses", refusal, lost("the launcher refused the request: WALL_MS too large")],
@@ -74,7 +74,7 @@ test("rejects a launcher that is silent for 30 s", LIMIT, async (t) => {
   t.mock.timers.tick(29_999);
   peer.say(hello().subarray(0, 20));
   t.mock.timers.tick(1);
-  await assert.rejects(opening, lost("the launcher did not answer"));
+  await assert.rejects(opening, lost("the launcher did not respond"));
   await peer.closed;
 });
 
@@ -123,7 +123,7 @@ test("a slot that is silent for 45 s beyond the wall limit is lost", LIMIT, asyn
   t.mock.timers.tick(LIMITS.wallMs + 44_999);
   assert.equal(slot.alive, true);
   t.mock.timers.tick(1);
-  await assert.rejects(report, lost("the slot was silent too long"));
+  await assert.rejects(report, lost("the slot did not respond in time"));
   await peer.closed;
   assert.equal(losses(), 1);
 });

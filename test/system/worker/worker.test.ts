@@ -217,7 +217,7 @@ test("a submission in a removed language ends as an internal error with that rea
   const { submit, end } = await working(t);
   const { status, outcome } = await end(await submit("x", { language: "cobol" }));
   assert.equal(status, "error");
-  assert.equal(outcome?.judgement.errorMessage, "the language cobol is not available any more");
+  assert.equal(outcome?.judgement.errorMessage, "the language cobol is no longer available");
 });
 
 test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {

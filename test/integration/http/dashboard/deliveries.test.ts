@@ -70,7 +70,7 @@ onEachEngine((open) => {
       assert.deepEqual([status, json], [404, NOT_THERE]);
     }
     await ada("PATCH", `/endpoints/${endpointId}`, { active: false });
-    const off = { error: "its endpoint is disabled or was removed: nothing is sent there" };
+    const off = { error: "its endpoint is disabled or was removed" };
     assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);
     await ada("DELETE", `/endpoints/${endpointId}`);
     assert.deepEqual((await ada("POST", `/deliveries/${first.id}/replay`)).json, off);

@@ -121,7 +121,7 @@ test("explains why it rejects a removed endpoint, an archived project and an ele
   const add = () => ada("POST", "/endpoints", { projectId, url: "https://8.8.8.8/" });
   const { endpoint } = (await add()).json;
   for (let at = 0; at < 9; at++) assert.equal((await add()).status, 200);
-  assert.deepEqual((await add()).json, { error: "the project shop has 10 endpoints, which is the most" });
+  assert.deepEqual((await add()).json, { error: "the project shop has 10 endpoints, the maximum" });
   assert.equal((await ada("DELETE", `/endpoints/${endpoint.id}`)).status, 204);
   assert.deepEqual((await ada("PATCH", `/endpoints/${endpoint.id}`, { active: true })).json, NOT_THERE);
   await ada("PATCH", `/projects/${projectId}`, { archived: true });

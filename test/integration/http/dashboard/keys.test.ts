@@ -125,7 +125,7 @@ onEachEngine((open) => {
     await running.store.keys.add(playground, "test");
     const others = "no key of the account others may use the profile agent; only an administrator may allow it";
     await refused(eve, "POST", "/keys", { name: "k", projectId: other.projectId, profiles: ["agent"] }, others);
-    const nobodys = "nobody has the playground's key: it cannot be rotated";
+    const nobodys = "the playground key cannot be rotated";
     await refused(eve, "POST", `/keys/${id}/rotate`, { overlapMs: 0 }, nobodys);
     const closed = "only an administrator may close the playground: it cannot be opened again";
     await refused(eve, "POST", `/keys/${id}/revoke`, {}, closed);
@@ -140,7 +140,7 @@ onEachEngine((open) => {
     for (let at = 0; at < 19; at++) {
       await createKey(running.store, { name: `n${at}`, project: projectId, profiles: ["judge"] }, "test");
     }
-    const error = "the account has 20 live keys, which is the most without an administrator; revoke one first";
+    const error = "the account has 20 live keys, the maximum without an administrator; revoke one first";
     const full = await ada("POST", "/keys", { name: "k", projectId });
     assert.deepEqual([full.status, full.json], [422, { error }]);
     const rotate = `/keys/${key.id}/rotate`;

@@ -112,7 +112,7 @@ test("an invitation is a link of this service, displayed once; it is listed and 
   assert.equal((await root.ask({ method: "DELETE", path: `${MEMBERS}/invitations/${id}` })).status, 404);
   assert.deepEqual(await invited(root), []);
   for (const [wrong, why] of [
-    [{ email: "bob@example.com" }, /there is a person bob@example.com already/],
+    [{ email: "bob@example.com" }, /bob@example.com is already a member/],
     [{ email: "no address" }, /no e-mail/],
     [{ accountId: "never-was" }, /there is no account/],
     [{ accountId: null }, /needs an account/],

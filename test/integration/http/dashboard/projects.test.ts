@@ -65,7 +65,7 @@ onEachEngine((open) => {
     await ada("POST", "/keys", { name: "k", projectId });
     const path = `/projects/${projectId}`;
     for (const [status, error, method, to, body] of [
-      [422, "the account club has a project shop already", "POST", "/projects", { name: "shop", accountId }],
+      [422, "the account club already has a project shop", "POST", "/projects", { name: "shop", accountId }],
       [422, "the project shop has live keys (1); revoke them first", "PATCH", path, { archived: true }],
       [422, /^the name must have 1 to 100 visible characters/, "PATCH", path, { name: " " }],
       [400, /name or archived, one at a time/, "PATCH", path, {}],

@@ -68,9 +68,9 @@ onEachEngine((open) => {
     const { root, accountId } = club;
     const path = `/accounts/${accountId}`;
     for (const [status, error, method, to, body] of [
-      [422, /^there is an account others already$/, "POST", "/accounts", { name: "others", tier: "beta" }],
+      [422, /^the account others already exists$/, "POST", "/accounts", { name: "others", tier: "beta" }],
       [422, /^there is no tier huge; there are /, "POST", "/accounts", { name: "n", tier: "huge" }],
-      [422, /^there is an account others already$/, "PATCH", path, { name: "others", tier: "beta" }],
+      [422, /^the account others already exists$/, "PATCH", path, { name: "others", tier: "beta" }],
       [422, /^there is no tier huge; there are /, "PATCH", path, { name: "n", tier: "huge" }],
       [422, /^the name must have 1 to 100 visible/, "PATCH", path, { name: "a\u202eb" }],
       [422, /^concurrency must be a whole number/, "PUT", "/tiers/t", { requestsPerMinute: 1, concurrency: 0 }],
