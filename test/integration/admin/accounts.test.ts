@@ -81,7 +81,7 @@ onEachEngine((temporaryStore) => {
     await assert.rejects(updateAccount(store, id, both, "alice"), /there is no tier huge/);
     await assert.rejects(
       updateAccount(store, id, { name: "other", tier: "beta" }, "alice"),
-      /an account other already/,
+      /the account other already exists/,
     );
     assert.deepEqual(await all(), before);
     await store.tiers.set({ name: "huge", requestsPerMinute: 9, concurrency: 9 }, "alice");

@@ -22,7 +22,7 @@ test("members link prints a new link until there is a member; invite and reset p
   assert.ok(Date.parse(made.expiresAt) > Date.now());
 
   for (const [args, why] of [
-    [["invite", "bob@example.com"], /needs an account to be a member of/],
+    [["invite", "bob@example.com"], /a member needs an account/],
     [["invite", "bob@example.com", "--account", "never-was"], /there is no account never-was/],
     [["invite", "no address", "--administrator"], /is not an e-mail address/],
     [["reset", "bob@example.com"], /there is no person bob@example.com/],

@@ -99,7 +99,7 @@ test("prints problems in capitals", () => {
   };
   assert.match(
     statusText(broken, NOW),
-    /^Assay 1\.2\.3: NOT READY, was 2 h ago: sandbox: its smoke test ended as IE\n/,
+    /^Assay 1\.2\.3: NOT READY, last ready 2 h ago: sandbox: its smoke test ended as IE\n/,
   );
   assert.equal(line(broken, "workers"), "4; slots here: 2 of 4 open (SLOTS LOST), 0 busy");
   assert.equal(line(broken, "database"), "UNAVAILABLE");

@@ -65,12 +65,12 @@ test("nothing starts and no key file is created if secrets are sealed with anoth
   for (const command of [create, ["serve", "--data", data]]) {
     const refused = await assay(...command);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, new RegExp(`^assay: the secret of endpoint ${id} cannot be opened: .*\n$`));
+    assert.match(refused.stderr, new RegExp(`^assay: the secret of endpoint ${id} cannot be decrypted: .*\n$`));
   }
   const rotate = ["webhooks", "rotate", id, "--data", data];
   const refused = await assay(...rotate);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /cannot be opened: .*; rotate without an overlap\n$/);
+  assert.match(refused.stderr, /cannot be decrypted: .*; rotate without an overlap\n$/);
   assert.equal((await assay(...rotate, "--now")).code, 0, "that is how it is repaired");
   assert.equal((await assay(...create)).code, 0);
   rmSync(key);
@@ -127,7 +127,7 @@ test("one command rotates the key file; rejects a wrong or missing file", async 
   writeFileSync(key, old);
   const wrong = await reseal("--new-key", "--forget-old");
   assert.equal(wrong.code, 1);
-  assert.match(wrong.stderr, /^assay: the secret of endpoint \S+ cannot be opened: .*\n$/);
+  assert.match(wrong.stderr, /^assay: the secret of endpoint \S+ cannot be decrypted: .*\n$/);
   assert.deepEqual(readFileSync(key), old);
   rmSync(key);
   const missing = await reseal("--new-key");

@@ -129,18 +129,18 @@ onEachEngine((temporaryStore) => {
     const lines = await linesOf(store);
     const [head = "", ...rest] = lines;
     const damages: [string, readonly string[], RegExp][] = [
-      ["nothing at all", [], /no backup of Assay/],
-      ["something else", ["{}\n"], /no backup of Assay/],
-      ["no JSON", ["PGDMP\n"], /no JSON/],
+      ["nothing at all", [], /not a backup of Assay/],
+      ["something else", ["{}\n"], /not a backup of Assay/],
+      ["no JSON", ["PGDMP\n"], /not JSON/],
       ["a newer schema", [head.replace(/"schema":\d+/, '"schema":999'), ...rest], /newer release/],
       ["a newer format", [head.replace('"format":1', '"format":2'), ...rest], /newer release/],
-      ["cut off", lines.slice(0, -1), /not whole/],
-      ["a row less", lines.toSpliced(-2, 1), /not whole/],
+      ["cut off", lines.slice(0, -1), /incomplete/],
+      ["a row less", lines.toSpliced(-2, 1), /incomplete/],
       ["a row that is too short", lines.toSpliced(-2, 1, "[1]\n"), /too short/],
       ["another table", lines.toSpliced(1, 1, '{"table":"pg_authid","columns":["a"]}\n'), /no table pg_authid/],
       ["another column", lines.toSpliced(1, 1, '{"table":"tiers","columns":["a\\"b"]}\n'), /no table tiers with these/],
       ["a row before its table", lines.toSpliced(1, 1), /before its table/],
-      ["a line of another kind", lines.toSpliced(3, 0, "null\n"), /neither table, row nor end/],
+      ["a line of another kind", lines.toSpliced(3, 0, "null\n"), /unknown kind/],
     ];
     const database = await emptyDatabase(t, "sqlite");
     for (const [what, damaged, message] of damages) {

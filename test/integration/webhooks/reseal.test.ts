@@ -207,7 +207,7 @@ onEachEngine((open) => {
     writeFileSync(path, Buffer.concat([young, old]));
     await rotateEndpointSecret({ store, sealer }, id, HOUR_MS, ACTOR);
     writeFileSync(path, young);
-    const refused = new RegExp(`the secret of endpoint ${id} cannot be opened`);
+    const refused = new RegExp(`the secret of endpoint ${id} cannot be decrypted`);
     await assert.rejects(provenSealerOf(store, config), refused, "former secrets must be checked as well");
     const options = { newKey: true, forgetOld: true, oneMachine: true } as const;
     await assert.rejects(reseal(store, config, options), refused);

@@ -284,7 +284,7 @@ test("the environment cannot disable verification", LIMIT, async (t) => {
   assert.equal(receiver.received.length, 0);
 });
 
-test("sends nothing if the secret cannot be opened", LIMIT, async (t) => {
+test("sends nothing if the secret cannot be decrypted", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   const claim = claimFor(receiver.url);
   const moved = { ...claim, endpoint: { ...claim.endpoint, id: randomUUID() } };

@@ -23,5 +23,5 @@ test("the shell commands in docs/api.md print the record of a real run", async (
 test("the JavaScript in docs/api.md prints the verdict and output of a real run", async () => {
   const { code, stdout, stderr } = await runFetchClient(connection());
   assert.equal(code, 0, stderr);
-  assert.equal(stdout, "AC 42\n\n");
+  assert.equal(stdout, "AC 42\n");
 });

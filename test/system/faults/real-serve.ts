@@ -108,7 +108,11 @@ export function installation(t: TestContext, settings: Record<string, string> = 
   const built = dirname(environment("ASSAY_TEST_LAUNCHER"));
   for (const [kind, name, target] of [
     ["modules", hash.toString().trim(), modules],
-    ["image", basename(environment("ASSAY_TEST_IMAGE")), environment("ASSAY_TEST_IMAGE")],
+    [
+      "image",
+      execFileSync(join(checkout, "image/build"), ["--hash"]).toString().trim(),
+      environment("ASSAY_TEST_IMAGE"),
+    ],
     ["launcher", basename(built), built],
     ["dashboard", basename(environment("ASSAY_TEST_DASHBOARD")), environment("ASSAY_TEST_DASHBOARD")],
   ] as const) {

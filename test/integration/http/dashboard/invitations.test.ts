@@ -83,8 +83,8 @@ test("an invalid choice does not consume the link", async (t) => {
   for (const [wrong, status, why] of [
     [{ password: "short" }, 422, /at least 12/],
     [{ password: "password1234" }, 422, /easy to guess/],
-    [{ email: "nobody" }, 422, /no e-mail/],
-    [{ email: "a@b\nBcc: c@d" }, 422, /no e-mail/],
+    [{ email: "nobody" }, 422, /is not an e-mail address/],
+    [{ email: "a@b\nBcc: c@d" }, 422, /is not an e-mail address/],
     [{ name: "" }, 422, /name must have/],
     [{ administrator: true }, 400, /administrator/],
   ] as const) {

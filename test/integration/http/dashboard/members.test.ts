@@ -113,9 +113,9 @@ test("an invitation is a link of this service, displayed once; it is listed and 
   assert.deepEqual(await invited(root), []);
   for (const [wrong, why] of [
     [{ email: "bob@example.com" }, /bob@example.com is already a member/],
-    [{ email: "no address" }, /no e-mail/],
+    [{ email: "no address" }, /is not an e-mail address/],
     [{ accountId: "never-was" }, /there is no account/],
-    [{ accountId: null }, /needs an account/],
+    [{ accountId: null }, /a member needs an account/],
   ] as const) {
     const reply = await root.ask({ method: "POST", path: `${MEMBERS}/invitations`, body: { ...body, ...wrong } });
     assert.equal(reply.status, 422);
