@@ -101,6 +101,7 @@ static int spawn_program(struct slot *s, struct box *b, struct inside *in, struc
 	in->netns = b->lane->netns;
 	in->proc = s->launcher->proc;
 	memcpy(in->tasks, b->leaf.tasks, sizeof in->tasks);
+	in->tasks[TREE_CPU] = s->cpu_tasks;
 	/* The next child is born in the box's pid namespace but remains a child of the slot, which reaps it. */
 	if (setns(b->init_fd, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "the box's pid namespace");

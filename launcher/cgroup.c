@@ -62,16 +62,30 @@ void groups_set_weight(const struct groups *g, unsigned slots)
 		write_file(g->home[TREE_CPU], "cpu.shares", text);
 }
 
-int groups_join(const struct groups *g, unsigned slot, struct failure *f)
+/* Opens `tasks` of a group in TREE_CPU that a slot makes. Another slot of that number may have made it. */
+static int slot_group(const struct groups *g, unsigned slot, const char *members, struct failure *f)
 {
+	char name[16], tasks[32];
+	snprintf(name, sizeof name, "s%u-%s", slot, members);
+	snprintf(tasks, sizeof tasks, "%s/tasks", name);
+	int made = mkdirat(g->home[TREE_CPU], name, 0755) == 0 || errno == EEXIST;
+	int fd = made ? openat(g->home[TREE_CPU], tasks, O_WRONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return fail(f, "cgroup", "make %s in %s", name, tree_name[TREE_CPU]);
+	return fd;
+}
+
+int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f)
+{
+	*programs = -1;
 	if (g->home[TREE_CPU] < 0)
 		return 0;
-	char name[16], tasks[32];
-	snprintf(name, sizeof name, "s%u-cpu", slot);
-	snprintf(tasks, sizeof tasks, "%s/tasks", name);
-	if ((mkdirat(g->home[TREE_CPU], name, 0755) < 0 && errno != EEXIST) || write_file(g->home[TREE_CPU], tasks, "0") < 0)
-		return fail(f, "cgroup", "enter %s in %s", name, tree_name[TREE_CPU]);
-	return 0;
+	int own = slot_group(g, slot, "slot", f);
+	if (own < 0 || (*programs = slot_group(g, slot, "box", f)) < 0)
+		return -1;
+	bool joined = write(own, "0", 1) == 1;
+	close(own);
+	return joined ? 0 : fail(f, "cgroup", "enter s%u-slot in %s", slot, tree_name[TREE_CPU]);
 }
 
 int groups_open(struct groups *g, const char *instance, struct failure *f)

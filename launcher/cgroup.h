@@ -11,8 +11,9 @@
 /*
  * Control groups of both versions behind one table. A box has a leaf in each tree that the backend uses. A leaf serves
  * one step and is then removed: most counters cannot be reset, so a reused leaf would contain evidence of another run.
- * CPU time is shared evenly: on v2 among the leaves; on v1 among the slots, each of which lives in a group of TREE_CPU
- * with everything that it starts.
+ * CPU time is shared evenly among the boxes: on v2 by their leaves, on v1 by a group of TREE_CPU for the programs of each
+ * slot. The slot is in another group: in the same one it would wait for a time slice of each process of its box, and a
+ * system call can make that slice long.
  */
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
@@ -62,8 +63,8 @@ int groups_close(struct groups *g, const char *instance);
 int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms);
 /* Gives all boxes together the CPU weight of `slots` ordinary programs. */
 void groups_set_weight(const struct groups *g, unsigned slots);
-/* Moves the calling slot into the group where its boxes' CPU time is counted; its children are born there. */
-int groups_join(const struct groups *g, unsigned slot, struct failure *f);
+/* On v1, moves the calling slot into its group, and opens `tasks` of the group for its programs; otherwise that is -1. */
+int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f);
 const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that cannot be read. */
 bool host_swaps(void);

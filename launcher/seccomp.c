@@ -61,10 +61,10 @@ static const long allowed[] = {
 };
 
 /*
- * How the lower half of an argument is compared. The kernel treats each of these arguments as 32 bits, or defines no
- * higher bit.
+ * How an argument is compared: BELOW looks at all of it, the others at the lower half, because the kernel treats each of
+ * these arguments as 32 bits, or defines no higher bit.
  */
-enum kind { ONE_OF, NONE_OF, NO_BIT_BUT, NO_BIT_OF };
+enum kind { ONE_OF, NONE_OF, NO_BIT_BUT, NO_BIT_OF, BELOW };
 
 enum { VALUES = 32, ALWAYS = -1 };
 
@@ -121,8 +121,19 @@ static void emit(struct sock_filter op)
 	((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, (uint8_t)(skip)))
 #define IF_EQUAL(value, skip) \
 	((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (uint8_t)(skip), 0))
+#define IF_BELOW(value, skip) \
+	((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)(value), 0, (uint8_t)(skip)))
 #define IF_ANY_BIT(value, skip) \
 	((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (uint32_t)(value), (uint8_t)(skip), 0))
+
+static void emit_below(const struct rule *rule)
+{
+	emit(LOAD(ARGUMENT(rule->argument) + 4));
+	emit(UNLESS_EQUAL(0, 2));
+	emit(LOAD(ARGUMENT(rule->argument)));
+	emit(IF_BELOW(rule->values[0], 1));
+	emit(ANSWER(rule->err));
+}
 
 static void emit_rule(const struct rule *rule)
 {
@@ -189,7 +200,7 @@ static void emit_rules(long number)
 	}
 	for (int i = 0; i < RULES; i++)
 		if (rules[i].number == number)
-			emit_rule(&rules[i]);
+			(rules[i].kind == BELOW ? emit_below : emit_rule)(&rules[i]);
 	emit(PASS);
 }
 

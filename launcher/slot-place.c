@@ -51,6 +51,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	s->launcher = l;
 	s->number = number;
 	s->timeout_ms = BUILD_TIMEOUT_MS;
+	s->cpu_tasks = -1;
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(f, "namespaces", "mount namespace of the slot");
 	int shared = root_overlay(f);

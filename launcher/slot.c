@@ -73,8 +73,8 @@ static void serve_step(struct service *v, const struct request *r)
 }
 
 /*
- * Highest priority within the slot's CPU share: it may have to kill 64 programs of its own box. Not inherited. Where
- * root may not set it (a container), a kill comes some time slices later.
+ * Highest priority, for hosts without the cpu controller: a slot may have to kill 64 programs of its own box. Not inherited.
+ * Where root may not set it either (a container), a kill comes some time slices later.
  */
 static void raise_priority(void)
 {
@@ -112,7 +112,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	v->fresh = first_shape;
 	raise_priority();
 
-	if (groups_join(&l->groups, number, &f) < 0 || slot_prepare(&v->slot, l, number, &f) < 0 || park_fresh(v, &v->fresh, &f) < 0) {
+	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(v, &f);
 		discard_parked(v);

@@ -64,8 +64,6 @@ static void files(void)
 	struct iovec parts[2] = {{block, 10}, {block, 20}};
 	OK(writev(fd, parts, 2));
 	OK(lseek(fd, 0, SEEK_SET));
-	OK(readv(fd, parts, 2));
-	OK(preadv(fd, parts, 2, 0));
 	OK(pwritev(fd, parts, 2, 0));
 	OK(ftruncate(fd, 8192));
 	OK(truncate("a", 4096));

@@ -41,7 +41,6 @@ def files():
             os.pwrite(file.fileno(), b"x", 10)
             os.pread(file.fileno(), 1, 10)
             os.writev(file.fileno(), [b"a", b"b"])
-            os.readv(file.fileno(), [bytearray(1)])
             os.fchmod(file.fileno(), 0o600)
         shutil.copy2(path, path.with_name("b"))
         os.link(path, f"{place}/link")

@@ -26,7 +26,7 @@ static const char *const rule_names[] = {
 #define RULE(name, ...) #name,
 #include "../../../launcher/seccomp.def"
 };
-static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF"};
+static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF", "BELOW"};
 
 int main(void)
 {

@@ -131,6 +131,11 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
     [MADV_DONTNEED, MADV_REMOVE, MADV_MERGEABLE, MADV_HWPOISON].map((advice) => call("madvise", 0, 0, advice)),
     [0, EINVAL, EINVAL, EINVAL],
   );
+  for (const read of ["read", "pread64"])
+    assert.deepEqual(
+      [0, 65_536, 2 ** 27 - 1, 2 ** 27, 2 ** 31, 2 ** 32, -1].map((bytes) => call(read, 0, 0, bytes)),
+      [0, 0, 0, EINVAL, EINVAL, EINVAL, EINVAL],
+    );
   const [KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE] = [1, 2, 16];
   assert.deepEqual(
     [0, KEEP_SIZE, KEEP_SIZE | PUNCH_HOLE, ZERO_RANGE].map((mode) => call("fallocate", 0, mode)),

@@ -21,7 +21,7 @@ export interface Rule {
   readonly when: number;
   readonly whenValue: number;
   readonly argument: number;
-  readonly kind: "ONE_OF" | "NONE_OF" | "NO_BIT_BUT" | "NO_BIT_OF";
+  readonly kind: "ONE_OF" | "NONE_OF" | "NO_BIT_BUT" | "NO_BIT_OF" | "BELOW";
   readonly errno: number;
   readonly values: readonly number[];
 }
@@ -92,8 +92,10 @@ export function answer({ program }: Filter, { arch, number, args = [] }: Call): 
 
 const lower = (value: number | bigint | undefined) => Number(BigInt.asUintN(32, BigInt(value ?? 0)));
 
-function holds({ kind, values }: Rule, value: number): boolean {
+function holds({ kind, values }: Rule, argument: number | bigint | undefined): boolean {
   const [bits = 0] = values;
+  const value = lower(argument);
+  if (kind === "BELOW") return BigInt.asUintN(64, BigInt(argument ?? 0)) < BigInt(bits);
   if (kind === "ONE_OF") return values.includes(value);
   if (kind === "NONE_OF") return !values.includes(value);
   return (value & (kind === "NO_BIT_OF" ? bits : ~bits)) === 0;
@@ -105,7 +107,7 @@ export function brokenRule({ rules }: Filter, { number, args = [] }: Omit<Call, 
     (rule) =>
       rule.number === number &&
       (rule.when < 0 || lower(args[rule.when]) === rule.whenValue) &&
-      !holds(rule, lower(args[rule.argument])),
+      !holds(rule, args[rule.argument]),
   );
 }
 

@@ -30,6 +30,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "files left to the next step": ["test/system/bounds/left-behind.test.ts"],
   "memory of the machine": ["test/system/bounds/left-behind.test.ts"],
   "files and directories": ["test/system/setup/ceilings.test.ts"],
+  "one `read` or `pread64`": ["test/system/bounds/times.test.ts", "test/system/launcher/filter.test.ts"],
   "holes in files (`MADV_REMOVE`, `FALLOC_FL_PUNCH_HOLE`)": [
     "test/system/bounds/times.test.ts",
     "test/system/launcher/filter.test.ts",

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,8 +188,8 @@ static void flood_bytes(void)
 			_exit(1);
 }
 
-// Reads in which the kernel does not look at signals, as long as the limit of address space permits: of 1.9 GiB, 0.85 s.
-// The buffer is the same 16 MiB again and again.
+// Reads in which the kernel does not look at signals, as long as the limit of address space and the filter permit: of
+// 1.9 GiB, 0.9 to 1.5 s. The buffer is the same 16 MiB again and again.
 static void pagemaps(void)
 {
 	enum { PIECE = 16 << 20 };
@@ -204,9 +205,14 @@ static void pagemaps(void)
 	for (size_t at = 0; at < size; at += PIECE)
 		if (mmap(buffer + at, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 			_exit(1);
-	for (;;)
-		if (pread(pagemap, buffer, size, 0) < 0)
-			_exit(1);
+	struct iovec whole = {buffer, size};
+	while (preadv(pagemap, &whole, 1, 0) > 0)
+		;
+	while (size > 0 && pread(pagemap, buffer, size, 0) < 0)
+		size -= 65536;
+	while (pread(pagemap, buffer, size, 0) > 0)
+		;
+	_exit(1);
 }
 
 static const struct {
