@@ -7,20 +7,20 @@ export default defineConfig({
   build: {
     target: "es2024",
     emptyOutDir: true,
-    // Files in text would need `data:` in the policy, and could not be kept by the browser.
+    // Inlined files would need `data:` in the policy, and the browser could not cache them.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // The test of what the first page loads reads it.
+    // Read by the test of the first page's size.
     manifest: true,
-    // Whose code is in it, with what they ask to be told of it; a release's list of its parts has them from there.
+    // Authors and licences of the bundled packages, for the list of a release's parts.
     license: { fileName: "licenses.json" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 600,
     rolldownOptions: {
-      // "use client" in packages is for servers that render, and here is none; how long it took is nobody's question.
+      // "use client" in packages is for server rendering, and times of plugins are noise.
       checks: { moduleLevelDirective: false, pluginTimings: false },
       output: {
-        // What pages share is one file; each by itself would be thirty requests for a page.
+        // One file for the code that pages share; otherwise a page would need thirty requests.
         codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },
       },
     },

@@ -77,7 +77,7 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 		if (umount2(at[i], MNT_DETACH) < 0 && errno != EINVAL) /* EINVAL: not mounted */
 			note_error(t, at[i], errno);
 	if (setns(s->self_mount_ns, CLONE_NEWNS) < 0)
-		abort(); /* a slot must not go on in the namespace of a box */
+		abort(); /* a slot must not continue in the namespace of a box */
 }
 
 /* Lists each mount that an idle slot does not have, except a work directory that is still in use. */

@@ -118,7 +118,7 @@ static int spawn_program(struct slot *s, struct box *b, struct inside *in, struc
 }
 
 /*
- * A step never has the uid of the previous step, whether its box was built beside that step or after it: its
+ * A step never has the uid of the previous step, whether its box was built during that step or after it: its
  * permissions must not depend on that order.
  */
 static struct lane *take_lane(struct slot *s)

@@ -1,6 +1,6 @@
 /*
  * v2:     one tree with the memory and pids controllers.
- * hybrid: memory and pids on v1, and an empty v2 leaf beside them. Without any
+ * hybrid: memory and pids on v1, and an empty v2 leaf in addition. Without any
  *         controller, the v2 core provides CPU time, pressure, emptiness and the id
  *         by which the signal tracepoint counts.
  *

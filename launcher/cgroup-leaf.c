@@ -194,7 +194,7 @@ int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, boo
 		if (held <= LEFTOVER_MAX)
 			return 0;
 		/*
-		 * Inodes and dentries of kept files cannot be told from other leftovers; all of them go with the work
+		 * Inodes and dentries of kept files cannot be distinguished from other leftovers; all are removed with the work
 		 * directory.
 		 */
 		if (work_kept) {

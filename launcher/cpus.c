@@ -128,7 +128,7 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 		}
 	c->held[slot] = wide;
 	pthread_mutex_unlock(&c->lock);
-	/* Fails for processes that are gone. Their pids are not reused yet: the kernel assigns all others first. */
+	/* Fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
 	for (int i = 0; i < count && CPU_COUNT(&wide) > 0; i++)
 		sched_setaffinity(dying[i], sizeof wide, &wide);
 }

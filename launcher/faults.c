@@ -143,7 +143,7 @@ ssize_t __wrap_write(int fd, const void *from, size_t size)
 	return __real_write(fd, from, size);
 }
 
-/* Memory and process limits are told apart by their size. */
+/* The size distinguishes memory limits from process limits. */
 ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
 {
 	char text[24] = "";

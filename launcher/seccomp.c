@@ -1,5 +1,5 @@
 /*
- * Builds the filter from seccomp.def. It refuses calls by foreign entries, then searches a tree over ranges of call
+ * Builds the filter from seccomp.def. It refuses calls through other entries, then searches a tree over ranges of call
  * numbers for the answer of each call, or for the rules for its arguments. The kernel caches which calls are always
  * allowed, so the filter costs nothing for them at run time.
  */

@@ -25,9 +25,8 @@
 #endif
 
 /*
- * The sweep of one place is short because the launcher admits no client and handles no signal meanwhile. A slot whose
- * client has left gets SLOT_END_MS to clean up. A slot that hangs (stopped, or in a call that does not return) is
- * killed and swept.
+ * The sweep of one place is short: the launcher admits no client and handles no signal meanwhile. A slot whose client
+ * has left gets SLOT_END_MS to clean up, and is then killed and swept.
  */
 enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
@@ -46,7 +45,6 @@ static void stop(int sig)
 }
 
 static void child_ended(int sig) { (void)sig; }
-
 int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -220,7 +218,7 @@ static void kill_stuck_slots(const struct launcher *l, struct place *places)
 		}
 }
 
-/* Reuses a place only when nothing of its last slot is left. Returns whether some places are still unswept. */
+/* Reuses a place only after everything of its last slot is removed. Returns whether some places are still unswept. */
 static bool sweep_dead_slots(struct launcher *l, struct place *places)
 {
 	bool again = false;

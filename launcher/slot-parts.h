@@ -23,7 +23,7 @@ struct service {
 /* Set by SIGTERM; ends every wait. */
 extern volatile int slot_stopping;
 
-/* Sends the whole queue. -1 if the client is gone or does not read, or after SIGTERM. */
+/* Sends the whole queue. -1 if the client has disconnected or does not read, or after SIGTERM. */
 int flush_all(struct service *v);
 /* Waits for the next STEP. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve. */
 int next_request(struct service *v, struct request *r);

@@ -38,7 +38,7 @@ static void take_lock_of(int proc, pid_t process, pid_t slot)
 	while (getppid() == slot) {
 		int fd = openat(proc, name, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 || write(fd, "5", 1) < 0)
-			return; /* the process is gone */
+			return; /* the process has ended */
 		close(fd);
 		usleep(RETRY_USEC);
 	}

@@ -81,7 +81,7 @@ void queue_bytes(struct queue *q, enum key key, const void *data, size_t size);
 void queue_text(struct queue *q, enum key key, const char *text);
 void queue_raw(struct queue *q, const void *data, size_t size);
 void queue_frame_end(struct queue *q);
-/* Sends as much as the socket accepts without blocking. -1 if the peer is gone. */
+/* Sends as much as the socket accepts without blocking. -1 if the peer has disconnected. */
 int queue_flush(struct queue *q, int fd);
 static inline bool queue_empty(const struct queue *q) { return q->sent == q->size; }
 /* Frees the buffer after an unusually large output. Only when everything has been sent. */

@@ -1,13 +1,13 @@
-# arm64 for the tests of another machine: Debian's cross compiler, and an emulator for what it makes, unpacked (see
-# unpack.sh). On arm64 itself both are the machine's own, and its other tests show far more.
+# Tests for arm64 on other machines: Debian's cross compiler, and an emulator for the programs that it builds, unpacked (see
+# unpack.sh). On arm64 itself the native compiler is used, and the other tests cover far more.
 
-# find_arm64: sets $arm64 to a directory with two programs: gcc, and run, which runs what that made.
+# find_arm64: sets $arm64 to a directory with two programs: gcc, and run, which runs the programs that gcc built.
 find_arm64() {
   find_unpacked arm64 "compiler and emulator of arm64"
   arm64=$unpacked
 }
 
-# unpack_arm64 DIR: of the emulator's many machines one is needed. Paths are made relative: it lies where nobody planned it.
+# unpack_arm64 DIR: keeps one of the emulator's many machines. Paths become relative, because the directory can be anywhere.
 unpack_arm64() {
   if [ "$(uname -m)" = aarch64 ]; then
     mkdir "$1"

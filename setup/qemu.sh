@@ -1,5 +1,5 @@
-# An emulated machine for the tests: Debian's QEMU and Debian's stock kernel, unpacked (see unpack.sh). That kernel has cgroup
-# v2 alone where nobody mounts another, with pressure for each group and BPF.
+# An emulated machine for the tests: Debian's QEMU and Debian's stock kernel, unpacked (see unpack.sh). The machine has only
+# cgroup v2, with pressure for each group and BPF.
 
 # find_qemu: sets $qemu to the directory of `qemu`, `kernel`, `initrd` and `busybox`.
 find_qemu() {
@@ -24,8 +24,8 @@ QEMU
   chmod 755 "$1/qemu" && "$1/qemu" --version && ls "$1/kernel" "$1/initrd" "$1/busybox"
 }
 
-# make_initrd UNPACKED DIR: as much as it takes to find the root, which is the host's, given by 9p, and to become what its
-# command line names there.
+# make_initrd UNPACKED DIR: builds an initrd that mounts the host's root by 9p and executes the program of the kernel's
+# command line there.
 make_initrd() {
   tree=$1/initrd modules=$(echo "$1"/lib/modules/* "$1"/usr/lib/modules/* | tr ' ' '\n' | grep -v '\*')
   version=${modules##*/}
@@ -36,7 +36,7 @@ make_initrd() {
   done
   find "$tree/lib/modules" -name '*.xz' -exec "$tree/bin/busybox" unxz {} \;
   "$tree/bin/busybox" depmod -b "$tree" "$version" || return
-  # What is no module of one Debian's kernel is one of another's.
+  # A driver can be a module in one release of Debian and built in in another.
   needed=
   for module in virtio_pci 9pnet_virtio 9p overlay; do
     ! grep -q "/$module\.ko:" "$tree/lib/modules/$version/modules.dep" || needed="$needed $module"

@@ -6,7 +6,7 @@ const BEST = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_
 const TEXT = /\.(js|css|html|svg)$/;
 const [asBrotli, asGzip] = [promisify(brotliCompress), promisify(gzip)];
 
-/** Beside each text file its `.br` and `.gz`, as small as they get: done once here, not by the service at every request. */
+/** Compresses each text file to `.br` and `.gz` at the highest level, so that the service need not do it for each request. */
 export function precompress(): Plugin {
   return {
     name: "assay-precompress",

@@ -31,7 +31,7 @@ async function hashOf(store: Store, accountId: string): Promise<string | undefin
 async function make(store: Store, accountId: string, actor: AuditActor): Promise<string> {
   const { hash, prefix } = newKey();
   const limits = { requestsPerMinute: null, concurrency: null };
-  // Of `agent` more can be had: as for any other key, that is an administrator's to give.
+  // Only an administrator can allow the profile `agent`, as for any other key.
   const profiles = { profiles: ["judge"], defaultProfile: "judge" } as const;
   const key = { id: playgroundKeyId(accountId), accountId, projectId: null, name: NAME, prefix, hash };
   try {

@@ -71,7 +71,7 @@ const list = {
   tooManyConnections: row(503, () => "too many connections or requests under way, try again later"),
   noRoom: row(503, () => "too much data of this account is in transit, try again later"),
   shuttingDown: row(503, () => "the service is shutting down, try again later"),
-  languagesUnproven: row(503, () => "no language has been proven to work yet, try again later"),
+  languagesUnproven: row(503, () => "no language is verified yet, try again later"),
   databaseUnavailable: row(503, () => "the database does not respond, try again later"),
   notReady: row(503, () => "not ready: full isolation is not proven"),
 } as const;

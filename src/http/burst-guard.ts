@@ -7,7 +7,7 @@ import { network } from "./network.ts";
 const MAX_PIPELINED = 16;
 
 /**
- * Waste is what TLS records carry beside content: each record costs some 40 us of the event loop and has 22 to 29 bytes
+ * Waste is the overhead of TLS records: each record costs some 40 us of the event loop and has 22 to 29 bytes
  * of overhead. A record of 1 KiB of content is free, and so is one record for each request.
  */
 const CONTENT_FOR_EACH_FREE_BYTE = 32;

@@ -20,7 +20,7 @@ import { OperatorError } from "../domain/operator-error.ts";
 
 export const KEY_BYTES = 32;
 
-/** Bounded, because each key is tried for a value of form 1. */
+/** Bounded, because a value of form 1 is decrypted with each key in turn. */
 const MAX_KEYS = 16;
 
 const ID_BYTES = 4;

@@ -3,7 +3,7 @@ import type { KeyRing } from "../domain/sealer.ts";
 import { type Key, keyOf, loadKeys, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
 
 const ALGORITHM = "aes-256-gcm";
-/** First byte of a sealed secret. Form 1 has no key id, so each key is tried. */
+/** First byte of a sealed secret. Form 1 has no key id, so decryption uses each key in turn. */
 const WITHOUT_ID = 1;
 const WITH_ID = 2;
 /** Random for each secret: 96 bits are sufficient for the number of secrets that one key seals. */

@@ -88,7 +88,7 @@ export class Slots {
     }
   }
 
-  /** Replaces a slot that is lost while idle; a busy one is replaced when it is given back. */
+  /** Replaces a slot that is lost while idle; a busy one is replaced when it is released. */
   #lost(slot: Slot): void {
     if (this.#closed) return;
     this.#meter.count("slotsLost", {});

@@ -30,7 +30,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Hidden from screen readers, because a text is always beside it. */
+/** Hidden from screen readers, because it always has a text next to it. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg

@@ -68,7 +68,7 @@ const MEANINGS: Meanings = {
       "`ok`: after the box was removed, no process was left in its cgroups. Nothing continued in the background.",
     zombie_count: "Processes that had ended but had not been reaped.",
     cleanup_verified:
-      "`true`: the processes, cgroups and mounts of the box are proven to be gone, so the next run inherits nothing from this one.",
+      "`true`: the removal of the box's processes, cgroups and mounts is proven, so the next run inherits nothing from this one.",
     residual_mounts: "Mounts of the box that remained after teardown. Empty: none.",
     collection_errors:
       "Evidence that could not be read. An unreadable counter does not count as zero, so a single error here makes the verdict IE.",

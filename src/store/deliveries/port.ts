@@ -20,7 +20,7 @@ export interface DeliveryClaim {
   readonly endpoint: {
     readonly id: string;
     readonly url: string;
-    /** Sealed; the current secret first, then replaced ones that are still valid. */
+    /** Sealed; the current secret first, then former secrets that are still valid. */
     readonly secrets: readonly Buffer[];
     readonly signing: Signing;
   };

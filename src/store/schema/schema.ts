@@ -2,7 +2,8 @@ import type { Generated, Selectable } from "kysely";
 
 /**
  * The tables for Kysely. Times are milliseconds since the epoch. Programs, input and output are
- * bytes, because PostgreSQL's text type rejects U+0000. They are in one file, because Kysely needs them in one interface.
+ * bytes, because PostgreSQL's text type rejects U+0000. Over 300 lines: Kysely needs all
+ * tables in one interface.
  */
 export interface Schema {
   tiers: TierTable;

@@ -78,7 +78,7 @@ async function measured(...args: string[]): Promise<Whole> {
   const whole = schema.parse(JSON.parse(stdout));
   for (const one of whole.loaded) {
     const { mix, sandbox, submitMs, endToEndMs, cpuMs, bareCpuMs } = one;
-    // Who submits with wait=true gets one answer; who only submits sees no end.
+    // A client that waits gets one response; a client that only submits does not see the end.
     assert.equal(submitMs === null, mix === "wait");
     assert.equal(endToEndMs === null, mix === "submit");
     for (const times of [submitMs, endToEndMs]) if (times) assert.ok(times.p50 <= times.p95 && times.p95 <= times.p99);

@@ -31,7 +31,7 @@ test("a test message in progress when the service stops is abandoned, logged, an
   clock.nowMs += 30_000;
   assert.equal((await due()).length, 1);
   assert.deepEqual(await nodes(), []);
-  // What the guard says is for whoever gave the address; what else goes wrong is not.
+  // Messages of the address check are for the user; other errors are not.
   await assert.rejects(dashboard.checkUrl("https://10.0.0.1/"), AdminError);
   assert.equal(await dashboard.checkUrl("https://8.8.8.8/"), null);
 });

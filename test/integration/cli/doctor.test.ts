@@ -20,7 +20,7 @@ interface Finding {
   readonly remedy?: string;
 }
 
-/** Instance and uids for a command that brings its own launcher: those of one that has ended. */
+/** Instance and uids for a command that brings its own launcher: those of a launcher that has ended. */
 async function place(): Promise<Launcher> {
   const launcher = await startLauncher();
   assert.equal(await launcher.stop(), 0);
@@ -54,7 +54,7 @@ function script(t: TestContext, text: string): string {
   return path;
 }
 
-/** What every failure says: what it means and what to do. */
+/** Whether a failure has a meaning and a remedy, and a success has neither. */
 function explained({ works, means, remedy }: Finding): boolean {
   return works ? means === undefined && remedy === undefined : Boolean(means) && Boolean(remedy);
 }
@@ -100,7 +100,7 @@ test("detects an image without /box, prints the remedy and runs nothing", LIMIT,
 
 test("names formats with a host interpreter (flag F) only", LIMIT, async (t) => {
   const formats = directory(t);
-  // In a mount namespace of its own: a format that were registered would be the whole machine's.
+  // In a mount namespace of its own: a registered format would apply to the whole machine.
   const mount = `mount --bind ${formats} /proc/sys/fs/binfmt_misc; exec "$0" "$@"`;
   const within = `exec unshare --mount --propagation private sh -euc '${mount}' ${LAUNCHER()} "$@"`;
   const look = async (text: string) => {

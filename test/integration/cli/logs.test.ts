@@ -8,7 +8,7 @@ import { assay } from "../../support/cli/processes.ts";
 import { useEngine } from "../../support/engine/engine.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
-/** Stands in everything that a client or an operator gives us and that nobody may find in a log. */
+/** Part of all input of clients and operators that must not appear in a log. */
 const SECRET = "planted-7f3a9c";
 
 let receiver: Receiver;

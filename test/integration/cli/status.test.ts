@@ -110,7 +110,7 @@ test("prints problems in capitals", () => {
   assert.equal(line({ ...WELL, slots: null }, "workers"), "4 elsewhere");
 });
 
-/** Somebody who answers /status with this, on a socket file. */
+/** A server that responds to /status with this body, on a socket file. */
 async function operator(t: TestContext, body: string, status = 200): Promise<string> {
   const path = join(tmpdir(), `assay-status-${process.pid}-${Math.random().toString(36).slice(2)}.sock`);
   const server = createServer((_, answer) => answer.writeHead(status).end(body));

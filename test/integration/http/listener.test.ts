@@ -1,3 +1,4 @@
+// Over 300 lines: the limits of one listener.
 import assert from "node:assert/strict";
 import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";

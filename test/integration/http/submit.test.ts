@@ -95,7 +95,7 @@ test("before the smoke tests, a known language is 503 with Retry-After and an un
   for (const language of ["python", "py", "rust"]) {
     const { status, json, headers } = await submit({ language, code: "x" });
     assert.equal(status, 503, language);
-    assert.deepEqual(json, { error: "no language has been proven to work yet, try again later" });
+    assert.deepEqual(json, { error: "no language is verified yet, try again later" });
     assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
   }
   const unknown = await submit({ language: "cobol", code: "x" });

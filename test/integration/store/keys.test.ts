@@ -285,10 +285,9 @@ onEachEngine((temporaryStore) => {
     for (let at = 0; at < 3; at++) await enqueue(store, one);
     await enqueue(store, two);
     await store.submissions.claim("w", 60_000, 1);
-    const first = { requests: 2, pending: 2, running: 1 };
     const second = { requests: 0, pending: 1, running: 0 };
     assert.deepEqual([...(await store.keys.usage(["one", "two", "idle"]))].sort(), [
-      ["one", first],
+      ["one", { requests: 2, pending: 2, running: 1 }],
       ["two", second],
     ]);
     assert.deepEqual([...(await store.keys.usage(["two"]))], [["two", second]]);

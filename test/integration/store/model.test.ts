@@ -1,3 +1,4 @@
+// Over 300 lines: one model with all its commands.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// Over 300 lines: one list of statements, with the data that they need.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import BetterSqlite from "better-sqlite3";

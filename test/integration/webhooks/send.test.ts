@@ -1,3 +1,4 @@
+// Over 300 lines: the contract of one function towards hostile receivers.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";

@@ -1,4 +1,4 @@
-/* Typical use of the C library, which the system call filter must allow. */
+/* Typical use of the C library, which the system call filter must allow. Over 300 lines: one program for one recording. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <dirent.h>

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 export const MAIN = new URL("../../../src/main.ts", import.meta.url).pathname;
-/** An id without privileges that exists everywhere: nobody. */
+/** An id without privileges that exists everywhere: `nobody`. */
 export const NOBODY = 65_534;
 
 /** A data directory as set-up makes it: the database belongs to another user than root. */

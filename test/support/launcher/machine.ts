@@ -11,7 +11,7 @@ function pids(): number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
-/** The content of a file; empty if it is gone, because files of processes and groups can vanish at any time. */
+/** The content of a file; empty if it no longer exists, because files of processes and groups can vanish at any time. */
 export function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

@@ -1,8 +1,9 @@
 /*
  * Programs for boxes of two accounts that run at the same time (neighbours.test.ts).
  *
-  *   neighbours MODE   "compute", "start" and "pipes" are honest: they do a fixed amount of work and end.
-  *                     Every other mode uses as many resources as it can until it is killed.
+ *   neighbours MODE   "compute", "start" and "pipes" are honest: they do a fixed amount of work and end.
+ *                     Every other mode uses as many resources as it can until it is killed.
+ * Over 300 lines: one program, because boxes are given one file.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -18,9 +18,9 @@ const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "u
 
 export interface Visitor {
   readonly page: Page;
-  /** Every address that was asked for, whether or not there was an answer. */
+  /** Addresses of all requests, with or without a response. */
   readonly asked: string[];
-  /** What the browser complained of; what its policy forbade is among it. */
+  /** Errors of the browser, including violations of the content security policy. */
   readonly complaints: string[];
 }
 
@@ -57,7 +57,7 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   if (directory) await page.screenshot({ path: join(directory, `${name}.png`) });
 }
 
-/** What fades in has the colours of neither before nor after; what moves for ever is not waited for. */
+/** Waits for transitions, whose colours are neither of before nor of after, but not for endless animations. */
 const AT_REST = `(async () => {
   for (;;) {
     await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));

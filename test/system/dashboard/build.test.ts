@@ -22,7 +22,7 @@ function text(path: string): string {
   return readFileSync(join(directory, path), "utf8");
 }
 
-/** What the browser has to have before it shows this chunk. */
+/** Files that the browser must load before it displays this chunk. */
 function loadedFor(name: string, found = new Set<string>()): ReadonlySet<string> {
   const chunk = manifest[name];
   assert.ok(chunk, `the build has no ${name}`);

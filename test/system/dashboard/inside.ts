@@ -6,9 +6,9 @@ import { builtDashboard } from "./built.ts";
 export interface Inside extends Visitor {
   readonly club: TwoTenants;
   readonly origin: string;
-  /** Opens a page of the dashboard, and waits until all of it is there. */
+  /** Opens a page of the dashboard, and waits until it is complete. */
   readonly go: (path: string) => Promise<void>;
-  /** What was copied last. */
+  /** The last copied text. */
   readonly clipboard: () => Promise<string>;
 }
 

@@ -1,13 +1,13 @@
 import type { Page } from "playwright-core";
 
-/** What somebody does with the pages as they stand there. */
+/** Actions of a user on any page. */
 export interface PageActions {
-  /** Waits for the page of that name. */
+  /** Waits for the page with that heading. */
   readonly heading: (name: string | RegExp) => Promise<void>;
-  /** Waits until nothing is being loaded any more. */
+  /** Waits until nothing is loading. */
   readonly settled: () => Promise<void>;
   readonly button: (name: string) => ReturnType<Page["getByRole"]>;
-  /** Follows the link to a page, and waits until all of it is there. */
+  /** Follows the link to a page, and waits until it is complete. */
   readonly go: (name: string) => Promise<void>;
 }
 

@@ -8,16 +8,16 @@ import { place, receiverSettings } from "../faults/places.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
 import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 
-/** So slow that half of its output is seen before the rest is there. */
+/** So slow that half of its output is visible before the rest exists. */
 const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
-/** What two slots can have run, proven and told in the time of a test. */
+/** Two slots run the self-test and all programs in this time. */
 const LIMIT = { timeout: 240_000 };
 
-/** Of somebody who comes by a one-time link, and keeps what is shown once. */
+/** Actions of a new user with a one-time link, who keeps secrets that are displayed once. */
 function newcomersHands({ page }: Visitor) {
   const hands = pageActions(page);
   const { heading, button } = hands;
-  /** Makes somebody of who opens a one-time link. */
+  /** Creates a user by a one-time link. */
   const accept = async (link: string, who: { readonly email?: string; readonly name: string }) => {
     await page.goto(link);
     if (who.email) await page.getByLabel("E-mail").fill(who.email);
@@ -26,7 +26,7 @@ function newcomersHands({ page }: Visitor) {
     await button("Create account").click();
     await heading("Overview");
   };
-  /** What a dialog shows this once. */
+  /** The secret that a dialog displays once. */
   const secret = async (begins: RegExp) => {
     const shown = (await page.getByRole("dialog").getByText(begins).textContent()) ?? "";
     await button("Done").click();
@@ -35,7 +35,7 @@ function newcomersHands({ page }: Visitor) {
   return { ...hands, accept, secret };
 }
 
-/** In both themes, and as wide as a phone. */
+/** Checks both themes, and the width of a phone. */
 async function looksGood(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
@@ -197,7 +197,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
   await t.test("the overview shows these runs in its charts, and all health checks pass", async () => {
     await go("Overview");
     const chart = page.getByRole("slider", { name: "Ended, by verdict: time" });
-    // What ended is added up every few seconds, and the charts ask twice a minute: who does not want to wait, loads the page again.
+    // Totals are updated every few seconds, but the charts request them twice a minute; a reload gets them sooner.
     while ((await page.getByText("MLE 2").count()) === 0) {
       await sleep(500);
       await page.reload();

@@ -10,7 +10,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
 
-/** What each language or the shell would read as its own, if it were not escaped. */
+/** Characters that each language or the shell would interpret without escapes. */
 const NASTY = `print('it''s "so" \\n \\\\') # $HOME \`id\` $(id) \${x} %s !! \tEND\nEND\n'END'\r\n\\u0041 </script> é 漢 😀 \u2028 \u0001\n`;
 
 const PROGRAMS: Readonly<Record<string, readonly [program: string, ending: string]>> = {
@@ -51,7 +51,7 @@ test("a snippet omits an empty input", () => {
   for (const { text } of snippets("https://assay.example", asked)) assert.doesNotMatch(text, /stdin/);
 });
 
-/** As somebody runs it who trusts the service's certificate. */
+/** Runs a snippet as a user who trusts the service's certificate. */
 function run(program: string, file: string, caPath: string): Promise<string> {
   const { PATH } = process.env;
   const env = { PATH, CURL_CA_BUNDLE: caPath, NODE_EXTRA_CA_CERTS: caPath, SSL_CERT_FILE: caPath, LC_ALL: "C.UTF-8" };

@@ -127,7 +127,7 @@ export class Load {
     return { id, over };
   }
 
-  /** Sends the request to the services in turn until a status is wanted. Others must have a Retry-After header. */
+  /** Sends the request to the services in turn until the status is one of `wanted`. Others must have a Retry-After header. */
   async #insist(
     first: number,
     key: string,

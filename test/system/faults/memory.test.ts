@@ -11,7 +11,7 @@ import { groupAbove } from "../falsify/boxes.ts";
 const MIB = 1 << 20;
 const FILES = { "memory.max": "max", "memory.limit_in_bytes": "-1" } as const;
 
-/** Moves a launcher and its future slots into a memory group of their own, beside that of the boxes. */
+/** Moves a launcher and its future slots into a memory group of their own, next to that of the boxes. */
 function confine(launcher: { readonly pid: number; readonly instance: string }, home: string) {
   const group = join(dirname(home), `assay-${launcher.instance}.small`);
   mkdirSync(group);

@@ -26,7 +26,7 @@ export async function checkSubmissions(t: TestContext, ledger: Ledger, load: Loa
   const all = await ledger.rows<{ id: string; status: string; attempts: number; fence: number }>(
     "select id, status, attempts, fence from submissions",
   );
-  // The ids that clients received are the submissions in the database: one for each idempotency key, and no others.
+  // The ids that clients received are the submissions in the database: exactly one for each idempotency key.
   const known = [...load.submitted.values()].map(({ ids }) => [...ids]);
   assert.deepEqual(
     known.filter((ids) => ids.length !== 1),

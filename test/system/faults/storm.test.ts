@@ -104,7 +104,7 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   const ends = new Map<number, SeenRecord>();
   let [next, storming] = [0, true];
 
-  /** Repeats the request until a status is wanted. A killed service answers later, or with 503. */
+  /** Repeats the request until the status is one of `wanted`. A killed service answers later, or with 503. */
   const insist = async (n: number, wanted: readonly number[], ...request: [string, string, unknown?]) => {
     const key = keys[n % keys.length] ?? "";
     const headers = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };

@@ -22,7 +22,7 @@ export function makePlace(t: TestContext): Place {
   const all = mkdtempSync(join(tmpdir(), "kernel-"));
   t.after(() => rmSync(all, { recursive: true }));
   const [tools, dir, app] = [join(all, "tools"), join(all, "run"), join(all, "app")];
-  // The directories beside DIR, into which the tests of a run write.
+  // The directories next to DIR, into which the tests of a run write.
   for (const directory of [tools, dir, app, join(all, "data"), join(all, "tmp")]) mkdirSync(directory);
   for (const directory of [dir, app]) mkdirSync(join(directory, "languages"));
   return { all, tools, dir, app };

@@ -19,7 +19,7 @@ import {
 } from "../../support/launcher/machine.ts";
 import { connected, Raw, run, step, stepFrame } from "./raw.ts";
 
-/** An unprivileged id that exists everywhere: nobody. */
+/** An unprivileged id that exists everywhere: `nobody`. */
 const NOBODY = 65_534;
 const MiB = 1 << 20;
 

@@ -40,7 +40,7 @@ export interface Row {
   readonly ends: Readonly<Partial<Record<LanguageName, End>>>;
   /** The reason for missing languages. */
   readonly gap?: string;
-  /** Programs that only wait can run beside programs that need a core. */
+  /** Programs that only wait can run alongside programs that need a core. */
   readonly waits?: true;
 }
 

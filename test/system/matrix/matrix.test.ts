@@ -13,8 +13,8 @@ import { table } from "./table.ts";
 const COMPUTING = Math.min(2, availableParallelism());
 /** All languages, or those that `assay test` selects on another kernel, which it reports at its end. */
 const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
-/** Waiting programs run beside computing ones, unless their compilers would take the only core for long. */
-const BESIDE = COMPUTING > 1 || CHOSEN !== undefined;
+/** Waiting programs run alongside computing ones, unless their compilers would take the only core for long. */
+const TOGETHER = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;
 
 /** Approximate number of adjacent pages in each mapping of a program that fills memory page by page. */
@@ -30,7 +30,7 @@ const chosen = CELLS.filter(({ language }) => CHOSEN?.includes(language) ?? true
 const waiting = chosen.filter(({ row }) => row.waits);
 const computing = chosen.filter(({ row }) => !row.waits);
 
-describe("every verdict, in every language", { concurrency: BESIDE }, () => {
+describe("every verdict, in every language", { concurrency: TOGETHER }, () => {
   describe("programs that compute", { concurrency: COMPUTING }, () => {
     for (const cell of computing) earn(cell);
   });

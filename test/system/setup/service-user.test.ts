@@ -114,7 +114,7 @@ test("a command that waits for the set-up lock prints only a process number from
   assert.match(stderr, /another set-up of .* is running \(process unknown\)/);
 });
 
-/** A data directory with an instance whose processes are gone, and the directory of its service. */
+/** A data directory with an instance whose processes have ended, and the directory of its service. */
 function deadInstance(t: TestContext): { data: string; instance: string; service: string } {
   const data = directory(t);
   const instance = join(data, "run/dead");

@@ -1,3 +1,4 @@
+// Over 300 lines: one command.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";

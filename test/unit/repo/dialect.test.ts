@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GIVEAWAYS, giveaways, ROOMS, sentences, strings, texts, titles } from "./dialect.ts";
+import { GIVEAWAYS, giveaways, hashComments, sentences, slashComments, strings, texts, titles } from "./dialect.ts";
 
-test("documents, titles of tests and strings of the user interface are in plain English", () => {
-  const found = texts(ROOMS).flatMap(giveaways);
+test("documents, comments, titles of tests and strings of the user interface are in plain English", () => {
+  const found = texts().flatMap(giveaways);
   assert.equal(found.length, 0, `\n${found.join("\n")}`);
 });
 
@@ -21,10 +21,10 @@ test("reads paragraphs, list items and cells, and no code", () => {
   assert.ok(!found.some((text) => text.includes("nobody")));
 });
 
-test("reads generated parts only if asked", () => {
-  const markdown = "<!-- generated: x -->\n\nnobody\n\n<!-- end -->\n";
-  assert.ok(!sentences("x.md", markdown).some(({ text }) => text.includes("nobody")));
-  assert.ok(sentences("x.md", markdown, true).some(({ text }) => text.includes("nobody")));
+test("reads comments, and no code", () => {
+  const typescript = '/** One\n * two `x`. */\nconst url = "https://x"; // three\n// four\n// five\n';
+  assert.deepEqual(slashComments(typescript), ["One two `…`.", "three four five"]);
+  assert.deepEqual(hashComments("#!/bin/sh\n# one\n# two\nx=${y#a} # no\n  # three\n"), ["one two", "three"]);
 });
 
 test("reads titles of tests and of groups", () => {

@@ -2,12 +2,6 @@ import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { prose, ROOT, read } from "../../support/repo/documents.ts";
 
-/**
- * Rooms in plain English. Add a room once it is rewritten: a folder with test files, or with the dashboard's sources.
- * Markdown outside generated parts is read everywhere; the room "generated" adds these parts.
- */
-export const ROOMS: readonly string[] = ["test", "dashboard/src"];
-
 export interface Giveaway {
   readonly pattern: RegExp;
   /** What a native technical writer uses instead. */
@@ -150,7 +144,8 @@ export interface Text {
 
 const SKIPPED = new Set(["node_modules", ".git", "coverage"]);
 
-function files(directory: string): string[] {
+/** Paths of all files below a directory of the project. */
+export function files(directory: string): string[] {
   return readdirSync(join(ROOT, directory), { withFileTypes: true }).flatMap((entry) => {
     if (SKIPPED.has(entry.name)) return [];
     const path = relative(ROOT, join(ROOT, directory, entry.name));
@@ -158,25 +153,55 @@ function files(directory: string): string[] {
   });
 }
 
-/** All texts of the rooms: Markdown, titles of tests, and strings of the user interface. */
-export function texts(rooms: readonly string[]): Text[] {
-  const markdown = files(".").filter((path) => path.endsWith(".md"));
-  const sources = rooms.filter((room) => room !== "generated").flatMap(files);
+const HASH_COMMENTS = /\.(?:sh|yml)$/;
+const SLASH_COMMENTS = /\.(?:tsx?|mjs|c|h|def|css)$/;
+
+/** All texts of the project: Markdown, comments, titles of tests, and strings of the user interface. */
+export function texts(): Text[] {
   const isTest = (path: string) => path.endsWith(".test.ts");
   const isUi = (path: string) => /^dashboard\/src\/.*\.tsx?$/.test(path) && !isTest(path);
+  return files(".").flatMap((from) => {
+    if (/\.(?:png|svg|json|tsv|sql)$/.test(from)) return [];
+    const source = read(from);
+    if (from.endsWith(".md")) return sentences(from, source);
+    const found = [
+      ...(HASH_COMMENTS.test(from) || source.startsWith("#!/bin/sh") ? hashComments(source) : []),
+      ...(SLASH_COMMENTS.test(from) ? slashComments(source) : []),
+      ...(isTest(from) ? titles(source) : []),
+      ...(isUi(from) ? strings(source) : []),
+    ];
+    return found.map((text) => ({ from, text }));
+  });
+}
+
+const withoutCode = (text: string) =>
+  text
+    .replaceAll(/`[^`]*`/g, "`…`")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+/** Comments of shell scripts; consecutive lines are one text. */
+export function hashComments(source: string): string[] {
+  const blocks = source.matchAll(/(?:^[ \t]*#(?: .*)?\n)+/gm);
+  return [...blocks].map(([block]) => withoutCode(block.replaceAll(/^[ \t]*# ?/gm, "")));
+}
+
+/** Comments of C, TypeScript and CSS; consecutive lines are one text. */
+export function slashComments(source: string): string[] {
+  const blocks = source.matchAll(/(?<=^|[\s;{(,])\/\*+([\s\S]*?)\*\//g);
+  const lines = source.split("\n").map((line) => {
+    const [before = "", ...comment] = line.split("// ");
+    return /["'`:]$|["'`].*[^\s;{(,]$/.test(before) ? "\n" : comment.join("// ") || "\n";
+  });
   return [
-    ...markdown.flatMap((path) => sentences(path, read(path), rooms.includes("generated"))),
-    ...sources.filter(isTest).flatMap((path) => titles(read(path)).map((text) => ({ from: path, text }))),
-    ...sources.filter(isUi).flatMap((path) => strings(read(path)).map((text) => ({ from: path, text }))),
+    ...[...blocks].map(([, text = ""]) => withoutCode(text.replaceAll(/^\s*\* ?/gm, ""))),
+    ...lines.join(" ").split("\n").map(withoutCode).filter(Boolean),
   ];
 }
 
 /** Cells, list items and paragraphs of a document, without code. */
-export function sentences(from: string, markdown: string, withGenerated = false): Text[] {
-  const hand = withGenerated
-    ? markdown
-    : markdown.replaceAll(/^<!-- (?:generated|measured): [\s\S]*?^<!-- end -->$/gm, "");
-  const plain = prose(hand).replaceAll(/`[^`]*`/g, "`…`");
+export function sentences(from: string, markdown: string): Text[] {
+  const plain = prose(markdown).replaceAll(/`[^`]*`/g, "`…`");
   const blocks = plain.split(/\n(?=\s*(?:[-*|#]|\d+\.) )|\n\s*\n|(?<!\\)\|/);
   return blocks.map((text) => ({
     from,

@@ -1,4 +1,4 @@
-/* Stops itself and a child, without end. */
+/* Stops itself and a child endlessly. */
 #include <signal.h>
 #include <unistd.h>
 
