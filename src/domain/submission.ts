@@ -82,12 +82,15 @@ export function programOf(request: SubmitRequest): Program {
   return { code: Buffer.from(request.code, "utf8"), stdin: Buffer.from(request.stdin, "utf8") };
 }
 
+/** Fields of a request in the order of its hash. The type demands every field. */
+const HASHED: Readonly<Record<keyof SubmitRequest, true>> = { language: true, profile: true, code: true, stdin: true };
+
 /**
  * Identifies a request for idempotency keys. It uses the validated request, so that aliases of
  * a language and the order of fields make no difference.
  * @returns SHA-256, hexadecimal.
  */
 export function requestHash(request: SubmitRequest): string {
-  const canonical = JSON.stringify([request.language, request.profile, request.code, request.stdin]);
+  const canonical = JSON.stringify((Object.keys(HASHED) as (keyof SubmitRequest)[]).map((field) => request[field]));
   return createHash("sha256").update(canonical, "utf8").digest("hex");
 }
