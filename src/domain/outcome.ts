@@ -8,14 +8,17 @@ export type Verdict = (typeof VERDICTS)[number];
 export const LIMIT_CAUSES = ["oom_kill", "wall_timeout", "cpu_timeout", "pids_limit", "file_size_limit"] as const;
 export type LimitCause = (typeof LIMIT_CAUSES)[number];
 
-export type Cause =
-  | "normal_exit"
-  | "nonzero_exit"
-  | "fatal_signal"
-  | "compile_error"
-  | "internal_error"
-  | LimitCause
-  | `compile_${LimitCause}`;
+export const CAUSES = [
+  "normal_exit",
+  "nonzero_exit",
+  "fatal_signal",
+  "compile_error",
+  "internal_error",
+  ...LIMIT_CAUSES,
+  ...LIMIT_CAUSES.map((cause) => `compile_${cause}` as const),
+] as const;
+
+export type Cause = (typeof CAUSES)[number];
 
 /** What ended the run: the program itself (`runtime`), the kernel, or the supervisor (`judge`). */
 export type Actor = "runtime" | "kernel" | "judge";

@@ -1,18 +1,8 @@
 import { z } from "zod";
-import { type Cause, LIMIT_CAUSES, VERDICTS } from "../domain/outcome.ts";
+import { CAUSES, VERDICTS } from "../domain/outcome.ts";
 import { SCHEMA_VERSION, type SubmissionRecord } from "../domain/record.ts";
 
 /** The schema of the record. `src/domain/record.ts` builds the record; types and tests keep the two consistent. */
-
-const CAUSES = [
-  "normal_exit",
-  "nonzero_exit",
-  "fatal_signal",
-  "compile_error",
-  "internal_error",
-  ...LIMIT_CAUSES,
-  ...LIMIT_CAUSES.map((cause) => `compile_${cause}` as const),
-] as const satisfies readonly Cause[];
 
 const count = z.int().min(0);
 const time = z

@@ -1,4 +1,4 @@
-import type { Actor, LimitCause, Verdict } from "../domain/outcome.ts";
+import type { Actor, Cause, LimitCause, Verdict } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
 const SIGXFSZ = 25;
@@ -11,7 +11,7 @@ export const CPU_LATE_USEC = 50_000;
 
 export interface Row {
   readonly verdict: Exclude<Verdict, "IE">;
-  readonly cause: LimitCause | "fatal_signal" | "nonzero_exit" | "normal_exit";
+  readonly cause: Exclude<Cause, "compile_error" | "internal_error" | `compile_${LimitCause}`>;
   readonly actor: Actor;
   /** Why this evidence proves the verdict, and why the row has this position. */
   readonly why: string;
