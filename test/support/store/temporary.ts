@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext } from "node:test";
@@ -35,6 +35,7 @@ export type OpenTemporary = (t?: TestContext) => Promise<Temporary>;
 export const temporaryStore: OpenTemporary = async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
   const database: Database = { kind: "sqlite", path: join(directory, "assay.sqlite") };
+  await writeFile(database.path, await migratedFile());
   return temporary(t, database, () => rm(directory, { recursive: true }));
 };
 
@@ -74,6 +75,20 @@ function migrated(): Promise<string> {
   return template;
 }
 
+/** The content of a SQLite file with only the schema. */
+function migratedFile(): Promise<Buffer> {
+  file ??= (async () => {
+    const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
+    const path = join(directory, "assay.sqlite");
+    await (await openStore({ database: { kind: "sqlite", path } })).close();
+    const content = await readFile(path);
+    await rm(directory, { recursive: true });
+    return content;
+  })();
+  return file;
+}
+
+let file: Promise<Buffer> | undefined;
 let server: Promise<Databases> | undefined;
 let template: Promise<string> | undefined;
 

@@ -13,6 +13,10 @@ import { table } from "./table.ts";
 const COMPUTING = Math.min(2, availableParallelism());
 /** All languages, or those that `assay test` selects on another kernel, which it reports at its end. */
 const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
+/** Programs that it leaves out there. */
+const WITHOUT = process.env.ASSAY_TEST_MATRIX_WITHOUT?.split(" ") ?? [];
+const isChosen = ({ language, row }: Pick<Cell, "language" | "row">) =>
+  (CHOSEN?.includes(language) ?? true) && !WITHOUT.includes(row.program);
 /** Waiting programs run alongside computing ones, unless their compilers would take the only core for long. */
 const TOGETHER = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;
@@ -26,7 +30,7 @@ let tracepoint: Promise<boolean> | undefined;
 const seen = new Map<Cell["row"], Map<string, string>>();
 
 for (const name of CHOSEN ?? []) if (!languages.resolve(name)) throw new Error(`there is no language ${name}`);
-const chosen = CELLS.filter(({ language }) => CHOSEN?.includes(language) ?? true);
+const chosen = CELLS.filter(isChosen);
 const waiting = chosen.filter(({ row }) => row.waits);
 const computing = chosen.filter(({ row }) => !row.waits);
 
@@ -81,7 +85,7 @@ function limitsOf({ row, language }: Cell): Limits {
 }
 
 function shown(row: Cell["row"], language: Cell["language"]): string {
-  return seen.get(row)?.get(language) ?? (CHOSEN?.includes(language) === false ? "not chosen" : "FAILED");
+  return seen.get(row)?.get(language) ?? (isChosen({ row, language }) ? "FAILED" : "not chosen");
 }
 
 function note({ row, language }: Cell, text: string): void {
