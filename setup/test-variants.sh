@@ -50,7 +50,7 @@ use_qemu() {
   about="only cgroup v2 with BPF and PSI, in an emulated machine"
   suites=$engine_suites
   kernel=test/system/kernel/qemu machine=${qemu-}
-  patience=8 seconds=7200
+  patience=12 seconds=7200
   ASSAY_TEST_MATRIX='c python'
 }
 

@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import type { Entries } from "../../../src/sandbox/wire.ts";
 import { useEngine } from "../../support/engine/engine.ts";
 import { checked } from "../../support/engine/record.ts";
+import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 
@@ -178,7 +179,10 @@ describe("a program beside one that uses as many resources as it can", () => {
       return taken / 1_000 / (performance.now() - began);
     })();
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const { ended, torn, stdout, stderr } = await run(quiet, step(["/usr/bin/python3", "-c", VICTIM]));
+    const { ended, torn, stdout, stderr } = await run(
+      quiet,
+      step(["/usr/bin/python3", "-c", VICTIM], { WALL_MS: 10_000 * PATIENCE }),
+    );
     over = true;
     const share = Number(stdout);
     const hogShare = (await hogging) / availableParallelism();
