@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { source, useEngine } from "../../support/engine/engine.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { checked } from "../../support/engine/record.ts";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
@@ -178,7 +179,10 @@ describe("the measurement includes memory that no counter has", () => {
     });
 });
 
-for (const profile of ["judge", "agent"])
+/** A program makes more in `agent`. */
+const PROFILES = TOO_LONG ? ["agent"] : ["agent", "judge"];
+
+for (const profile of PROFILES)
   describe(`in ${profile}, kernel objects of a program are charged to its box`, () => {
     for (const [kind, what] of Object.entries(KINDS))
       test(what, async (t) => {

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { source } from "../../support/engine/engine.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf } from "../../support/launcher/machine.ts";
 import { type Judged, useBoxes } from "../forgery/boxes.ts";
@@ -98,7 +99,7 @@ const WHOLE_TIME: readonly (readonly [way: string, cause: string])[] = [
   ["fewer-truncations", "cpu_timeout"],
 ];
 
-for (const profile of PROFILE_NAMES) {
+for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
   for (const [way, cause] of WHOLE_TIME) {
     test(`${way}, many, with the whole time of ${profile}: ${cause}`, async (t) => {
       const count = profile === "judge" ? 9 : 60;
