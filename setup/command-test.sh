@@ -104,29 +104,30 @@ for variant in $wanted; do
 done
 [ $test_mode != on ] || [ -n "$variants" ] || fail "no test was run: $word is in none of $engine_suites"
 
-status=0 taps=
+status=0 taps= failed_variants= repeated=no empty=no
 clock
 tests_start=$now
 case $test_mode in
 plain)
   run_quiet
   [ -z "$variants" ] || [ $interruptions -gt 0 ] || start_beside "$beside"
-  run_machine
-  run_sharing
+  run_others
   [ -z "$variants" ] || [ -z "$beside_pid" ] || finish_beside "$beside"
+  repeat_failed
   ;;
 full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
   : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
   run_quiet
-  run_machine
-  run_sharing
+  run_others
+  repeat_failed
   here=$status
   for variant in $variants; do
     # Variants of failed tests show nothing new, and an interrupt ends everything.
     if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
   done
+  [ "$here" -ne 0 ] || repeat_failed
   if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
   ;;
 on) run_variant "$wanted" ;;
@@ -146,7 +147,11 @@ fi
 # shellcheck disable=SC2086 # our file names
 failed=$(failed_tests $taps)
 if [ -n "$failed" ]; then
-  say "these tests failed:"
+  if [ $status -eq 0 ] && [ $repeated = yes ]; then
+    say "these tests failed, and passed when they were repeated:"
+  else
+    say "these tests failed:"
+  fi
   printf '%s\n' "$failed" >&2
 fi
 left=$(leftovers)

@@ -3,8 +3,8 @@
 # Timeout of a test, so that a test that hangs fails and the run continues.
 test_seconds=900
 
-# Tests that can share the machine: three files for each core run concurrently, because they mostly wait. All others check
-# the whole machine or durations and run alone, alongside at most one other kernel.
+# Tests that can share the machine: two files for each core run concurrently, with a lower priority than the others, which
+# check the whole machine or durations and run one at a time.
 sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup
   system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
@@ -49,7 +49,7 @@ node_test() {
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" --test --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
+    NODE_COMPILE_CACHE="$instance_dir/cache" nice -n "$([ "$at_once" -eq 1 ] && echo 0 || echo 10)" "$node" --test --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
     --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$tap" "$@"
@@ -105,17 +105,21 @@ run_quiet() {
   judge "$instance_dir/tap-quiet" " of those that measure"
 }
 
-# run_machine: runs every chosen file that needs the machine alone.
-run_machine() {
-  if [ ! -s "$instance_dir/chosen" ] || [ $interruptions -gt 0 ]; then return; fi
-  wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
-  judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
-}
-
-# run_sharing: runs the other files.
-run_sharing() {
-  if [ ! -s "$instance_dir/sharing" ] || [ $interruptions -gt 0 ]; then return; fi
-  wait_for node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 3))
+# run_others: runs every other file. Those that can share the machine run in the background, with their output in a file.
+run_others() {
+  if [ -s "$instance_dir/sharing" ] && [ $interruptions -eq 0 ]; then
+    (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2))) \
+      </dev/null >"$instance_dir/sharing.words" 2>&1 &
+    sharing_pid=$!
+  fi
+  if [ -s "$instance_dir/chosen" ] && [ $interruptions -eq 0 ]; then
+    wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
+    judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
+  fi
+  [ -n "$sharing_pid" ] || return 0
+  node_pid=$sharing_pid sharing_pid=
+  finish_node
+  cat "$instance_dir/sharing.words"
   judge "$instance_dir/tap-sharing" " of those that share the machine"
 }
 
@@ -123,7 +127,7 @@ run_sharing() {
 run_variant() {
   say "running again: $(of "$1" about)"
   wait_for become_variant "$1"
-  judge "$instance_dir/$1/tap" " as the variant $1"
+  judge_variant "$1"
 }
 
 # long_checks: checks the launcher with a compiler that only `full` installs.
@@ -150,7 +154,35 @@ finish_beside() {
   node_pid=$beside_pid beside_pid=
   finish_node
   cat "$instance_dir/$1.words"
+  judge_variant "$1"
+}
+
+judge_variant() {
   judge "$instance_dir/$1/tap" " as the variant $1"
+  [ "$node_status" -eq 0 ] || failed_variants="$failed_variants $1"
+}
+
+# repeat_failed: after a failed run, repeats the failed files with the machine to themselves. If they pass, the run
+# is green, but its last lines name them, because each has a defect, or its subject has. Many failures are not repeated.
+repeat_failed() {
+  if [ $status -ne 1 ] || [ $empty = yes ] || [ $interruptions -gt 0 ] || [ -n "$word" ]; then return; fi
+  # A file without a line has crashed.
+  awk -F '\t' 'FILENAME == ARGV[1] { if ($4 == 0) passed[$3]; next } !($1 in passed)' \
+    "$ASSAY_TEST_TIMES" "$instance_dir/all" >"$instance_dir/repeated"
+  failed_count=$(wc -l <"$instance_dir/repeated")
+  if [ "$failed_count" -gt 5 ] || [ -z "$failed_variants$(cat "$instance_dir/repeated")" ]; then return; fi
+  status=0 repeated=yes
+  if [ "$failed_count" -gt 0 ]; then
+    say "repeating: $(xargs <"$instance_dir/repeated")"
+    wait_for node_test exec "$instance_dir/repeated" "$instance_dir/tap-repeated"
+    judge "$instance_dir/tap-repeated" " again"
+  fi
+  again=$failed_variants failed_variants=
+  for variant in $again; do
+    mv "$instance_dir/$variant" "$instance_dir/$variant.first"
+    taps=$(printf '%s' "$taps" | sed "s,/$variant/tap,/$variant.first/tap,")
+    run_variant "$variant"
+  done
 }
 
 # judge TAP MESSAGE: judges the run that ended with $node_status; sets $status if it failed.
@@ -158,7 +190,7 @@ judge() {
   taps="$taps $1"
   if [ "$node_status" -eq 0 ] && ! some_test "$1"; then
     say "no test was run$2"
-    node_status=1
+    node_status=1 empty=yes
   fi
   case $node_status in
   0) ;;
@@ -175,7 +207,7 @@ total() {
     END { sum["duration_ms"] = ms; for (i = 1; i <= count; i++) print "\342\204\271 " names[i] " " sum[names[i]] }'
 }
 
-# failed_tests TAP...: prints the place and title of each test that failed by itself, not by a subtest.
+# failed_tests TAP...: prints the place and title of each test that failed by itself, not by a subtest, once.
 failed_tests() {
   awk '
     function tell() { if (title != "" && !parent) print "    " (place != "" ? place ": " : "") title; title = "" }
@@ -183,5 +215,5 @@ failed_tests() {
     /^ *ok [0-9]+ - / { tell() }
     title != "" && /^ *location: / { place = $0; sub(/^[^\047]*\047/, "", place); sub(/:[0-9]+\047$/, "", place); sub(/^.*\/test\//, "test/", place) }
     title != "" && /^ *failureType: .subtestsFailed./ { parent = 1 }
-    END { tell() }' "$@" 2>/dev/null || true # an interrupted run has none
+    END { tell() }' "$@" 2>/dev/null | awk '!printed[$0]++' # an interrupted run has none
 }

@@ -19,7 +19,7 @@ let begun = false;
 
 if (process.env.NODE_TEST_CONTEXT) {
   const times = process.env.ASSAY_TEST_TIMES;
-  if (times && isMainThread) process.on("exit", () => appendFileSync(times, `${timesOfThisFile()}\n`));
+  if (times && isMainThread) process.on("exit", (code) => appendFileSync(times, `${timesOfThisFile()}\t${code}\n`));
   beforeEach(() => {
     begun = true;
   });

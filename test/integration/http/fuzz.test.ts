@@ -4,11 +4,12 @@ import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import type { OpenApi } from "../../../src/http/openapi.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
 import { type Answer, Line } from "./wire.ts";
 
-const REQUESTS = 20_500;
+const REQUESTS = TOO_LONG ? 5_500 : 20_500;
 const CHUNK = 500;
 const DRAIN_EVERY = 100;
 const LINES = 8;
@@ -75,7 +76,7 @@ test("every response to random requests is documented in /openapi.json", {
   t.diagnostic(
     `seed ${SEED}, ${judge.count} requests: ${seen.map(([status, count]) => `${status} ${count}`).join(", ")}`,
   );
-  assert.ok(judge.count >= 20_000);
+  assert.ok(judge.count >= REQUESTS - CHUNK);
   for (const status of [200, 202, 400, 401, 404, 405, 408, 415, 417, 422, 429, 431, 503]) {
     assert.ok(judge.seen.has(status), `no request led to ${status}`);
   }

@@ -8,6 +8,7 @@ import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submi
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/port.ts";
 import type { Lease } from "../../../src/store/submissions/port.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1000;
@@ -346,7 +347,7 @@ class Model {
   }
 }
 
-const RUNS = 40;
+const RUNS = TOO_LONG ? 15 : 100;
 
 onEachEngine((temporaryStore) => {
   test("the queue follows its rules for random operations, orders and processes", async (t) => {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import { source, useEngine } from "../../support/engine/engine.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { checked } from "../../support/engine/record.ts";
 
 const engine = useEngine();
@@ -109,7 +110,7 @@ function* mixed(total: number): Generator<[string, string]> {
   }
 }
 
-const RUNS = 600;
+const RUNS = TOO_LONG ? 300 : 600;
 
 test(`${RUNS} mixed runs leave no additional process, mount, control group or namespace`, async () => {
   const { launcher, run } = engine();

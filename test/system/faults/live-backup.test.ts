@@ -31,8 +31,8 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       const load = new Load([service.port], { k: key });
       t.after(() => load.close());
       // Enough clients that some submissions are under way at each moment, although clients pause between polls.
-      const clients = Array.from({ length: 40 }, () => load.client("k"));
-      while (load.ended.size < 40) await sleep(20);
+      const clients = Array.from({ length: 30 }, () => load.client("k"));
+      while (load.ended.size < 30) await sleep(20);
       const before = new Map(load.ended);
       const file = join(home.data, "backup");
       const [made, stderr] = await home.piped("/dev/null", file, "backup");

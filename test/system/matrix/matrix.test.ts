@@ -3,6 +3,7 @@ import { after, describe, test } from "node:test";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import type { Limits } from "../../../src/domain/limits.ts";
 import { type Engine, source, useEngine } from "../../support/engine/engine.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
 import { assertJudged, ended } from "./judged.ts";
@@ -15,8 +16,13 @@ const COMPUTING = Math.min(2, availableParallelism());
 const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
 /** Programs that it leaves out there. */
 const WITHOUT = process.env.ASSAY_TEST_MATRIX_WITHOUT?.split(" ") ?? [];
+/** The kernel sums up the CPU time of threads and children for all languages alike: `assay test full` tries each. */
+const SUMMED = ["busy-threads", "busy-children"];
+const SOME = ["c", "java", "python"];
 const isChosen = ({ language, row }: Pick<Cell, "language" | "row">) =>
-  (CHOSEN?.includes(language) ?? true) && !WITHOUT.includes(row.program);
+  (CHOSEN?.includes(language) ?? true) &&
+  !WITHOUT.includes(row.program) &&
+  !(TOO_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
 /** Waiting programs run alongside computing ones, unless their compilers would take the only core for long. */
 const TOGETHER = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;

@@ -90,29 +90,51 @@ test("a file with open resources after its tests fails, and the run ends", async
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
 });
 
-test("files that share the machine run concurrently after the others, and a failure fails the run", {
+test("files that share the machine run concurrently, alongside the others, and a failure fails the run", {
   skip: availableParallelism() === 1 && "this machine has one core",
 }, async () => {
-  /** Passes if the other test runs concurrently and the test that needs the machine alone has ended. */
-  const meets = (mine: string, other: string) => `
+  const meets = (mine: string, ...others: string[]) => `
     import { existsSync, writeFileSync } from "node:fs";
     import { setTimeout as sleep } from "node:timers/promises";
-    test("${mine} meets ${other}", async () => {
-      if (!existsSync("test/apples-over")) throw new Error("too early");
+    test("${mine} meets ${others.join(" and ")}", async () => {
       writeFileSync("test/${mine}", "");
-      for (let i = 0; i < 200 && !existsSync("test/${other}"); i++) await sleep(50);
-      if (!existsSync("test/${other}")) throw new Error("alone");
+      for (const other of ${JSON.stringify(others)}) {
+        for (let i = 0; i < 200 && !existsSync("test/" + other); i++) await sleep(50);
+        if (!existsSync("test/" + other)) throw new Error("alone");
+      }
     });`;
   using fake = checkoutWith({
-    apples: 'import { writeFileSync } from "node:fs"; test("alone", () => writeFileSync("test/apples-over", ""));',
-    "unit/here": meets("here", "there"),
-    "integration/there": meets("there", "here"),
+    apples: meets("apples", "here", "there"),
+    "unit/here": meets("here", "apples", "there"),
+    "integration/there": meets("there", "apples", "here"),
   });
   const good = await fake.run("test");
   assert.equal(good.code, 0, good.stdout);
   assert.match(good.stdout, /tests 3\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
   fake.write("test/integration/bad.test.ts", 'throw new Error("bad");\n');
   assert.equal((await fake.run("test")).code, 1);
+});
+
+test("failed files are repeated, and the last lines name those that then pass", async () => {
+  const passesOnce = `
+    import { existsSync, writeFileSync } from "node:fs";
+    test("ripens", () => {
+      if (existsSync("test/tried")) return;
+      writeFileSync("test/tried", "");
+      throw new Error("not ripe");
+    });`;
+  using fake = checkoutWith({ ...TWO_FILES, "unit/late": passesOnce });
+  const late = await fake.run("test");
+  assert.equal(late.code, 0, late.stderr);
+  assert.equal(late.stdout.match(/✔ (sweet|sour)/g)?.length, 2, "others are not repeated");
+  assert.match(
+    late.stderr,
+    /these tests failed, and passed when they were repeated:\n {4}test\/unit\/late\.test\.ts:\d+: ripens\n/,
+  );
+  for (let i = 0; i < 6; i++) fake.write(`test/unit/bad-${i}.test.ts`, 'throw new Error("bad");\n');
+  const many = await fake.run("test");
+  assert.equal(many.code, 1);
+  assert.doesNotMatch(many.stderr, /repeating/);
 });
 
 test("no test is run after a failed check", async () => {
@@ -195,7 +217,9 @@ test("a run fails if the other kernel fails a test, runs no test or ends without
       "system/matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
     }),
   );
-  assert.equal((await fake.run("test")).code, 1);
+  const plain = await fake.run("test");
+  assert.equal(plain.code, 1);
+  assert.match(plain.stderr, /running again: only cgroup v2/, "it is repeated");
   assert.equal((await fake.run("test", "full", "system/matrix/bad")).code, 1);
   fake.write("test/system/matrix/bad.test.ts", "");
   fake.write(
