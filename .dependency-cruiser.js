@@ -1,10 +1,10 @@
 /**
- * Who may import whom. Rooms under src/ form a straight line, and this file is what keeps it
- * straight; ARCHITECTURE.md says why. `comment` is what a contributor reads when it breaks.
+ * The allowed imports between the modules of src/; ARCHITECTURE.md has the reasons. A contributor reads `comment` when an
+ * import breaks a rule.
  */
 
-/** What each room may import besides itself. main.ts and cli/ compose the rooms and may import all. */
-const ROOMS = {
+/** The modules that each module may import besides itself. main.ts and cli/ compose the modules and may import all. */
+const MODULES = {
   domain: [],
   config: ["domain"],
   languages: ["domain"],
@@ -21,66 +21,70 @@ const ROOMS = {
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
 };
 
-const rooms = Object.entries(ROOMS).map(([room, allowed]) => ({
-  name: `room-${room}`,
+const modules = Object.entries(MODULES).map(([module, allowed]) => ({
+  name: `module-${module}`,
   severity: "error",
   comment:
     allowed.length === 0
-      ? `${room} imports no other room: it holds the words that all of them share.`
-      : `${room} may import ${allowed.join(", ")} only. What else it needs is handed to it by src/cli/service.ts.`,
-  from: { path: `^src/${room}(/|\\.ts$)` },
-  to: { path: "^src/", pathNot: `^src/(${[room, ...allowed].join("|")})(/|\\.ts$)` },
+      ? `${module} imports no other module: it has the types that all of them share.`
+      : `${module} may import only ${allowed.join(", ")}. src/cli/service.ts passes the rest to it.`,
+  from: { path: `^src/${module}(/|\\.ts$)` },
+  to: { path: "^src/", pathNot: `^src/(${[module, ...allowed].join("|")})(/|\\.ts$)` },
 }));
 
-/** A package that one room owns. */
-const owned = (room, packages, comment) => ({
-  name: `only-${room}-uses-${packages[0]}`,
+/** A package that only one module may import. */
+const owned = (module, packages, comment) => ({
+  name: `only-${module}-uses-${packages[0]}`,
   severity: "error",
   comment,
-  from: { path: "^src/", pathNot: `^src/${room}(/|\\.ts$)` },
+  from: { path: "^src/", pathNot: `^src/${module}(/|\\.ts$)` },
   to: { path: `^(node_modules/)?(${packages.join("|")})(/|$)` },
 });
 
 export default {
   forbidden: [
-    ...rooms,
-    owned("http", ["fastify"], "Fastify stays in http, so that the rest does not know how it is reached."),
+    ...modules,
+    owned("http", ["fastify"], "Only http depends on Fastify."),
     owned(
       "metrics",
       ["prom-client"],
-      "Rooms say what they do to a Meter (src/domain/meter.ts); how it is measured, only metrics knows.",
+      "Modules report to a Meter (src/domain/meter.ts); only metrics depends on Prometheus.",
     ),
     owned(
       "tracing",
       ["@opentelemetry"],
-      "Rooms say what they do to a Tracer (src/domain/tracer.ts); where that goes, only tracing knows.",
+      "Modules report to a Tracer (src/domain/tracer.ts); only tracing depends on OpenTelemetry.",
     ),
-    owned("store", ["kysely", "better-sqlite3", "pg"], "Databases stay in store: ask its port, never a driver."),
+    owned(
+      "store",
+      ["kysely", "better-sqlite3", "pg"],
+      "Only store depends on databases: use the Store (src/store/store.ts), never a driver.",
+    ),
     {
       name: "no-circular",
       severity: "error",
-      comment: "Two files that import each other are one file, or a third one is missing that both import.",
+      comment: "Two files import each other: merge them, or move the shared part to a third file.",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },
     {
       name: "not-to-unresolvable",
       severity: "error",
-      comment: "This import leads nowhere: the file or the package does not exist.",
+      comment: "The imported file or package does not exist.",
       from: {},
       to: { couldNotResolve: true },
     },
     {
       name: "not-to-dev-dependency",
       severity: "error",
-      comment: "The service runs without development packages; move this one to dependencies or do without it.",
+      comment: "The service runs without development packages: move this one to dependencies.",
       from: { path: "^src/" },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg"], dependencyTypesNot: ["type-only"] },
     },
     {
       name: "src-not-to-test",
       severity: "error",
-      comment: "Tests import the service, never the other way round.",
+      comment: "Only tests import tests.",
       from: { path: "^src/" },
       to: { path: "^test/" },
     },
@@ -110,14 +114,14 @@ export default {
     {
       name: "service-not-to-dashboard",
       severity: "error",
-      comment: "The service serves the built page as files and knows nothing of how it is made.",
+      comment: "The service serves the built dashboard as files.",
       from: { path: "^src/" },
       to: { path: "^dashboard/" },
     },
     {
       name: "no-drawers",
       severity: "error",
-      comment: "Folders of these names collect what nobody placed. Name the file for what it does, in its room.",
+      comment: "Such folders collect unrelated files: name the file for what it does, in the folder of its module.",
       from: {},
       to: { path: "/(util|utils|helper|helpers|lib|common|core|service|services)/", pathNot: "node_modules" },
     },

@@ -1,7 +1,7 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Account } from "../store/access/port.ts";
-import type { Store } from "../store/port.ts";
-import type { Whose } from "../store/submissions/queue-port.ts";
+import type { Account } from "../store/access/types.ts";
+import type { Store } from "../store/store.ts";
+import type { Whose } from "../store/submissions/types.ts";
 import { AdminError } from "./error.ts";
 import { checkName } from "./rules.ts";
 

@@ -1,6 +1,6 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Delivery, ReplayBounds } from "../store/deliveries/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Delivery, ReplayBounds } from "../store/deliveries/types.ts";
+import type { Store } from "../store/store.ts";
 import { noSuchEndpoint } from "./endpoints.ts";
 import { AdminError } from "./error.ts";
 

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../store/access/port.ts";
+import type { ApiKey } from "../store/access/types.ts";
 
 /** A key for operators, without the key itself and its hash. */
 export interface KeyView {

@@ -1,7 +1,7 @@
 import { isPlaygroundKey, playgroundKeyId } from "../domain/key.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { ApiKey, KeyBounds, KeyChanges } from "../store/access/port.ts";
-import type { Store } from "../store/port.ts";
+import type { ApiKey, KeyBounds, KeyChanges } from "../store/access/types.ts";
+import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 

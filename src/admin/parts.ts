@@ -1,5 +1,5 @@
-import type { Part } from "../store/access/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Part } from "../store/access/types.ts";
+import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 

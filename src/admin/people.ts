@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
 import { LINK_MS, newToken } from "../domain/session.ts";
-import type { NewInvitation, Person, PersonChanges } from "../store/people/port.ts";
-import type { Store } from "../store/port.ts";
+import type { NewInvitation, Person, PersonChanges } from "../store/people/types.ts";
+import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 import { type ListedPart, partFor } from "./parts.ts";

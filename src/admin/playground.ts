@@ -1,7 +1,7 @@
 import type { AuditActor } from "../domain/audit.ts";
 import { newKey, playgroundKeyId } from "../domain/key.ts";
 import type { Caller } from "../domain/submission.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 const NAME = "playground";
 

@@ -1,6 +1,6 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Project } from "../store/access/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Project } from "../store/access/types.ts";
+import type { Store } from "../store/store.ts";
 import { ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 import { type ListedPart, partFor } from "./parts.ts";

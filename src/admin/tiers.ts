@@ -1,6 +1,6 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { Tier } from "../store/access/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Tier } from "../store/access/types.ts";
+import type { Store } from "../store/store.ts";
 import { checkLimits, checkName } from "./rules.ts";
 
 export function listTiers(store: Store): Promise<Tier[]> {

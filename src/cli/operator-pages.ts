@@ -5,7 +5,7 @@ import type { OperatorDependencies } from "../http/operator.ts";
 import { setGauges } from "../metrics/gauges.ts";
 import { Look } from "../metrics/look.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 import { ourLanguages } from "./engine.ts";
 import { version } from "./version.ts";
 

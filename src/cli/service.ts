@@ -10,7 +10,7 @@ import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
 import { openStore } from "../store/open.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 import { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { printable, replayDelivery, replayFailed, testEndpoint } from "../admin/deliveries.ts";
 import { AdminError } from "../admin/error.ts";
 import type { Config } from "../config.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 import { sendTest } from "../webhooks/send-test.ts";
 import { answer } from "./answer.ts";
 import { append } from "./option-values.ts";

@@ -42,8 +42,8 @@ export function webhooksCommand(): Command {
       withStore(options, async (store, config) => {
         const { allow } = webhookSettings(config);
         const checked = (url: string) => checkUrl(url, allow);
-        const room = { store, sealer: await provenSealerOf(store, config), checkUrl: checked };
-        const { made, caution } = await createEndpoint(room, options, ACTOR);
+        const needs = { store, sealer: await provenSealerOf(store, config), checkUrl: checked };
+        const { made, caution } = await createEndpoint(needs, options, ACTOR);
         if (caution !== null) process.stderr.write(`note: ${caution}\n`);
         showMade(options, made);
       }),
@@ -94,9 +94,9 @@ export function webhooksCommand(): Command {
     .addOption(new Option("--now", "end all old secrets immediately").conflicts("overlap"))
     .action((id: string, options: StoreOptions & { overlap?: number; now?: true }) =>
       withStore(options, async (store, config) => {
-        const room = { store, sealer: await sealerOf(store, config) };
+        const needs = { store, sealer: await sealerOf(store, config) };
         const overlapMs = options.now ? 0 : (options.overlap ?? duration(DEFAULT_OVERLAP));
-        const made = await rotateEndpointSecret(room, id, overlapMs, ACTOR);
+        const made = await rotateEndpointSecret(needs, id, overlapMs, ACTOR);
         showMade(options, made);
         if (!options.json && overlapMs > 0)
           process.stderr.write(`deliveries are signed with the old secret too until ${made.formerEndsAt}\n`);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { type Config, loadConfig } from "../config.ts";
 import { openStore } from "../store/open.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 import { becomeOwner } from "./owner.ts";
 
 /** The actor in the audit trail: commands run as root or the service's user. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 export interface StatsAggregatorOptions {
   readonly store: Pick<Store, "history" | "onWork">;

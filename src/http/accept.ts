@@ -1,7 +1,7 @@
 import { clientError, type ErrorCode } from "../domain/error.ts";
 import { NO_METER } from "../domain/meter.ts";
 import { type Caller, newSubmission, programOf, requestHash, type Submission } from "../domain/submission.ts";
-import type { Enqueued } from "../store/submissions/port.ts";
+import type { Enqueued } from "../store/submissions/types.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { ValidatedRequest } from "./request.ts";
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
 import { hashKey, hasKeyForm } from "../domain/key.ts";
 import type { Caller } from "../domain/submission.ts";
-import type { KeyStore } from "../store/access/port.ts";
+import type { KeyStore } from "../store/access/keys.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
 import { network } from "./network.ts";
 import { MinuteWindow } from "./window.ts";

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
 import type { Engine } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 /** Dependencies of the server on the rest of the service; main composes them. */
 export interface Dependencies {

@@ -4,7 +4,7 @@ import { clientError } from "../domain/error.ts";
 import { jsonPieces, longBytes } from "../domain/json-pieces.ts";
 import type { Meter } from "../domain/meter.ts";
 import type { Pace } from "../domain/pace.ts";
-import type { Admit } from "../store/submissions/port.ts";
+import type { Admit } from "../store/submissions/types.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 import { disconnected } from "./gone.ts";
 import { Room } from "./room.ts";

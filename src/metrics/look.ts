@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { type Engine, notReady } from "../domain/readiness.ts";
 import type { Backlog, SlotCounts, Status } from "../domain/status.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 export interface LookOptions {
   readonly version: string;

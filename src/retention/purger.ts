@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 export interface PurgerOptions {
   readonly store: Pick<Store, "retention" | "manyProcesses">;

@@ -1,7 +1,7 @@
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import type { OPERATIONS } from "../domain/metrics.ts";
 import { StoreUnavailable } from "./engine/errors.ts";
-import type { Store } from "./port.ts";
+import type { Store } from "./store.ts";
 
 type Operation = (typeof OPERATIONS)[number];
 

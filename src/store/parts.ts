@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
-import type { Part } from "./access/port.ts";
+import type { Part } from "./access/types.ts";
 import type { Schema } from "./schema/schema.ts";
 
 /** Default number of rows of a list. */

@@ -3,22 +3,37 @@ import type { Readiness } from "../domain/readiness.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Notifier } from "./engine/notifier.ts";
 import type { Transactions } from "./engine/transactions.ts";
-import type { WorkerStore } from "./port.ts";
+
 import { nextLeaseUntil } from "./submissions/lease.ts";
 
 /** By the clock of another machine, which may be wrong: a worker that is removed too early returns with its next announcement. */
 const FORGOTTEN_AFTER_MS = 3_600_000;
 
+/** The announcement of a worker to services in other processes. */
+export interface AnnouncedWorker {
+  readonly id: string;
+  /** Submissions that it can run at the same time now. */
+  readonly slots: number;
+  /** Canonical names of the languages that it has proven. */
+  readonly languages: readonly string[];
+  /** Its newest proof, with the time of the proof. */
+  readonly readiness: Readiness;
+  readonly provenAtMs: number;
+}
+
+export interface SeenWorker extends AnnouncedWorker {
+  /** End of the last announcement by the worker's clock; changes with each announcement. */
+  readonly untilMs: number;
+}
+
+export type WorkerStore = ReturnType<typeof workerStore>;
+
 /** The announcements of workers to services. @param now milliseconds since the epoch. */
-export function workerStore(
-  { db }: Engine,
-  transactions: Transactions,
-  wakeups: Notifier,
-  now: () => number,
-): WorkerStore {
+export function workerStore({ db }: Engine, transactions: Transactions, wakeups: Notifier, now: () => number) {
   const changed = { words: () => [{ kind: "workers" } as const] };
   return {
-    async announce({ id, slots, languages, readiness, provenAtMs }, leaseMs) {
+    /** Announces the state of the worker; to be repeated within `leaseMs`. */
+    async announce({ id, slots, languages, readiness, provenAtMs }: AnnouncedWorker, leaseMs: number): Promise<void> {
       const said = {
         slots,
         languages: JSON.stringify(languages),
@@ -43,11 +58,13 @@ export function workerStore(
       }, changed);
     },
 
-    async leave(id) {
+    /** Withdraws the announcement. */
+    async leave(id: string): Promise<void> {
       await transactions.run((trx) => trx.deleteFrom("workers").where("id", "=", id).execute(), changed);
     },
 
-    async announced() {
+    /** All known workers, including dead ones, oldest first. */
+    async announced(): Promise<SeenWorker[]> {
       const rows = await db.selectFrom("workers").selectAll().orderBy("announced_at").orderBy("id").execute();
       return rows.map((row) => ({
         id: row.id,
@@ -59,7 +76,8 @@ export function workerStore(
       }));
     },
 
-    async running(accountIds) {
+    /** Number of running submissions by worker id. @param accountIds only these accounts; null for all. */
+    async running(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, number>> {
       if (accountIds?.length === 0) return new Map();
       // A literal, because the planner cannot use a partial index with a parameter.
       let query = db.selectFrom("submissions").where("status", "=", sql.lit("running"));
@@ -71,11 +89,15 @@ export function workerStore(
       return new Map(rows.map(({ worker_id, amount }) => [worker_id ?? "", Number(amount)]));
     },
 
-    async askForProof() {
+    /** Requests a new proof from every worker in any process. */
+    async askForProof(): Promise<void> {
       await transactions.run(async () => {}, { words: () => [{ kind: "prove" }] });
     },
 
-    onAsked: (listener) => wakeups.on("prove", listener),
-    onChange: (listener) => wakeups.on("workers", listener),
+    /** Calls back when a proof is requested, like `onWork`. @returns a function that ends the subscription. */
+    onAsked: (listener: () => void): (() => void) => wakeups.on("prove", listener),
+
+    /** Calls back when an announcement has changed, like `onWork`. @returns a function that ends the subscription. */
+    onChange: (listener: () => void): (() => void) => wakeups.on("workers", listener),
   };
 }

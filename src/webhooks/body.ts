@@ -1,7 +1,7 @@
 import { jsonPieces } from "../domain/json-pieces.ts";
 import { Pace } from "../domain/pace.ts";
 import { toLongRecord } from "../domain/record.ts";
-import type { Message } from "../store/deliveries/port.ts";
+import type { Message } from "../store/deliveries/types.ts";
 
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];

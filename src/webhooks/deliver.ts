@@ -1,6 +1,6 @@
 import { ATTEMPT_DELAYS_MS, type Next } from "../domain/delivery.ts";
-import type { DeliveryClaim } from "../store/deliveries/port.ts";
-import type { Store } from "../store/port.ts";
+import type { DeliveryClaim } from "../store/deliveries/types.ts";
+import type { Store } from "../store/store.ts";
 import { bodyOf } from "./body.ts";
 import { type SendOptions, type Sent, send } from "./send.ts";
 

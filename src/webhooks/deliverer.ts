@@ -2,8 +2,8 @@ import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Room } from "../store/deliveries/delivery-share.ts";
-import type { DeliveryClaim } from "../store/deliveries/port.ts";
-import type { Store } from "../store/port.ts";
+import type { DeliveryClaim } from "../store/deliveries/types.ts";
+import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
 

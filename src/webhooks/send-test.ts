@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
-import type { Delivery } from "../store/deliveries/port.ts";
-import type { Store } from "../store/port.ts";
+import type { Delivery } from "../store/deliveries/types.ts";
+import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
 import { testBody } from "./test-body.ts";

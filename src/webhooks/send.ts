@@ -2,7 +2,7 @@ import type { SecureContext } from "node:tls";
 import type { Attempt } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
-import type { DeliveryClaim } from "../store/deliveries/port.ts";
+import type { DeliveryClaim } from "../store/deliveries/types.ts";
 import type { Body } from "./body.ts";
 import { type Answer, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../store/submissions/port.ts";
+import type { Claim } from "../store/submissions/types.ts";
 
 /** Fields of every log line about a run. */
 export function about({ submission }: Claim): { submission: string; key: string } {

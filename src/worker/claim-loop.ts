@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Slot } from "../sandbox/slot.ts";
-import type { Store } from "../store/port.ts";
-import type { Claim } from "../store/submissions/port.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/submissions/types.ts";
 import type { Slots } from "./slots.ts";
 
 export interface ClaimLoopOptions {

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
 import type { Slot } from "../sandbox/slot.ts";
-import type { Store } from "../store/port.ts";
-import type { Claim } from "../store/submissions/port.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/submissions/types.ts";
 import { about } from "./about.ts";
 
 export interface LeasesOptions {

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { Captured } from "../sandbox/captured.ts";
-import type { LivePiece } from "../store/history/port.ts";
-import type { Store } from "../store/port.ts";
-import type { Claim } from "../store/submissions/port.ts";
+import type { LivePiece } from "../store/history/types.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/submissions/types.ts";
 
 type Stream = LivePiece["stream"];
 

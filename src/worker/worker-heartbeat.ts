@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Engine, Readiness } from "../domain/readiness.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
 
 export interface WorkerHeartbeatOptions {
   readonly store: Store;

@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import { HeartbeatMonitor } from "../domain/heartbeat-monitor.ts";
 import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
-import type { AnnouncedWorker, SeenWorker, Store } from "../store/port.ts";
+import type { Store } from "../store/store.ts";
+import type { AnnouncedWorker, SeenWorker } from "../store/workers.ts";
 
 export interface WorkerRegistryOptions {
   readonly store: Store;

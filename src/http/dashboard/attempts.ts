@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
-import type { SignInStore } from "../../store/people/port.ts";
+import type { SignInStore } from "../../store/people/sign-ins.ts";
 import { network } from "../network.ts";
 import { MinuteWindow } from "../window.ts";
 import { Semaphore } from "./semaphore.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import type { Account, ApiKey, Project } from "../../store/access/port.ts";
-import type { Endpoint } from "../../store/deliveries/endpoint-port.ts";
-import type { Store } from "../../store/port.ts";
+import type { Account, ApiKey, Project } from "../../store/access/types.ts";
+import type { Endpoint } from "../../store/deliveries/types.ts";
+import type { Store } from "../../store/store.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { SendTest } from "../../admin/deliveries.ts";
 import type { EndpointRoom } from "../../admin/endpoints.ts";
 import type { Example } from "../../languages/examples.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { AnnouncedWorker } from "../../store/port.ts";
+import type { AnnouncedWorker } from "../../store/workers.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
 

@@ -11,8 +11,8 @@ import {
 } from "../../admin/endpoints.ts";
 import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
-import type * as stored from "../../store/deliveries/endpoint-port.ts";
-import type { Store } from "../../store/port.ts";
+import type * as stored from "../../store/deliveries/types.ts";
+import type { Store } from "../../store/store.ts";
 import type { Delivery } from "./api/deliveries.ts";
 import type {
   Endpoint,
@@ -80,9 +80,9 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const { projectId, ...asked } = bodyOf(request, newEndpoint);
     const person = personOf(request);
     const project = await ownProject(store, person, projectId);
-    const room = { store, sealer, checkUrl };
+    const needs = { store, sealer, checkUrl };
     const bounds = { aDay: person.administrator ? null : MEMBERS_ENDPOINTS_A_DAY };
-    const { made, caution } = await createEndpoint(room, { ...asked, project: project.id }, actorOf(request), bounds);
+    const { made, caution } = await createEndpoint(needs, { ...asked, project: project.id }, actorOf(request), bounds);
     return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
   });
 
@@ -99,8 +99,8 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const { overlapMs } = bodyOf(request, rotation);
     const person = personOf(request);
     const { id } = await ownEndpoint(store, person, request.params.id);
-    const room = { store, sealer };
-    const { secret, formerEndsAt } = await rotateEndpointSecret(room, id, overlapMs, actorOf(request));
+    const needs = { store, sealer };
+    const { secret, formerEndsAt } = await rotateEndpointSecret(needs, id, overlapMs, actorOf(request));
     return { endpoint: await endpointOf(store, person, id), secret, caution: null, formerEndsAt };
   });
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { checkChosen } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm } from "../../domain/session.ts";
-import type * as stored from "../../store/people/port.ts";
+import type * as stored from "../../store/people/types.ts";
 import type { Acceptance, Invitation, LinkToken, Session } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import { SIGN_IN_BODY_BYTES, type SignInContext, sessionOf } from "./sign-in.ts";

@@ -1,8 +1,8 @@
 import { keyView } from "../../admin/key-view.ts";
 import { clientError } from "../../domain/error.ts";
 import { isPlaygroundKey } from "../../domain/key.ts";
-import type { Account, ApiKey, KeyUsage } from "../../store/access/port.ts";
-import type { Store } from "../../store/port.ts";
+import type { Account, ApiKey, KeyUsage } from "../../store/access/types.ts";
+import type { Store } from "../../store/store.ts";
 import type { Key } from "./api/keys.ts";
 import { ownKey } from "./authorize.ts";
 import type { SignedIn } from "./session.ts";

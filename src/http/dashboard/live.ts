@@ -6,7 +6,7 @@ import { ClientError, clientError } from "../../domain/error.ts";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { isTerminal, MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/engine/errors.ts";
-import type { LiveMark, LivePiece } from "../../store/history/port.ts";
+import type { LiveMark, LivePiece } from "../../store/history/types.ts";
 import { DRAIN, endSlowReader } from "../drain.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
-import type * as stored from "../../store/people/port.ts";
+import type * as stored from "../../store/people/types.ts";
 import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./api/members.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

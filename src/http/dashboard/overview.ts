@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { percentiles } from "../../domain/history.ts";
-import type { Counts } from "../../store/history/port.ts";
+import type { Counts } from "../../store/history/types.ts";
 import { type Bucket, type History, type Now, type Overview, WINDOWS, type Window } from "./api/overview.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { checkPassword } from "../../admin/password-rules.ts";
 import { hashPassword, isDated, isPassword } from "../../admin/passwords.ts";
 import { clientError } from "../../domain/error.ts";
-import type { Store } from "../../store/port.ts";
+import type { Store } from "../../store/store.ts";
 import { network } from "../network.ts";
 import { Attempts } from "./attempts.ts";
 import { Semaphore } from "./semaphore.ts";

@@ -8,8 +8,8 @@ import {
   restoreProject,
 } from "../../admin/projects.ts";
 import { clientError } from "../../domain/error.ts";
-import type * as stored from "../../store/access/port.ts";
-import type { Store } from "../../store/port.ts";
+import type * as stored from "../../store/access/types.ts";
+import type { Store } from "../../store/store.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
 import { anId, ownAccount, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

@@ -1,6 +1,6 @@
 import { AdminError } from "../../admin/error.ts";
-import type { ReplayBounds, SendKind } from "../../store/deliveries/port.ts";
-import type { Store } from "../../store/port.ts";
+import type { ReplayBounds, SendKind } from "../../store/deliveries/types.ts";
+import type { Store } from "../../store/store.ts";
 
 /** Requests per account and minute. A test sends a request to a server that can belong to a third party. */
 const PER_MINUTE: Readonly<Record<SendKind, number>> = { tests: 10, replays: 10 };

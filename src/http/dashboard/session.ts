@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
-import type { SessionPerson } from "../../store/people/port.ts";
+import type { SessionPerson } from "../../store/people/types.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { KeyedMutex } from "../keyed-mutex.ts";
 import { network } from "../network.ts";

@@ -5,8 +5,9 @@ import { timeline } from "../../domain/explain/timeline.ts";
 import { usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
-import type { FoundSubmission, RecordStore } from "../../store/history/port.ts";
-import type { Store } from "../../store/port.ts";
+import type { RecordStore } from "../../store/history/records.ts";
+import type { FoundSubmission } from "../../store/history/types.ts";
+import type { Store } from "../../store/store.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 

@@ -1,18 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { note } from "./audit.ts";
-import type { Account, AccountStore } from "./port.ts";
+import type { Account } from "./types.ts";
+
+export type AccountStore = ReturnType<typeof accountStore>;
 
 /** @param now milliseconds since the epoch. */
-export function accountStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): AccountStore {
+export function accountStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   const select = () =>
     db
       .selectFrom("accounts")
@@ -21,7 +20,8 @@ export function accountStore(
       .select(["tiers.requests_per_minute", "tiers.concurrency"]);
 
   return {
-    ensure(name, tier, actor) {
+    /** Finds the account of that name, or creates it with the tier. @throws for an unknown tier. */
+    ensure(name: string, tier: string, actor: AuditActor): Promise<{ readonly id: string; readonly made: boolean }> {
       return transactions.run(async (trx) => {
         const atMs = now();
         const made = await trx
@@ -40,14 +40,16 @@ export function accountStore(
       });
     },
 
-    async list(ids = null) {
+    /** The accounts with these ids, or all; oldest first. */
+    async list(ids: readonly string[] | null = null): Promise<Account[]> {
       if (ids?.length === 0) return [];
       let query = select().orderBy("accounts.created_at").orderBy("accounts.id");
       if (ids) query = query.where("accounts.id", "in", ids);
       return (await query.execute()).map(toAccount);
     },
 
-    async find(nameOrId) {
+    /** The account with that id, otherwise with that name. */
+    async find(nameOrId: string): Promise<Account | undefined> {
       const query = select().where((eb) =>
         eb.or([eb("accounts.id", "=", nameOrId), eb("accounts.name", "=", nameOrId)]),
       );
@@ -55,7 +57,8 @@ export function accountStore(
       return found.find(({ id }) => id === nameOrId) ?? found[0];
     },
 
-    rename(id, name, actor) {
+    /** @returns false for an unknown account or a name of another account. */
+    rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("name").where("id", "=", id).executeTakeFirst();
         if (!account) return false;
@@ -69,7 +72,8 @@ export function accountStore(
       });
     },
 
-    setTier(id, tier, actor) {
+    /** @returns false for an unknown account. @throws for an unknown tier. */
+    setTier(id: string, tier: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("tier").where("id", "=", id).executeTakeFirst();
         if (!account) return false;
@@ -81,7 +85,12 @@ export function accountStore(
       });
     },
 
-    setSuspended(id, suspended, actor) {
+    /**
+     * Suspends or resumes an account. While it is suspended, its keys are refused and its submissions are not claimed; running
+     * ones continue.
+     * @returns false for an unknown account.
+     */
+    setSuspended(id: string, suspended: boolean, actor: AuditActor): Promise<boolean> {
       const atMs = now();
       return transactions.run(
         async (trx) => {

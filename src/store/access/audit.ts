@@ -3,7 +3,7 @@ import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../doma
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { AuditStore } from "./port.ts";
+import type { AuditEntry } from "./types.ts";
 
 interface Entry {
   readonly atMs: number;
@@ -38,10 +38,24 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
 /** Further reads of a submission by an administrator in this time get no entry, because pages reload automatically. */
 const READING_MS = 3_600_000;
 
+/** The audit trail. The transaction of each change adds its entry; entries of changes are never modified. */
+export type AuditStore = ReturnType<typeof auditStore>;
+
 /** @param now milliseconds since the epoch. */
-export function auditStore({ db }: Engine, transactions: Transactions, now: () => number): AuditStore {
+export function auditStore({ db }: Engine, transactions: Transactions, now: () => number) {
   return {
-    async noteReading({ actor, address, submissionId, accountId }) {
+    /** Adds an entry when an administrator reads the program and output of a submission, at most once per hour for the pair. */
+    async noteReading({
+      actor,
+      address,
+      submissionId,
+      accountId,
+    }: {
+      readonly actor: string;
+      readonly address: string;
+      readonly submissionId: string;
+      readonly accountId: string;
+    }): Promise<void> {
       const atMs = now();
       const noted = await db
         .selectFrom("audit")
@@ -56,7 +70,19 @@ export function auditStore({ db }: Engine, transactions: Transactions, now: () =
       await transactions.run((trx) => note(trx, { atMs, actor, action: "submission.read", ...entry }));
     },
 
-    async list({ max, before, accountIds }) {
+    /**
+     * Newest first.
+     * @param which.before only entries with a lower `seq`; `accountIds`: only entries of these accounts, null for all.
+     */
+    async list({
+      max,
+      before,
+      accountIds,
+    }: {
+      readonly max: number;
+      readonly before?: number | undefined;
+      readonly accountIds?: readonly string[] | null | undefined;
+    }): Promise<AuditEntry[]> {
       if (accountIds?.length === 0) return [];
       let query = db.selectFrom("audit").leftJoin("accounts", "accounts.id", "audit.account_id");
       if (accountIds) query = query.where("audit.account_id", "in", accountIds);

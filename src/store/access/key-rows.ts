@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { ApiKey } from "./port.ts";
+import type { ApiKey } from "./types.ts";
 
 export type KeyRow = Selectable<Schema["api_keys"]>;
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import { WINDOW_MS } from "../sharing/recent.ts";
-import type { KeyUsage } from "./port.ts";
+import type { KeyUsage } from "./types.ts";
 
 /** Present usage of keys. Statuses are literals, because the planner cannot use a partial index with a parameter. */
 export async function readUsage(

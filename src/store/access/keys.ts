@@ -1,4 +1,6 @@
-import type { Kysely, Transaction } from "kysely";
+import type { Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
+import type { ProfileName } from "../../domain/limits.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
@@ -7,26 +9,34 @@ import { behindPlace, liveAt, partOf } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { note } from "./audit.ts";
+import { type FoundCaller, findCallers } from "./callers.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
-import type { KeyBounds, KeyChanges, KeyStore, KeysRefused } from "./port.ts";
 import { lockAccount, lockProject } from "./projects.ts";
+import type { ApiKey, KeyBounds, KeyChanges, KeysRefused, KeyUsage, NewApiKey, Part } from "./types.ts";
 
 /** Granularity of "last used", because a write for every request would cost more than the request. */
 const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
+export type KeyStore = ReturnType<typeof keyStore>;
+
 /** @param now milliseconds since the epoch. */
-export function keyStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): KeyStore {
+export function keyStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
   return {
-    add(key, actor, bounds = null) {
+    /**
+     * Adds nothing if the project is archived or of another account, or if the account has reached its limit of live keys
+     * ("full") or of new keys in 24 hours ("spent").
+     * @param bounds null for no limits.
+     */
+    add(
+      key: NewApiKey,
+      actor: AuditActor,
+      bounds: KeyBounds | null = null,
+    ): Promise<"added" | KeysRefused | "no-project"> {
       return transactions.run(async (trx) => {
         const atMs = now();
         if (key.projectId !== null) {
@@ -54,7 +64,14 @@ export function keyStore(
       });
     },
 
-    async list({ projectId, live = false, ...part } = {}) {
+    /** @param which.projectId only keys of a project; `live`: only live keys. */
+    async list({
+      projectId,
+      live = false,
+      ...part
+    }: Part & { readonly projectId?: string | undefined; readonly live?: boolean | undefined } = {}): Promise<
+      ApiKey[]
+    > {
       const nowMs = now();
       const placeOf = (id: string) =>
         db.selectFrom("api_keys").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
@@ -69,12 +86,13 @@ export function keyStore(
       return rows.map((row) => toApiKey(row, nowMs));
     },
 
-    async get(id) {
+    async get(id: string): Promise<ApiKey | undefined> {
       const row = await selectKeys(db).where("api_keys.id", "=", id).executeTakeFirst();
       return row && toApiKey(row, now());
     },
 
-    async countLive(projectIds) {
+    /** Number of live keys by project; projects without live keys are absent. */
+    async countLive(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
       if (projectIds.length === 0) return new Map();
       const rows = await db
         .selectFrom("api_keys")
@@ -86,7 +104,8 @@ export function keyStore(
       return new Map(rows.map(({ project_id, amount }) => [project_id ?? "", Number(amount)]));
     },
 
-    async profilesOf(accountId, exceptId) {
+    /** The profiles of the account's live keys, without the key of that id. */
+    async profilesOf(accountId: string, exceptId: string): Promise<ReadonlySet<ProfileName>> {
       const rows = await db
         .selectFrom("api_keys")
         .select(["profiles", "default_profile"])
@@ -98,7 +117,8 @@ export function keyStore(
       return new Set(rows.flatMap((row) => profilesOf(row).profiles));
     },
 
-    async match({ id, hash, prefix }) {
+    /** The live or dead key with that id or hash; otherwise the keys with that prefix. */
+    async match({ id, hash, prefix }: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]> {
       const nowMs = now();
       const exact = selectKeys(db).where((eb) => eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash)]));
       const found = await exact.execute();
@@ -107,7 +127,8 @@ export function keyStore(
       return rows.map((row) => toApiKey(row, nowMs));
     },
 
-    update(id, changes, actor) {
+    /** @returns false without such a live key. */
+    update(id: string, changes: KeyChanges, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const atMs = now();
         const row = await lockKey(trx, id);
@@ -120,7 +141,19 @@ export function keyStore(
       });
     },
 
-    rotate(id, successor, overlapMs, actor, bounds = null) {
+    /**
+     * Adds a key with the same settings. The old key expires after the overlap.
+     * @param bounds as in `add`: during the overlap there is one more key.
+     * @returns the expiry of the old key in milliseconds since the epoch; undefined without such a
+     * live key, or if its expiry is already set.
+     */
+    rotate(
+      id: string,
+      successor: Pick<ApiKey, "id" | "prefix" | "hash">,
+      overlapMs: number,
+      actor: AuditActor,
+      bounds: KeyBounds | null = null,
+    ): Promise<number | KeysRefused | undefined> {
       return transactions.run(async (trx) => {
         const atMs = now();
         const row = await lockKey(trx, id);
@@ -140,7 +173,8 @@ export function keyStore(
       });
     },
 
-    revoke(id, actor) {
+    /** Revokes a key now. @returns false without such a live key. */
+    revoke(id: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, ENQUEUE_LOCK);
         const atMs = now();
@@ -153,9 +187,11 @@ export function keyStore(
       });
     },
 
-    findCaller: (hash) => callers.add(hash),
+    /** The caller with the hash of a live key, the stored hash, and whether the account is suspended. */
+    findCaller: (hash: string): Promise<FoundCaller | undefined> => callers.add(hash),
 
-    async touch(id) {
+    /** Stores the time of use of the key, at most once per minute and key. */
+    async touch(id: string): Promise<void> {
       const nowMs = now();
       const last = touched.get(id);
       if (last !== undefined && Math.abs(nowMs - last) < TOUCH_MS) return;
@@ -167,48 +203,9 @@ export function keyStore(
       await inTime(written, READ_PATIENCE_MS);
     },
 
-    usage: (ids) => readUsage(db, ids, now()),
+    /** Present usage by key id; unused keys are absent. */
+    usage: (ids: readonly string[]): Promise<ReadonlyMap<string, KeyUsage>> => readUsage(db, ids, now()),
   };
-}
-
-/** In the order of `hashes`. */
-async function findCallers(
-  db: Kysely<Schema>,
-  hashes: readonly string[],
-  nowMs: number,
-): Promise<Awaited<ReturnType<KeyStore["findCaller"]>>[]> {
-  const rows = await db
-    .selectFrom("api_keys")
-    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
-    .innerJoin("tiers", "tiers.name", "accounts.tier")
-    .select([
-      "api_keys.id",
-      "hash",
-      "account_id",
-      "project_id",
-      "profiles",
-      "default_profile",
-      "revoked_at",
-      "expires_at",
-    ])
-    .select(["api_keys.requests_per_minute", "api_keys.concurrency"])
-    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency", "accounts.suspended_at"])
-    .where("api_keys.hash", "in", [...new Set(hashes)])
-    .execute();
-  const found = new Map(rows.filter((row) => isLive(row, nowMs)).map((row) => [row.hash, row]));
-  return hashes.map((hash) => {
-    const row = found.get(hash);
-    if (!row) return undefined;
-    const caller = {
-      keyId: row.id,
-      accountId: row.account_id,
-      projectId: row.project_id,
-      requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
-      concurrency: row.concurrency ?? row.tier_concurrency,
-      ...profilesOf(row),
-    };
-    return { hash, caller, suspended: row.suspended_at !== null };
-  });
 }
 
 /** Locks the key until the end of the transaction; see lockProject. */

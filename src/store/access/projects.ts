@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { behindPlace, liveAt, partOf } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
 import { note } from "./audit.ts";
-import type { Project, ProjectStore } from "./port.ts";
+import type { Part, Project } from "./types.ts";
 
 type ProjectRow = Selectable<Schema["projects"]>;
 
+export type ProjectStore = ReturnType<typeof projectStore>;
+
 /** @param now milliseconds since the epoch. */
-export function projectStore({ db }: Engine, transactions: Transactions, now: () => number): ProjectStore {
+export function projectStore({ db }: Engine, transactions: Transactions, now: () => number) {
   const select = () =>
     db
       .selectFrom("projects")
@@ -21,7 +24,16 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       .orderBy("projects.id", "desc");
 
   return {
-    create(accountId, name, actor, most = null) {
+    /**
+     * @param most maximum number of projects of the account, including archived ones; null for no limit.
+     * @returns its id; undefined if the account has a project of that name, null at the limit.
+     */
+    create(
+      accountId: string,
+      name: string,
+      actor: AuditActor,
+      most: number | null = null,
+    ): Promise<string | undefined | null> {
       return transactions.run(async (trx) => {
         const atMs = now();
         if (most !== null) {
@@ -40,7 +52,8 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async list({ open = false, ...part } = {}) {
+    /** Includes archived projects unless only open ones are requested. */
+    async list({ open = false, ...part }: Part & { readonly open?: boolean | undefined } = {}): Promise<Project[]> {
       const placeOf = (id: string) =>
         db.selectFrom("projects").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
       const rows = await partOf(part, placeOf, (accountId, max, place) => {
@@ -53,19 +66,21 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       return rows.map(toProject);
     },
 
-    async get(id) {
+    async get(id: string): Promise<Project | undefined> {
       const row = await select().where("projects.id", "=", id).executeTakeFirst();
       return row && toProject(row);
     },
 
-    async find(nameOrId) {
+    /** The project with that id, otherwise those with that name, at most one per account. */
+    async find(nameOrId: string): Promise<Project[]> {
       const byId = await select().where("projects.id", "=", nameOrId).execute();
       // Names have no index of their own, because only operators search by name.
       const rows = byId.length > 0 ? byId : await select().where("projects.name", "=", nameOrId).execute();
       return rows.map(toProject);
     },
 
-    rename(id, name, actor) {
+    /** @returns false for an unknown project or a name of another project of the account. */
+    rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const project = await lockProject(trx, id);
         if (!project) return false;
@@ -88,7 +103,8 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    archive(id, actor) {
+    /** @returns the number of its live keys; it is archived only if there are none. */
+    archive(id: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
         const project = await lockProject(trx, id);
@@ -102,7 +118,7 @@ export function projectStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async restore(id, actor) {
+    async restore(id: string, actor: AuditActor): Promise<void> {
       await transactions.run(async (trx) => {
         const project = await lockProject(trx, id);
         if (!project || project.archived_at === null) return;

@@ -1,12 +1,15 @@
+import type { AuditActor } from "../../domain/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { note } from "./audit.ts";
-import type { TierStore } from "./port.ts";
+import type { Tier } from "./types.ts";
+
+export type TierStore = ReturnType<typeof tierStore>;
 
 /** @param now milliseconds since the epoch. */
-export function tierStore({ db }: Engine, transactions: Transactions, now: () => number): TierStore {
+export function tierStore({ db }: Engine, transactions: Transactions, now: () => number) {
   return {
-    async list() {
+    async list(): Promise<Tier[]> {
       const rows = await db.selectFrom("tiers").selectAll().orderBy("name").execute();
       return rows.map((row) => ({
         name: row.name,
@@ -15,7 +18,8 @@ export function tierStore({ db }: Engine, transactions: Transactions, now: () =>
       }));
     },
 
-    async set({ name, requestsPerMinute, concurrency }, actor) {
+    /** Creates or changes the tier, with immediate effect on its accounts. */
+    async set({ name, requestsPerMinute, concurrency }: Tier, actor: AuditActor): Promise<void> {
       const limits = { requests_per_minute: requestsPerMinute, concurrency };
       await transactions.run(async (trx) => {
         await trx

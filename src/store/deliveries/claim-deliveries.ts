@@ -4,7 +4,7 @@ import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
-import type { DeliveryClaim, DeliveryKind } from "./port.ts";
+import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 
 /** Maximum claims per delivery, because its attempt could crash the process each time. */
 const MAX_CLAIMS = 20;

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Next } from "../../domain/delivery.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
@@ -6,7 +7,7 @@ import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
 import { bringNear, claimDue } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
-import type { DeliveryClaim, DeliveryStore } from "./port.ts";
+import type { Room } from "./delivery-share.ts";
 import {
   addTest,
   endpointsToReplay,
@@ -16,16 +17,24 @@ import {
   replay,
   replayFailed,
 } from "./replay.ts";
+import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds } from "./types.ts";
+
+/**
+ * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
+ * project, so that a crash neither loses nor duplicates deliveries. Several processes can serve it.
+ */
+export type DeliveryStore = ReturnType<typeof deliveryStore>;
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): DeliveryStore {
+export function deliveryStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   let lastMs = Number.POSITIVE_INFINITY;
   return {
-    async claimDue({ leaseMs, ...limits }) {
+    /**
+     * Claims due deliveries within the free capacity of the process, shared by account and then by endpoint; see
+     * delivery-share.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
+     * see an attempt twice, but never none. Deliveries to removed or inactive endpoints end here.
+     */
+    async claimDue({ leaseMs, ...limits }: Room & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
       const nowMs = now();
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
       // Also true at the first claim, because earlier clock changes are unknown.
@@ -41,7 +50,8 @@ export function deliveryStore(
       return claims;
     },
 
-    async message({ id }) {
+    /** The message to send; undefined if it has been deleted. */
+    async message({ id }: DeliveryClaim): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
         .select(["submission_seq", "body"])
@@ -52,16 +62,19 @@ export function deliveryStore(
       return submission && { submission };
     },
 
-    recordAttempt(claim, attempt, next) {
+    /** @returns false, without changes, for a void claim. */
+    recordAttempt(claim: DeliveryClaim, attempt: Attempt, next: Next): Promise<boolean> {
       return transactions.run((trx) => recordAttempt(trx, claim, attempt, next, now()));
     },
 
-    async release(claim) {
+    /** Releases an attempt with an unknown result: it is due at once. @returns false for a void claim. */
+    async release(claim: DeliveryClaim): Promise<boolean> {
       const result = await transactions.run((trx) => held(trx, claim).set({ lease_until: null }).executeTakeFirst());
       return result.numUpdatedRows > 0n;
     },
 
-    async nextDueMs(afterMs) {
+    /** @returns the first time after `afterMs` at which a delivery is due or a lease expires; null if none waits. */
+    async nextDueMs(afterMs: number): Promise<number | null> {
       const { due } = await db
         .selectFrom("deliveries")
         .select((eb) => eb.fn.min("next_at").as("due"))
@@ -76,19 +89,64 @@ export function deliveryStore(
       return due === null || expiry === null ? (due ?? expiry) : Math.min(due, expiry);
     },
 
-    list(which) {
+    /**
+     * Newest first.
+     * @param which.before only deliveries with a lower `seq`; `accountIds`: only endpoints of these accounts, null for all.
+     */
+    list(which: {
+      readonly max: number;
+      readonly before?: number | undefined;
+      readonly accountIds?: readonly string[] | null | undefined;
+      readonly endpointId?: string | undefined;
+      readonly submissionId?: string | undefined;
+      readonly id?: string | undefined;
+    }): Promise<Delivery[]> {
       return listDeliveries(db, which);
     },
 
-    recent: (endpointIds) => recentDeliveries(db, endpointIds),
+    /** States of the newest deliveries by endpoint id; removed endpoints and endpoints without deliveries are absent. */
+    recent: (endpointIds: readonly string[]): Promise<ReadonlyMap<string, RecentDeliveries>> =>
+      recentDeliveries(db, endpointIds),
 
-    replay(id, actor, bounds) {
+    /**
+     * Adds a delivery of the same message, with an audit entry for `actor`.
+     * @returns the id of the new delivery; undefined without such a delivery to an active endpoint; null at the bounds.
+     */
+    replay(id: string, actor: AuditActor, bounds?: ReplayBounds): Promise<string | undefined | null> {
       return transactions.run((trx) => replay(trx, abilities, id, bounds ?? null, { actor, atMs: now() }), {
         words: (replayed) => (replayed ? [{ kind: "deliveries" }] : []),
       });
     },
 
-    async replayFailed({ endpointId: only, sinceMs, max, onlyIdle = false, lookAt = MAX_LOOKED_AT, bounds }, actor) {
+    /**
+     * Replays the results whose newest delivery to an active endpoint has failed, oldest first. A result with a pending
+     * replay is skipped, so a repeated request replays only newly failed deliveries.
+     * Uses several short transactions, so that other writers do not wait for a scan of all failed deliveries.
+     * @param which.sinceMs only deliveries created at this time or later.
+     * @param which.lookAt failed deliveries that one transaction reads; 5,000 by default.
+     * @param which.onlyIdle does nothing while replays to the endpoint are pending.
+     * @param which.bounds limits of the endpoint's account.
+     * @returns the number of replays; there may be more after `max` or at a bound. Undefined while replays are pending, null
+     * at a bound.
+     */
+    async replayFailed(
+      {
+        endpointId: only,
+        sinceMs,
+        max,
+        onlyIdle = false,
+        lookAt = MAX_LOOKED_AT,
+        bounds,
+      }: {
+        readonly endpointId?: string | undefined;
+        readonly sinceMs: number;
+        readonly max: number;
+        readonly onlyIdle?: boolean | undefined;
+        readonly lookAt?: number;
+        readonly bounds?: ReplayBounds | undefined;
+      },
+      actor: AuditActor,
+    ): Promise<number | undefined | null> {
       let total = 0;
       for (const endpointId of await endpointsToReplay(db, only)) {
         const before = total;
@@ -109,7 +167,15 @@ export function deliveryStore(
       return total;
     },
 
-    addTest(endpointId, test, actor) {
+    /**
+     * Adds a test message, claimed for the caller, with an audit entry; the endpoint need not be active.
+     * @returns undefined without such an endpoint.
+     */
+    addTest(
+      endpointId: string,
+      test: { readonly messageId: string; readonly body: Buffer; readonly leaseMs: number },
+      actor: AuditActor,
+    ): Promise<DeliveryClaim | undefined> {
       return transactions.run((trx) => addTest(trx, endpointId, test, { actor, atMs: now() }));
     },
   };

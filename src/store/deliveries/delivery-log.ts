@@ -1,7 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { Attempt } from "../../domain/delivery.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { Delivery, DeliveryKind, DeliveryStore, RecentDeliveries } from "./port.ts";
+import type { DeliveryStore } from "./deliveries.ts";
+import type { Delivery, DeliveryKind, RecentDeliveries } from "./types.ts";
 
 /** Deliveries with all their attempts, newest first. */
 export async function listDeliveries(

@@ -4,23 +4,22 @@ import type { AuditAction, AuditActor } from "../../domain/audit.ts";
 import type { Signing } from "../../domain/webhook.ts";
 import { note } from "../access/audit.ts";
 import { lockAccount, lockProject } from "../access/projects.ts";
+import type { Part } from "../access/types.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { behindPlace, partOf } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { Endpoint, EndpointStore } from "./endpoint-port.ts";
 import { SECRETS_LOCK } from "./sealed-secrets.ts";
+import type { Endpoint, Seal } from "./types.ts";
 
 const DAY_MS = 86_400_000;
 
 type EndpointRow = Selectable<Schema["endpoints"]>;
 
+export type EndpointStore = ReturnType<typeof endpointStore>;
+
 /** @param now milliseconds since the epoch. */
-export function endpointStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): EndpointStore {
+export function endpointStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
   const change = (
     id: string,
@@ -43,7 +42,17 @@ export function endpointStore(
     });
 
   return {
-    add(endpoint, most, actor, aDay = null) {
+    /**
+     * Adds an active endpoint, unless the project has `most` already ("full") or is archived, or the account added `aDay` in the last
+     * 24 hours, removed ones included ("spent").
+     * @param aDay null: any number. Otherwise the account's row is locked, so the bound holds for all processes.
+     */
+    add(
+      endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
+      most: number,
+      actor: AuditActor,
+      aDay: number | null = null,
+    ): Promise<"added" | "full" | "spent" | "no-project"> {
       const { id, projectId, url, seal, signing } = endpoint;
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -61,7 +70,7 @@ export function endpointStore(
       });
     },
 
-    async list({ projectId, ...part } = {}) {
+    async list({ projectId, ...part }: Part & { readonly projectId?: string | undefined } = {}): Promise<Endpoint[]> {
       const placeOf = (id: string) =>
         db
           .selectFrom("endpoints")
@@ -82,7 +91,8 @@ export function endpointStore(
       return rows.map(toEndpoint);
     },
 
-    async count(projectIds) {
+    /** Number of endpoints by project; projects without endpoints are absent. */
+    async count(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
       if (projectIds.length === 0) return new Map();
       const rows = await db
         .selectFrom("endpoints")
@@ -94,20 +104,31 @@ export function endpointStore(
       return new Map(rows.map(({ project_id, amount }) => [project_id, Number(amount)]));
     },
 
-    async get(id) {
+    async get(id: string): Promise<Endpoint | undefined> {
       const row = await read(db, id);
       return row && toEndpoint(row);
     },
 
-    setActive(id, active, actor) {
+    /** The methods that change an endpoint return false for an unknown one. */
+    setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean> {
       return change(id, active ? "endpoint.enable" : "endpoint.disable", actor, { active: active ? 1 : 0 }, {});
     },
 
-    setSigning(id, signing, actor) {
+    setSigning(id: string, signing: Signing, actor: AuditActor): Promise<boolean> {
       return change(id, "endpoint.set-signing", actor, { signing }, { signing });
     },
 
-    setSecret(id, seal, { overlapMs, mostFormer }, actor) {
+    /**
+     * Replaces the secret. During the overlap, deliveries are also signed with the old one. An overlap of 0 ends all old ones.
+     * @returns the expiry of the old secret in milliseconds since the epoch; `full` if `mostFormer` old ones are still valid;
+     * undefined for an unknown endpoint.
+     */
+    setSecret(
+      id: string,
+      seal: Seal,
+      { overlapMs, mostFormer }: { readonly overlapMs: number; readonly mostFormer: number },
+      actor: AuditActor,
+    ): Promise<number | "full" | undefined> {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, SECRETS_LOCK); // otherwise, two concurrent rotations would both keep the same old secret
@@ -129,7 +150,7 @@ export function endpointStore(
       });
     },
 
-    remove(id, actor) {
+    remove(id: string, actor: AuditActor): Promise<boolean> {
       return change(id, "endpoint.remove", actor, { active: 0, removed_at: now() }, {}, async (trx) => {
         await trx.deleteFrom("former_secrets").where("endpoint_id", "=", id).execute();
       });

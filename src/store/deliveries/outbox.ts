@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { DeliveryKind } from "./port.ts";
+import type { DeliveryKind } from "./types.ts";
 
 /** A submission that the transaction ends. */
 export interface Ended {

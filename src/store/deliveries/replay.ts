@@ -6,8 +6,8 @@ import type { Schema } from "../schema/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
 import { insertDelivery } from "./outbox.ts";
-import type { DeliveryClaim, ReplayBounds } from "./port.ts";
 import { countSent, pendingReplays, sentBy } from "./sends.ts";
+import type { DeliveryClaim, ReplayBounds } from "./types.ts";
 
 /** The author and time of a replay request. */
 interface Asking {

@@ -1,9 +1,10 @@
 import type { Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { SealedSecret, SecretPlace, SecretStore } from "./endpoint-port.ts";
+import type { SealedSecret, SecretPlace } from "./types.ts";
 
 /** Rows per part: bounds how long other transactions wait for a part. */
 const PART_ROWS = 500;
@@ -13,18 +14,30 @@ export const SECRETS_LOCK = "endpoint secrets";
 
 const FIRST: SecretPlace = { table: "endpoints", id: "" };
 
+/** The sealed secrets of all endpoints that were not removed, including former and expired ones. */
+export type SecretStore = ReturnType<typeof secretStore>;
+
 /** @param now milliseconds since the epoch. */
-export function secretStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): SecretStore {
+export function secretStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   return {
-    part(after = FIRST, max = PART_ROWS) {
+    /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
+    part(
+      after: SecretPlace = FIRST,
+      max: number = PART_ROWS,
+    ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretPlace | null }> {
       return partOf(db, after, max);
     },
 
-    reseal(renew, actor, after = FIRST, max = PART_ROWS) {
+    /**
+     * Replaces the secrets of one part in one transaction, with their number in an audit entry.
+     * @param renew returns the new sealed secret, or null to keep it. If it throws, the part is unchanged.
+     */
+    reseal(
+      renew: (endpointId: string, sealed: Buffer) => Buffer | null,
+      actor: AuditActor,
+      after: SecretPlace = FIRST,
+      max: number = PART_ROWS,
+    ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
         const { secrets, next } = await partOf(trx, after, max);
@@ -50,7 +63,8 @@ export function secretStore(
       });
     },
 
-    proven(prove, then) {
+    /** Passes every secret to `prove`, which may throw, then runs `then`. No secret can be added or changed in the meantime. */
+    proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
         await abilities.disableStatementTimeout(trx);

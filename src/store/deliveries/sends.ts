@@ -3,22 +3,25 @@ import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
-import type { SendKind, SendStore } from "./port.ts";
+import type { SendKind } from "./types.ts";
 
 /** The counted kinds: requests of members, and the deliveries that replay requests add. */
 type Counted = SendKind | "replayed";
+
+/** Counts the send requests of members over all processes. */
+export type SendStore = ReturnType<typeof sendStore>;
 
 /**
  * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
-export function sendStore(
-  { capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): SendStore {
+export function sendStore({ capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   return {
-    take(accountId, kind, limit) {
+    /**
+     * Counts a request of the account, unless it had `limit` requests in the last minute.
+     * @returns 0, or the seconds until the next request is allowed.
+     */
+    take(accountId: string, kind: SendKind, limit: number): Promise<number> {
       // A power failure may lose the last requests; in return, requests do not wait for the disk.
       return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "sends");
@@ -30,7 +33,8 @@ export function sendStore(
       });
     },
 
-    async forget() {
+    /** Removes requests that no longer count. To be called periodically. */
+    async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit((trx) =>
         trx

@@ -4,7 +4,7 @@ import { type Take, takeQuota } from "../sharing/quota.ts";
 import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
 import { type Finish, finish, renew } from "../submissions/lease.ts";
-import type { Enqueue, Lease } from "../submissions/port.ts";
+import type { Enqueue, Lease } from "../submissions/types.ts";
 import type { Capabilities } from "./engine.ts";
 
 type Trx = Transaction<Schema>;

@@ -3,19 +3,26 @@ import { binOf } from "../../domain/history.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema, UncountedRow } from "../schema/schema.ts";
-import type { HistoryStore } from "./port.ts";
+import type { Counts } from "./types.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+
+/** Aggregates of ended submissions by time. They outlive the records. */
+export type HistoryStore = ReturnType<typeof historyStore>;
 
 /**
  * Aggregates of ended submissions. The transaction of an end inserts a row into `uncounted`, and the transaction that counts
  * it deletes that row. Each end is therefore counted once, regardless of crashes, delays and deleted records. If each end
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  */
-export function historyStore({ db, capabilities: abilities }: Engine, transactions: Transactions): HistoryStore {
+export function historyStore({ db, capabilities: abilities }: Engine, transactions: Transactions) {
   return {
-    count(max) {
+    /**
+     * Counts up to `max` ended submissions. Each is counted once, over all processes.
+     * @returns the number of counted submissions; fewer than `max` if all are counted.
+     */
+    count(max: number): Promise<number> {
       // A power failure that loses the aggregate also restores the uncounted rows.
       return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
@@ -25,7 +32,14 @@ export function historyStore({ db, capabilities: abilities }: Engine, transactio
       });
     },
 
-    async shrink({ hoursBeforeMs, forgetBeforeMs }) {
+    /** Merges minutes before `hoursBeforeMs` into hours, and deletes everything before `forgetBeforeMs`. */
+    async shrink({
+      hoursBeforeMs,
+      forgetBeforeMs,
+    }: {
+      readonly hoursBeforeMs: number;
+      readonly forgetBeforeMs: number;
+    }): Promise<void> {
       await transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
         for (const table of ["history", "history_times"] as const) {
@@ -35,7 +49,16 @@ export function historyStore({ db, capabilities: abilities }: Engine, transactio
       });
     },
 
-    async read({ fromMs, bucketMs, accountIds }) {
+    /** Counts since `fromMs`, in buckets of `bucketMs`. @param which.accountIds null for all. */
+    async read({
+      fromMs,
+      bucketMs,
+      accountIds,
+    }: {
+      readonly fromMs: number;
+      readonly bucketMs: number;
+      readonly accountIds: readonly string[] | null;
+    }): Promise<Counts> {
       if (accountIds?.length === 0) return { ended: [], times: [] };
       const among = accountIds ? sql`and account_id in (${sql.join(accountIds)})` : sql``;
       const ended = await sql<{ at: number; verdict: string; amount: number | string }>`

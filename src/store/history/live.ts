@@ -1,15 +1,23 @@
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import type { LiveLook, LiveStore } from "./port.ts";
+import type { Lease } from "../submissions/types.ts";
+import type { LiveLook, LiveMark, LivePiece } from "./types.ts";
 
 /** Maximum number of pieces per read; readers read again. */
 const MAX_PIECES = 64;
 
+/** The output of watched runs, until their end. */
+export type LiveStore = ReturnType<typeof liveStore>;
+
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
-export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Notifier): LiveStore {
+export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Notifier) {
   return {
-    append({ submissionId, workerId, fence }, n, pieces) {
+    /**
+     * Adds new output of a run. @param n increasing number of the first piece.
+     * @returns false, without changes, for a void lease.
+     */
+    append({ submissionId, workerId, fence }: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
       return transactions.runAsyncCommit(
         async (trx) => {
           const held = await trx
@@ -31,7 +39,8 @@ export function liveStore({ db }: Engine, transactions: Transactions, wakeups: N
       );
     },
 
-    async look(id, seen) {
+    /** @returns undefined for an unknown submission. */
+    async look(id: string, seen: LiveMark | null): Promise<LiveLook | undefined> {
       const submission = await db
         .selectFrom("submissions")
         .select(["seq", "status"])
@@ -53,7 +62,8 @@ export function liveStore({ db }: Engine, transactions: Transactions, wakeups: N
       return { status: submission.status, pieces: await pieces.execute() } as LiveLook;
     },
 
-    onChange(id, listener) {
+    /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */
+    onChange(id: string, listener: () => void): () => void {
       const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {
         for (const end of ends) end();

@@ -1,8 +1,10 @@
 import { type Kysely, sql } from "kysely";
+import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { complete, readHeads } from "../submissions/read.ts";
-import type { FoundSubmission, RecordStore, Search } from "./port.ts";
+import type { Admit } from "../submissions/types.ts";
+import type { FoundSubmission, Search } from "./types.ts";
 
 /** Submissions per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
@@ -10,15 +12,31 @@ const LOOKED_AT = 5_000;
 /** Maximum difference between the clocks of processes: submissions are numbered in the order of acceptance, not of time. */
 const CLOCKS_MS = 60_000;
 
+export type RecordStore = ReturnType<typeof recordStore>;
+
 /** Searches submissions for the dashboard. */
-export function recordStore({ db }: Engine): RecordStore {
+export function recordStore({ db }: Engine) {
   return {
-    async search(which) {
+    /**
+     * Newest first. One search reads a bounded number of submissions, however rare the matches are.
+     * @returns `next`: where this search ended; null if there is nothing older.
+     */
+    async search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
       const { rows, next } = which.id === undefined ? await newest(db, which) : await one(db, which, which.id);
       return { found: await named(db, rows), next };
     },
 
-    async read(id, accountIds, admit) {
+    /**
+     * @param accountIds null for any account. @param admit awaited before a large output is read.
+     * @returns undefined for an unknown id and for a submission of another account.
+     */
+    async read(
+      id: string,
+      accountIds: readonly string[] | null,
+      admit?: Admit,
+    ): Promise<
+      { readonly found: FoundSubmission; readonly submission: Submission; readonly program: Program } | undefined
+    > {
       const row = await db.selectFrom("submissions").select(COLUMNS).where("id", "=", id).executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       const [head] = await readHeads(db, [{ id, accountId: row.account_id }]);

@@ -1,18 +1,31 @@
 import type { Kysely, Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import type { LinkKind } from "../../domain/session.ts";
 import { note } from "../access/audit.ts";
+import type { Part } from "../access/types.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { behindPlace, USUAL_ROWS } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
 import { addPerson, anybody, passwordEntry, setPassword } from "./people.ts";
-import type { Invitation, InvitationStore, NewInvitation } from "./port.ts";
+import type { Invitation, NewInvitation } from "./types.ts";
+
+export type InvitationStore = ReturnType<typeof invitationStore>;
 
 /** @param now milliseconds since the epoch. */
-export function invitationStore(engine: Engine, transactions: Transactions, now: () => number): InvitationStore {
+export function invitationStore(engine: Engine, transactions: Transactions, now: () => number) {
   const { db, capabilities: abilities } = engine;
   return {
-    add(link, what, actor) {
+    /**
+     * Adds an invitation. It replaces one of the same kind for the same person, and a `first` one replaces any other.
+     * @returns its expiry; undefined if a person already exists (`first`: any; `invite`: with that e-mail), or if there is no
+     * enabled person (`reset`).
+     */
+    add(
+      link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
+      what: NewInvitation,
+      actor: AuditActor,
+    ): Promise<number | undefined> {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");
@@ -43,11 +56,13 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       });
     },
 
-    async find(hash) {
+    /** The invitation, if it is valid now. */
+    async find(hash: string): Promise<Invitation | undefined> {
       return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
     },
 
-    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
+    /** All valid invitations, except that of the first administrator. */
+    async list({ accountIds = null, after, max = USUAL_ROWS }: Part = {}): Promise<Invitation[]> {
       if (accountIds?.length === 0) return [];
       let query = usable(db, now()).where("kind", "<>", "first");
       if (accountIds) query = query.where("account_id", "in", accountIds);
@@ -60,7 +75,8 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       return (await query.execute()).map(toInvitation);
     },
 
-    withdraw(id, actor) {
+    /** @returns false for an unknown invitation. */
+    withdraw(id: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const gone = await trx.deleteFrom("invitations").where("id", "=", id).returningAll().executeTakeFirst();
         if (!gone) return false;
@@ -71,7 +87,17 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       });
     },
 
-    accept(hash, { email, name, password }, address = null) {
+    /**
+     * Uses an invitation up: creates the person, or sets the new password and ends the person's sessions.
+     * @param chosen the e-mail is used only for the first administrator, the name for all kinds but a reset.
+     * @param address of the client, for the audit trail.
+     * @returns the id of the person; undefined if the invitation is no longer valid, or the e-mail is already in use.
+     */
+    accept(
+      hash: string,
+      { email, name, password }: { email: string; name: string; password: string },
+      address: string | null = null,
+    ): Promise<string | undefined> {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");
@@ -98,7 +124,8 @@ export function invitationStore(engine: Engine, transactions: Transactions, now:
       });
     },
 
-    async forget() {
+    /** Removes those that have expired. To be called now and then. */
+    async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit((trx) =>
         trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute(),

@@ -2,21 +2,26 @@ import { randomUUID } from "node:crypto";
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
+import type { Part } from "../access/types.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { behindPlace, USUAL_ROWS } from "../parts.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { PeopleStore, Person } from "./port.ts";
+import type { Person, PersonChanges } from "./types.ts";
 
 export type PersonRow = Selectable<Schema["people"]>;
 
+export type PeopleStore = ReturnType<typeof peopleStore>;
+
 /** @param now milliseconds since the epoch. */
-export function peopleStore(engine: Engine, transactions: Transactions, now: () => number): PeopleStore {
+export function peopleStore(engine: Engine, transactions: Transactions, now: () => number) {
   const { db, capabilities: abilities } = engine;
   return {
-    any: () => anybody(db),
+    /** Whether any person exists. */
+    any: (): Promise<boolean> => anybody(db),
 
-    async list({ accountIds = null, after, max = USUAL_ROWS } = {}) {
+    /** Includes disabled persons. `accountIds`: only members of these accounts; a cursor of another person yields an empty part. */
+    async list({ accountIds = null, after, max = USUAL_ROWS }: Part = {}): Promise<Person[]> {
       if (accountIds?.length === 0) return [];
       let query = db.selectFrom("people").selectAll();
       if (accountIds) {
@@ -32,18 +37,20 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
       return await withAccounts(db, rows);
     },
 
-    async get(id) {
+    async get(id: string): Promise<Person | undefined> {
       const rows = await db.selectFrom("people").selectAll().where("id", "=", id).execute();
       return (await withAccounts(db, rows))[0];
     },
 
-    async find(which) {
+    /** @param which the id, or the e-mail in lower case. */
+    async find(which: string): Promise<Person | undefined> {
       const byEither = (eb: ExpressionBuilder<Schema, "people">) =>
         eb.or([eb("id", "=", which), eb("email", "=", which)]);
       return (await withAccounts(db, await db.selectFrom("people").selectAll().where(byEither).execute()))[0];
     },
 
-    async passwordOf(email) {
+    /** The password hash; undefined for a person who is unknown, is disabled or has no password. */
+    async passwordOf(email: string): Promise<{ readonly personId: string; readonly hash: string } | undefined> {
       const row = await db
         .selectFrom("people")
         .select(["id", "password"])
@@ -53,7 +60,11 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
       return row?.password ? { personId: row.id, hash: row.password } : undefined;
     },
 
-    update(id, changes, actor) {
+    /**
+     * Changes a person. Disabling ends all sessions and invalidates all links of the person.
+     * @returns "last", without changes, if no enabled administrator would be left.
+     */
+    update(id: string, changes: PersonChanges, actor: AuditActor): Promise<"updated" | "unknown" | "last"> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, "people"); // without it, two administrators could disable each other
         const rows = await trx.selectFrom("people").selectAll().where("id", "=", id).execute();
@@ -89,7 +100,8 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
       });
     },
 
-    setPassword(id, hash, keepSession, actor) {
+    /** Sets a password that the person has chosen and ends all other sessions. @returns false for an unknown person. */
+    setPassword(id: string, hash: string, keepSession: string | null, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const done = await setPassword(trx, id, hash, keepSession);
         if (done) await note(trx, passwordEntry(now(), actor, id));
@@ -97,13 +109,22 @@ export function peopleStore(engine: Engine, transactions: Transactions, now: () 
       });
     },
 
-    async rehash(id, from, to) {
+    /** Stores a new hash of the same password, without an audit entry. Does nothing if the password has been changed. */
+    async rehash(id: string, from: string, to: string): Promise<void> {
       await transactions.runAsyncCommit((trx) =>
         trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
       );
     },
 
-    enterWithProvider({ email, name, subject }, address = null) {
+    /**
+     * Finds the person with that verified e-mail from the provider, or creates an invited person and uses the invitation up.
+     * The first sign-in stores the subject; afterwards, only that subject can sign in as the person.
+     * @param address of the client, for the audit trail. @returns the id of the person; undefined without one.
+     */
+    enterWithProvider(
+      { email, name, subject }: { email: string; name: string; subject: string },
+      address: string | null = null,
+    ): Promise<string | undefined> {
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");

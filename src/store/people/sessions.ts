@@ -5,7 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { SessionStore } from "./port.ts";
+import type { From, SessionPerson } from "./types.ts";
 
 /** Granularity of "last seen", because an open page sends requests every few seconds. */
 const TOUCH_MS = 60_000;
@@ -13,10 +13,16 @@ const TOUCH_MS = 60_000;
 /** Known places per person; a new one replaces the least recently used. */
 const MOST_PLACES = 20;
 
+export type SessionStore = ReturnType<typeof sessionStore>;
+
 /** @param now milliseconds since the epoch. */
-export function sessionStore({ db }: Engine, transactions: Transactions, now: () => number): SessionStore {
+export function sessionStore({ db }: Engine, transactions: Transactions, now: () => number) {
   return {
-    async begin(hash, personId, from = null) {
+    /**
+     * Adds a session with its audit entry, and stores the place of the sign-in.
+     * @param hash of the token in the cookie. @param from the place of the person; null if unknown.
+     */
+    async begin(hash: string, personId: string, from: From | null = null): Promise<void> {
       const at = now();
       await transactions.run(async (trx) => {
         await trx.insertInto("sessions").values({ hash, person_id: personId, created_at: at, seen_at: at }).execute();
@@ -32,7 +38,8 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async find(hash) {
+    /** The person of a valid session, unless disabled. Stores the time of use, at most once per minute. */
+    async find(hash: string): Promise<SessionPerson | undefined> {
       const at = now();
       const row = await db
         .selectFrom("sessions")
@@ -58,7 +65,8 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
       return { id, email, name, administrator: false, accountIds: members.map(({ account_id }) => account_id) };
     },
 
-    async end(hash, address = null) {
+    /** Ends the session, with an audit entry. @param address of the person. */
+    async end(hash: string, address: string | null = null): Promise<void> {
       await transactions.run(async (trx) => {
         const gone = await trx
           .deleteFrom("sessions")
@@ -76,7 +84,8 @@ export function sessionStore({ db }: Engine, transactions: Transactions, now: ()
       });
     },
 
-    async forget() {
+    /** Removes those that have expired. To be called now and then. */
+    async forget(): Promise<void> {
       const at = now();
       await transactions.runAsyncCommit((trx) =>
         trx

@@ -5,7 +5,6 @@ import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { SignInStore } from "./port.ts";
 
 const WINDOW_MS = 60_000;
 /** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
@@ -20,16 +19,15 @@ const PLACES_PER_HOUR = 10;
 /** Entries that one transaction deletes. */
 const FORGOTTEN_AT_ONCE = 500;
 
+/** Sign-in attempts, counted over all processes. */
+export type SignInStore = ReturnType<typeof signInStore>;
+
 /**
  * Counts sign-in attempts over all processes. Transactions that count or store attempts are serialised, so that the limits
  * are exact.
  * @param now milliseconds since the epoch.
  */
-export function signInStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): SignInStore {
+export function signInStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power failure may lose the last attempts; in return, requests do not wait for the disk.
     transactions.runAsyncCommit(async (trx) => {
@@ -38,7 +36,8 @@ export function signInStore(
     });
 
   return {
-    async isKnown({ place, email }) {
+    /** Whether the person with that e-mail has signed in from that place in the last 90 days. Takes no lock. */
+    async isKnown({ place, email }: { readonly place: string; readonly email: string }): Promise<boolean> {
       const known = await db
         .selectFrom("known_places")
         .innerJoin("people", "people.id", "known_places.person_id")
@@ -50,7 +49,16 @@ export function signInStore(
       return known !== undefined;
     },
 
-    take({ place, email }, limits) {
+    /**
+     * Counts an attempt, unless there were too many in the last minute.
+     * @param limits attempts per sliding minute: per place and e-mail, per place, and per e-mail from any place (null for no
+     * limit, for a known place of the person, because unknown clients can use up this limit).
+     * @returns 0, or the seconds until the next attempt is allowed.
+     */
+    take(
+      { place, email }: { readonly place: string; readonly email: string },
+      limits: { readonly both: number; readonly place: number; readonly email: number | null },
+    ): Promise<number> {
       return locked(async (trx) => {
         const atMs = now();
         const emailHash = createHash("sha256").update(email).digest("hex");
@@ -68,7 +76,11 @@ export function signInStore(
       });
     },
 
-    refused({ place, email }) {
+    /**
+     * Adds a failed attempt to the audit entry of the hour: one entry per place and person, at most ten, and one for all other
+     * places. Unknown e-mails share the person "unknown".
+     */
+    refused({ place, email }: { readonly place: string; readonly email: string }): Promise<void> {
       return locked(async (trx) => {
         const atMs = now();
         const person = await trx.selectFrom("people").select("id").where("email", "=", email).executeTakeFirst();
@@ -94,7 +106,8 @@ export function signInStore(
       });
     },
 
-    async forget() {
+    /** Removes attempts that no longer count, and old sign-in entries. To be called periodically. */
+    async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit(async (trx) => {
         await trx

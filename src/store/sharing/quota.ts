@@ -4,8 +4,11 @@ import type { Engine } from "../engine/engine.ts";
 import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { QuotaStore } from "../submissions/port.ts";
+
 import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
+
+/** Counts the requests of each key in the last minute, over all processes and restarts. */
+export type QuotaStore = ReturnType<typeof quotaStore>;
 
 /**
  * Counts the requests of each key over all processes. Each admitted request is a row with the next
@@ -18,18 +21,24 @@ import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
-export function quotaStore(
-  { capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): QuotaStore {
+export function quotaStore({ capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const recent = abilities.oneWriter ? new Recent() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
   return {
-    async take(keyId, limit, onlyReads = false) {
+    /**
+     * Admits one more request of the key, or refuses it. The sliding limit is exact over all processes, and refused
+     * requests do not count. A changed limit applies from the next request on, and also to requests before it.
+     * @param limit requests in any 60 s; it may differ between calls.
+     * @param onlyReads if a single process serves the database and another one keeps it locked, a request that only reads does
+     * not wait: this process decides by the requests that it admitted itself, and counts the request in the database when the
+     * lock is free. The request may then count longer than a minute, by the duration of the lock, and a restart before that
+     * loses it.
+     * @returns 0 if admitted, otherwise the whole seconds until a request will be.
+     */
+    async take(keyId: string, limit: number, onlyReads: boolean = false): Promise<number> {
       if (!recent) return await takes.add({ keyId, limit });
       const spent = recent.waitSecs(keyId, limit, now());
       if (spent > 0) return spent;
@@ -44,7 +53,8 @@ export function quotaStore(
       return waitSecs;
     },
 
-    async forget() {
+    /** Removes requests outside of the window. To be called periodically. */
+    async forget(): Promise<void> {
       recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
       await transactions.runAsyncCommit((trx) =>

@@ -2,8 +2,8 @@ import { sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";
-import type { Claim } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+import type { Claim } from "./types.ts";
 
 export interface ClaimRequest {
   readonly workerId: string;

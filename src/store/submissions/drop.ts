@@ -1,5 +1,7 @@
 import { sql, type Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import { internalError } from "../../domain/outcome.ts";
+import type { Shares } from "../../domain/status.ts";
 import { note } from "../access/audit.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -7,18 +9,18 @@ import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readShares } from "../sharing/shares.ts";
 import { ENDED_COLUMNS, insertOutcomes } from "./lease.ts";
-import type { QueueStore, Whose } from "./queue-port.ts";
+import type { Whose } from "./types.ts";
 
 const DROPPED = internalError("dropped by the operator before it ran");
 
+/** The queue for operators. */
+export type QueueStore = ReturnType<typeof queueStore>;
+
 /** @param now milliseconds since the epoch. */
-export function queueStore(
-  { db, capabilities: abilities }: Engine,
-  transactions: Transactions,
-  now: () => number,
-): QueueStore {
+export function queueStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   return {
-    beginDrop(whose, actor) {
+    /** Adds an audit entry for a drop of pending submissions. @returns the last of them, an argument of `drop`. */
+    beginDrop(whose: Whose, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const { pending, last } = await trx
           .selectFrom("submissions")
@@ -33,7 +35,11 @@ export function queueStore(
       });
     },
 
-    drop(whose, last, max) {
+    /**
+     * Ends up to `max` pending submissions as `error` with IE, and adds their deliveries to the outbox.
+     * @returns their number; 0 if none up to `last` is pending.
+     */
+    drop(whose: Whose, last: number, max: number): Promise<number> {
       return transactions
         .run(
           async (trx) => {
@@ -51,7 +57,8 @@ export function queueStore(
         .then(({ ids }) => ids.length);
     },
 
-    shares: (max) => readShares(db, max, now()),
+    /** The accounts' present use of shared resources. @param max number of accounts. */
+    shares: (max: number): Promise<Shares> => readShares(db, max, now()),
   };
 }
 

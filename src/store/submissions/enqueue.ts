@@ -2,8 +2,8 @@ import { sql, type Transaction } from "kysely";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { Enqueue, Enqueued } from "./port.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+import type { Enqueue, Enqueued } from "./types.ts";
 
 /**
  * Held by each transaction that accepts submissions, revokes a key or suspends an account. After the commit of a

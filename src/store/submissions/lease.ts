@@ -3,8 +3,8 @@ import { internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
-import type { Lease, Swept } from "./port.ts";
 import { fromOutcome } from "./rows.ts";
+import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
 const NOT_REPEATABLE = internalError(

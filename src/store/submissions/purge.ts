@@ -1,18 +1,26 @@
 import { sql, type Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { RetentionStore } from "./port.ts";
+
+/** Deletes records; only terminal ones. */
+export type RetentionStore = ReturnType<typeof retentionStore>;
 
 /**
  * Deletes records. A record is deleted as a whole, with its program, output, deliveries and their log, because a terminal
  * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
-export function retentionStore({ db }: Engine, transactions: Transactions, now: () => number): RetentionStore {
+export function retentionStore({ db }: Engine, transactions: Transactions, now: () => number) {
   return {
-    purge(beforeMs, max) {
+    /**
+     * Deletes up to `max` records that ended at that time or before, oldest first, and as many test messages. A record with
+     * a pending delivery stays.
+     * @returns the number of deleted records; fewer than `max` if no older ones are left.
+     */
+    purge(beforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {
         const old = trx
           .selectFrom("submissions")
@@ -35,7 +43,8 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
       });
     },
 
-    erase(accountId, endedBeforeMs, max) {
+    /** Deletes up to `max` records of an account, including undelivered ones. @returns their number; 0 if none is left. */
+    erase(accountId: string, endedBeforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {
         const theirs = trx
           .selectFrom("submissions")
@@ -47,7 +56,8 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
       });
     },
 
-    beginErase(accountId, actor) {
+    /** Adds an audit entry for the erasure of an account's records. @returns the time from which later ends are kept. */
+    beginErase(accountId: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
         const detail = { endedBefore: new Date(atMs).toISOString() };
@@ -56,7 +66,8 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
       });
     },
 
-    async unended(accountId) {
+    /** Number of submissions of an account that have not ended. */
+    async unended(accountId: string): Promise<number> {
       const { count } = await db
         .selectFrom("submissions")
         .select((eb) => eb.fn.countAll<number | string>().as("count"))

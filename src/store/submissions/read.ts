@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { Submission } from "../../domain/submission.ts";
 import type { OutcomeRow, Schema } from "../schema/schema.ts";
-import type { Admit } from "./port.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
+import type { Admit } from "./types.ts";
 
 /** The id of the requested submission and the account of the request. */
 export interface Wanted {

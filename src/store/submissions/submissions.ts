@@ -1,4 +1,6 @@
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Submission } from "../../domain/submission.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
@@ -6,12 +8,14 @@ import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
-import type { Enqueue, SubmissionStore, Swept } from "./port.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
+import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
 const DELIVERIES: StoreEvent = { kind: "deliveries" };
 const ended = (id: string): StoreEvent => ({ kind: "ended", id });
+
+export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
 /**
  * Submissions and their queue. Each method runs one transaction of the file with its name, and
@@ -24,7 +28,7 @@ export function submissionStore(
   wakeups: Notifier,
   now: () => number,
   steady: () => number,
-): { readonly store: SubmissionStore; readonly close: () => Promise<void> } {
+) {
   const { db } = engine;
   const waits = new CompletionWaiters(wakeups);
   const holders = new HeartbeatMonitor(steady);
@@ -65,10 +69,17 @@ export function submissionStore(
     );
     return results.map((finished) => finished !== undefined);
   });
-  const store: SubmissionStore = {
-    enqueue: (request) => enqueues.add(request),
+  const store = {
+    enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
 
-    claim(workerId, leaseMs, max = 1) {
+    /**
+     * Claims up to `max` pending submissions: sets status `running` and `startedAtMs`, and leases them.
+     * The order is fair between accounts (fewest running first, then least recently served), by the same rules between the
+     * keys of an account, and oldest first within a key. It respects the concurrency of keys and skips suspended accounts.
+     * @param leaseMs duration of the lease unless renewed.
+     * @returns [] if no submission may run now.
+     */
+    claim(workerId: string, leaseMs: number, max = 1): Promise<Claim[]> {
       const nowMs = now();
       return transactions.call(
         "claim",
@@ -80,13 +91,27 @@ export function submissionStore(
       );
     },
 
-    renew(lease, leaseMs) {
+    /**
+     * Extends the lease by `leaseMs`: the heartbeat of its holder.
+     * @returns false for a void lease: the caller stops the run.
+     */
+    renew(lease: Lease, leaseMs: number): Promise<boolean> {
       return transactions.call("renew", { lease, leaseUntilMs: now() + leaseMs });
     },
 
-    finish: (lease, outcome) => finishes.add({ lease, outcome }),
+    /**
+     * Stores the outcome and wakes waiters.
+     * @returns false, without changes, for a void lease.
+     */
+    finish: (lease: Lease, outcome: Outcome): Promise<boolean> => finishes.add({ lease, outcome }),
 
-    async release(lease, begun) {
+    /**
+     * Releases the submission of a draining worker: `pending` again, without counting the attempt.
+     * An agent run that has begun becomes `error` instead, because it may have had outside effects.
+     * @param begun whether code of the program may have run.
+     * @returns false, without changes, for a void lease.
+     */
+    async release(lease: Lease, begun: boolean): Promise<boolean> {
       const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
         words: (released) => {
           if (!released) return [];
@@ -97,32 +122,59 @@ export function submissionStore(
       return released !== undefined;
     },
 
-    repeat(lease) {
+    /**
+     * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a
+     * judge run, which has no outside effects, and while attempts are left.
+     * @returns false, without changes, if this does not hold or the lease is void.
+     */
+    repeat(lease: Lease): Promise<boolean> {
       return transactions.run((trx) => repeat(trx, lease), { words: (repeated) => (repeated ? [WORK] : []) });
     },
 
-    async sweep(leaseMs) {
+    /**
+     * Takes away leases that were not renewed for `leaseMs`, as observed by the calls of this method on this store: the
+     * first call finds none, nor does a call later than a lease after the previous one. A judge run is requeued while
+     * attempts are left, because it has no outside effects. An agent run may have had some and is never requeued.
+     * All others end as `error`.
+     */
+    async sweep(leaseMs: number): Promise<Swept> {
       const running = await readRunning(db);
       const held = new Map(running.map(({ id, fence, lease_until }) => [id, `${fence} ${lease_until}`]));
       const silent = holders.look(held, leaseMs);
       return await take(running.filter(({ id }) => silent.has(id)));
     },
 
-    async sweepAll() {
+    /** The same for all running submissions, for a caller that is certain that no holder is alive. */
+    async sweepAll(): Promise<Swept> {
       return await take(await readRunning(db));
     },
 
-    async get(id, accountId, admit) {
+    /**
+     * @param admit awaited before a large output is read.
+     * @returns undefined for an unknown id and for a submission of another account.
+     */
+    async get(id: string, accountId: string, admit?: Admit): Promise<Submission | undefined> {
       const head = await reads.add({ id, accountId });
       return head && (await complete(head, admit));
     },
 
-    async whenTerminal(id, accountId, signal, admit) {
+    /**
+     * Resolves with the submission once it is terminal, without polling, or with its present state
+     * when `signal` aborts or the store closes.
+     * @param admit awaited before a large output is read.
+     */
+    async whenTerminal(
+      id: string,
+      accountId: string,
+      signal: AbortSignal,
+      admit?: Admit,
+    ): Promise<Submission | undefined> {
       const head = await waits.until(id, () => reads.add({ id, accountId }), signal);
       return head && (await complete(head, admit));
     },
 
-    depth() {
+    /** @returns pending submissions of all keys. */
+    depth(): Promise<number> {
       return countPending(db);
     },
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deliveryView, printable, replayDelivery, testEndpoint } from "../../../src/admin/deliveries.ts";
 import { AdminError } from "../../../src/admin/error.ts";
-import type { Delivery } from "../../../src/store/deliveries/port.ts";
+import type { Delivery } from "../../../src/store/deliveries/types.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, endOne } from "../../support/webhooks/project.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../../src/admin/endpoints.ts";
 import { AdminError } from "../../../src/admin/error.ts";
 import { archiveProject, createProject } from "../../../src/admin/projects.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
 import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
 

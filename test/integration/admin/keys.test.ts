@@ -6,7 +6,7 @@ import { createKey, listKeys, type NewKey, revokeKey, rotateKey, updateKey } fro
 import { archiveProject, createProject } from "../../../src/admin/projects.ts";
 import { setTier } from "../../../src/admin/tiers.ts";
 import { hashKey } from "../../../src/domain/key.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 
 const create = (store: Store, request: Partial<NewKey> = {}) =>

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { createKey } from "../../../src/admin/keys.ts";
 import { checkMembersKey, checkMembersRevoke } from "../../../src/admin/member-keys.ts";
 import { playgroundKeyId } from "../../../src/domain/key.ts";
-import type { ApiKey, KeyChanges } from "../../../src/store/access/port.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { ApiKey, KeyChanges } from "../../../src/store/access/types.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 
 const keyOf = async (store: Store, id: string) => (await store.keys.list()).find((key) => key.id === id) as ApiKey;

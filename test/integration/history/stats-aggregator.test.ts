@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { StatsAggregator } from "../../../src/history/stats-aggregator.ts";
 import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
-import type { HistoryStore } from "../../../src/store/history/port.ts";
+import type { HistoryStore } from "../../../src/store/history/history.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 import { addProject, endOne } from "../../support/webhooks/project.ts";
 

@@ -6,9 +6,9 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { StoreError } from "../../../src/store/engine/errors.ts";
 import { openSqlite } from "../../../src/store/engine/sqlite.ts";
 import { openEngine, openStore, restoreStore } from "../../../src/store/open.ts";
-import type { Store } from "../../../src/store/port.ts";
 import { migrateTo } from "../../../src/store/schema/migrate.ts";
 import { TABLES } from "../../../src/store/schema/tables.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { sql } from "kysely";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { openEngine } from "../../../src/store/open.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { HEADS } from "../../../src/store/submissions/claim.ts";
 import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
 

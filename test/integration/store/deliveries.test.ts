@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import type { Attempt } from "../../../src/domain/delivery.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { DeliveryClaim } from "../../../src/store/deliveries/port.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { DeliveryClaim } from "../../../src/store/deliveries/types.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
 

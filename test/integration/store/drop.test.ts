@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { dropPending, dropPendingOf, resumeAccount, suspendAccount } from "../../../src/admin/accounts.ts";
 import { dropPendingOfKey, revokeKey } from "../../../src/admin/keys.ts";
 import { toRecord } from "../../../src/domain/record.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, DONE, roomFor, submit } from "../../support/webhooks/project.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
 
 const SEALED = Buffer.from([0, 1, 2, 255]);

@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { dropPendingOf, suspendAccount } from "../../../src/admin/accounts.ts";
 import { revokeKey } from "../../../src/admin/keys.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
 
 const UUID = "0f8fad5b-d9cb-469f-a165-70867728950e";

@@ -5,8 +5,8 @@ import { within } from "../../../bench/load/database.ts";
 import { binOf } from "../../../src/domain/history.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { openEngine } from "../../../src/store/open.ts";
-import type { Store } from "../../../src/store/port.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
+import type { Store } from "../../../src/store/store.ts";
 import {
   addKey,
   type Clock,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
 import { instrumented } from "../../../src/store/instrumented.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { noting } from "../../support/metrics/noting.ts";
 import { addKey, enqueue, temporaryStore } from "../../support/store/temporary.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NewInvitation } from "../../../src/store/people/port.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { NewInvitation } from "../../../src/store/people/types.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addPerson, addSession } from "../../support/store/members.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KeyBounds } from "../../../src/store/access/port.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { KeyBounds } from "../../../src/store/access/types.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
 
 const SETTINGS = {

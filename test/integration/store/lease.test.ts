@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Store } from "../../../src/store/port.ts";
-import type { Claim } from "../../../src/store/submissions/port.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { addKey, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";

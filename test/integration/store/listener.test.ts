@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, postgresServer, sweepLater, temporaryPostgres } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 30_000 };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { within } from "../../../bench/load/database.ts";
-import type { LivePiece } from "../../../src/store/history/port.ts";
-import type { Store } from "../../../src/store/port.ts";
-import type { Claim } from "../../../src/store/submissions/port.ts";
+import type { LivePiece } from "../../../src/store/history/types.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addKey, enqueue, onEachEngine, sweepLater, type Temporary } from "../../support/store/temporary.ts";
 import { DONE } from "../../support/webhooks/project.ts";
 

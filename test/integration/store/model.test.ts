@@ -6,8 +6,8 @@ import { dropPending } from "../../../src/admin/accounts.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
-import type { Store } from "../../../src/store/port.ts";
-import type { Lease } from "../../../src/store/submissions/port.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Lease } from "../../../src/store/submissions/types.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
 import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
 

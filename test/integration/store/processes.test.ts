@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Store } from "../../../src/store/port.ts";
-import type { Claim } from "../../../src/store/submissions/port.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addKey, enqueue, temporaryPostgres } from "../../support/store/temporary.ts";
 
 /** One process keeps these rules by its single writer; several processes must keep them by the database. */

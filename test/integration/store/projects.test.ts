@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addKey, onEachEngine, START_MS } from "../../support/store/temporary.ts";
 
 const trail = async (store: Store) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { addPerson } from "../../support/store/members.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 

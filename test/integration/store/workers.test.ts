@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { notReady } from "../../../src/domain/readiness.ts";
-import type { AnnouncedWorker } from "../../../src/store/port.ts";
+import type { AnnouncedWorker } from "../../../src/store/workers.ts";
 import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1_000;

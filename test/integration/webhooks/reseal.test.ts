@@ -13,7 +13,7 @@ import { Webhook } from "standardwebhooks";
 import { createEndpoint, rotateEndpointSecret } from "../../../src/admin/endpoints.ts";
 import { provenSealerOf } from "../../../src/cli/webhook-settings.ts";
 import { reseal } from "../../../src/cli/webhooks-reseal.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { addKey } from "../../../src/webhooks/key-file.ts";
 import { fileSealer, keySealer } from "../../../src/webhooks/seal.ts";

@@ -1,4 +1,4 @@
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 
 /** Adds a person by invitation: an administrator, or a member of these accounts. @returns the person's id. */
 export async function addPerson(

@@ -6,8 +6,8 @@ import type { Database } from "../../../src/domain/database.ts";
 import type { ProfileName } from "../../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
-import type { Store } from "../../../src/store/port.ts";
-import type { Enqueued, Swept } from "../../../src/store/submissions/port.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Enqueued, Swept } from "../../../src/store/submissions/types.ts";
 import { Databases, PostgresServer } from "./postgres-server.ts";
 import { SHARED } from "./shared-postgres.ts";
 

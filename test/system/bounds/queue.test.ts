@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { dropPendingOf, resumeAccount, suspendAccount } from "../../../src/admin/accounts.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
 import { type Reply, type Running, startHttp } from "../../support/http/running.ts";

@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
-import type { LiveStore } from "../../../src/store/history/port.ts";
+import type { LiveStore } from "../../../src/store/history/live.ts";
 import { LiveOutput } from "../../../src/worker/live.ts";
 import { addKey, enqueue, temporaryStore } from "../../support/store/temporary.ts";
 

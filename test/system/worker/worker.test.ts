@@ -7,7 +7,7 @@ import pino from "pino";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { isTerminal, type Submission } from "../../../src/domain/submission.ts";
 import type { Languages } from "../../../src/languages/load.ts";
-import type { Store } from "../../../src/store/port.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { Worker, type WorkerOptions } from "../../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";

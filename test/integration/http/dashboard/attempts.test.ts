@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClientError } from "../../../../src/domain/error.ts";
 import { Attempts } from "../../../../src/http/dashboard/attempts.ts";
-import type { Store } from "../../../../src/store/port.ts";
+import type { Store } from "../../../../src/store/store.ts";
 import { addPerson } from "../../../support/store/members.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
 

@@ -1,12 +1,25 @@
-import type { Readiness } from "../domain/readiness.ts";
 import type { Backlog } from "../domain/status.ts";
-import type { AccountStore, AuditStore, KeyStore, ProjectStore, TierStore } from "./access/port.ts";
-import type { EndpointStore, SecretStore } from "./deliveries/endpoint-port.ts";
-import type { DeliveryStore, SendStore } from "./deliveries/port.ts";
-import type { HistoryStore, LiveStore, RecordStore } from "./history/port.ts";
-import type { InvitationStore, PeopleStore, SessionStore, SignInStore } from "./people/port.ts";
-import type { QuotaStore, RetentionStore, SubmissionStore } from "./submissions/port.ts";
-import type { QueueStore } from "./submissions/queue-port.ts";
+import type { AccountStore } from "./access/accounts.ts";
+import type { AuditStore } from "./access/audit.ts";
+import type { KeyStore } from "./access/keys.ts";
+import type { ProjectStore } from "./access/projects.ts";
+import type { TierStore } from "./access/tiers.ts";
+import type { DeliveryStore } from "./deliveries/deliveries.ts";
+import type { EndpointStore } from "./deliveries/endpoints.ts";
+import type { SecretStore } from "./deliveries/sealed-secrets.ts";
+import type { SendStore } from "./deliveries/sends.ts";
+import type { HistoryStore } from "./history/history.ts";
+import type { LiveStore } from "./history/live.ts";
+import type { RecordStore } from "./history/records.ts";
+import type { InvitationStore } from "./people/invitations.ts";
+import type { PeopleStore } from "./people/people.ts";
+import type { SessionStore } from "./people/sessions.ts";
+import type { SignInStore } from "./people/sign-ins.ts";
+import type { QuotaStore } from "./sharing/quota.ts";
+import type { QueueStore } from "./submissions/drop.ts";
+import type { RetentionStore } from "./submissions/purge.ts";
+import type { SubmissionStore } from "./submissions/submissions.ts";
+import type { WorkerStore } from "./workers.ts";
 
 /**
  * The interface of the store for the rest of the service. Differences between engines are
@@ -14,7 +27,8 @@ import type { QueueStore } from "./submissions/queue-port.ts";
  *
  * The submission row is the job; there is no separate queue. Every method is one transaction
  * unless its comment states otherwise, and throws StoreUnavailable while the database is
- * unavailable.
+ * unavailable. The transaction of a change with an `actor` also adds its audit entry; `actor` is the author, with the
+ * address of the client for a request.
  */
 export interface Store {
   readonly submissions: SubmissionStore;
@@ -72,44 +86,4 @@ export interface Store {
 
   /** Wakes all waiters, then closes the database. No method may be called afterwards. */
   close(): Promise<void>;
-}
-
-/** The announcement of a worker to services in other processes. */
-export interface AnnouncedWorker {
-  readonly id: string;
-  /** Submissions that it can run at the same time now. */
-  readonly slots: number;
-  /** Canonical names of the languages that it has proven. */
-  readonly languages: readonly string[];
-  /** Its newest proof, with the time of the proof. */
-  readonly readiness: Readiness;
-  readonly provenAtMs: number;
-}
-
-export interface SeenWorker extends AnnouncedWorker {
-  /** End of the last announcement by the worker's clock; changes with each announcement. */
-  readonly untilMs: number;
-}
-
-export interface WorkerStore {
-  /** Announces the state of the worker; to be repeated within `leaseMs`. */
-  announce(worker: AnnouncedWorker, leaseMs: number): Promise<void>;
-
-  /** Withdraws the announcement. */
-  leave(id: string): Promise<void>;
-
-  /** All known workers, including dead ones, oldest first. */
-  announced(): Promise<SeenWorker[]>;
-
-  /** Number of running submissions by worker id. @param accountIds only these accounts; null for all. */
-  running(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, number>>;
-
-  /** Requests a new proof from every worker in any process. */
-  askForProof(): Promise<void>;
-
-  /** Calls back when a proof is requested, like `onWork`. @returns a function that ends the subscription. */
-  onAsked(listener: () => void): () => void;
-
-  /** Calls back when an announcement has changed, like `onWork`. @returns a function that ends the subscription. */
-  onChange(listener: () => void): () => void;
 }

@@ -1,0 +1,68 @@
+import type { Status } from "../../domain/submission.ts";
+
+export interface Counts {
+  readonly ended: readonly { readonly at: number; readonly verdict: string; readonly amount: number }[];
+  /** `wait`: from acceptance to start; `run`: from start to end; bins as in src/domain/history.ts. */
+  readonly times: readonly {
+    readonly at: number;
+    readonly kind: "wait" | "run";
+    readonly bin: number;
+    readonly amount: number;
+  }[];
+}
+
+export interface LivePiece {
+  readonly stream: "stdout" | "stderr";
+  /** Offset in the stream, in bytes. */
+  readonly at: number;
+  readonly bytes: Buffer;
+}
+
+/** Position of a reader in the live output of a run. */
+export interface LiveMark {
+  readonly fence: number;
+  readonly n: number;
+}
+
+export interface LiveLook {
+  readonly status: Status;
+  /** Pieces after the mark, in order. The pieces of a repeated run start at 0 again. */
+  readonly pieces: readonly (LivePiece & LiveMark)[];
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A submission in a list. */
+export interface FoundSubmission {
+  readonly id: string;
+  readonly status: Status;
+  readonly verdict: string | null;
+  readonly language: string;
+  readonly profile: string;
+  readonly account: Named;
+  readonly project: Named | null;
+  readonly key: Named;
+  readonly createdAtMs: number;
+  readonly startedAtMs: number | null;
+  readonly completedAtMs: number | null;
+}
+
+export interface Search {
+  /** Null for all. */
+  readonly accountIds: readonly string[] | null;
+  readonly id?: string | undefined;
+  readonly verdict?: string | undefined;
+  readonly status?: string | undefined;
+  readonly language?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly projectId?: string | undefined;
+  /** Lower bound of the time of acceptance. */
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+  /** `next` of the previous search. */
+  readonly before?: number | undefined;
+  readonly max: number;
+}

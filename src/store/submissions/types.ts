@@ -1,0 +1,68 @@
+import type { Program, Submission } from "../../domain/submission.ts";
+
+/** A claimed submission with its lease. */
+export interface Claim {
+  readonly submission: Submission;
+  readonly program: Program;
+  readonly lease: Lease;
+  /** Whether its output is stored in `live` during the run, because a user may watch it. */
+  readonly live: boolean;
+}
+
+/**
+ * The right to finish one attempt. Its fence makes it void once the lease has been taken away:
+ * methods with a void lease change nothing.
+ */
+export interface Lease {
+  readonly submissionId: string;
+  readonly workerId: string;
+  /** Differs in every claim of the submission. */
+  readonly fence: number;
+  /** 1 for the first run. */
+  readonly attempt: number;
+}
+
+export interface Enqueue {
+  readonly submission: Submission;
+  readonly program: Program;
+  /** Null for a request that is never a duplicate. */
+  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  /** Maximum number of pending submissions of all keys; an account gets at most half of it (enqueue.ts). */
+  readonly maxPending: number;
+  /** Accepts no new submission; finds only a known idempotency key. */
+  readonly onlyKnown?: boolean;
+  /** Whether a user may watch the run. */
+  readonly live?: boolean;
+}
+
+export type Enqueued =
+  /** `queueDepth`: pending submissions, including this one. */
+  | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
+  /** The idempotency key is known with the same request: the submission in its present state, without its outcome. */
+  | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
+  /** The idempotency key is known with another request. */
+  | { readonly kind: "conflict" }
+  /** With `onlyKnown`: the idempotency key is unknown. */
+  | { readonly kind: "unknown" }
+  /** The key was revoked or expired after its authentication. */
+  | { readonly kind: "revoked" }
+  /** The account was suspended after the authentication. */
+  | { readonly kind: "suspended" }
+  /** No place is left for this account; other accounts may still have places. */
+  | { readonly kind: "full"; readonly queueDepth: number };
+
+export interface Swept {
+  /** Pending again. */
+  readonly requeued: readonly string[];
+  /** Ended as `error`: no attempts left, or not repeatable. */
+  readonly failed: readonly string[];
+}
+
+/** Resolves when the reader may hold that many bytes of output; the read fails with its error. */
+export type Admit = (bytes: number) => Promise<void>;
+
+/** An account, or one key of it. */
+export interface Whose {
+  readonly accountId: string;
+  readonly keyId?: string | undefined;
+}
