@@ -98,7 +98,7 @@ npm_ci() {
     mv node_modules/node-linux-*/bin/node "$data/tmp/node" || return
     npm_node=$data/tmp/node
   fi
-  npm_with "$npm_node" ci --include=dev || return
+  (npm_with "$npm_node" ci --include=dev) || return
   for module in $packed_modules; do
     (clean_env contained '' node_modules/node-linux-*/bin/node node_modules/rolldown/bin/cli.mjs "node_modules/$module" \
       --format esm --platform node --file packed.js) && mv packed.js "node_modules/$module" || return

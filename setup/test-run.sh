@@ -4,12 +4,12 @@
 test_seconds=900
 
 # Tests that can share the machine: two files for each core run concurrently, with a lower priority than the others, which
-# check the whole machine or durations and run one at a time.
+# have deadlines or check the machine and run two at a time.
 sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup
   system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
 # Tests that measure durations: they run first, one file at a time, without another kernel.
-quiet='answers connections event-loop keys left-behind neighbours queue times webhooks'
+quiet='answers connections event-loop keys left-behind neighbours queue refused times webhooks'
 
 # choose_tests: writes the lists chosen (each alone), quiet and sharing.
 choose_tests() {
@@ -37,19 +37,21 @@ take_chosen() {
   mv "$instance_dir/rest" "$instance_dir/chosen"
 }
 
-# node_test RUNNER CHOSEN TAP [COUNT]: runs the test files listed in CHOSEN, COUNT at once, and writes the results to TAP.
+# node_test RUNNER CHOSEN TAP [COUNT [NICENESS]]: runs the test files listed in CHOSEN, COUNT at once, and writes the results
+# to TAP.
 node_test() {
-  test_runner=$1 tap=$3 at_once=${4-1}
+  test_runner=$1 tap=$3 at_once=${4-1} niceness=${5-0}
   # File names of the checkout have no blanks.
   # shellcheck disable=SC2046
   set -- $(cat "$2")
   [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
-  # Files that run concurrently share a PostgreSQL server: each of its own takes a second and a half of the processor.
-  [ "$at_once" -eq 1 ] || set -- --test-global-setup=./test/support/store/shared-postgres.ts "$@"
+  # Files that run concurrently share a PostgreSQL server and more, which would take each two seconds of the processor.
+  if [ "$at_once" -gt 1 ] && [ $# -gt 2 ]; then set -- --test-global-setup=./test/support/store/shared.ts "$@"; fi
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" nice -n "$([ "$at_once" -eq 1 ] && echo 0 || echo 10)" "$node" --test --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
+    NODE_COMPILE_CACHE="$instance_dir/cache" nice -n "$niceness" "$node" --test \
+    --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
     --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$tap" "$@"
@@ -108,12 +110,12 @@ run_quiet() {
 # run_others: runs every other file. Those that can share the machine run in the background, with their output in a file.
 run_others() {
   if [ -s "$instance_dir/sharing" ] && [ $interruptions -eq 0 ]; then
-    (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2))) \
+    (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2 + 1)) 10) \
       </dev/null >"$instance_dir/sharing.words" 2>&1 &
     sharing_pid=$!
   fi
   if [ -s "$instance_dir/chosen" ] && [ $interruptions -eq 0 ]; then
-    wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap"
+    wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap" 2
     judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
   fi
   [ -n "$sharing_pid" ] || return 0

@@ -9,7 +9,7 @@ import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Enqueued, Swept } from "../../../src/store/submissions/types.ts";
 import { Databases, PostgresServer } from "./postgres-server.ts";
-import { SHARED } from "./shared-postgres.ts";
+import { SHARED } from "./shared.ts";
 
 /** Clocks that a test advances: the wall clock and the monotonic clock. */
 export interface Clock {
@@ -42,7 +42,7 @@ export const temporaryStore: OpenTemporary = async (t) => {
 /** A store in a new database on a PostgreSQL server. */
 export const temporaryPostgres: OpenTemporary = async (t) => {
   const server = await postgresServer();
-  const name = await server.createDatabase(await migrated());
+  const name = await server.createDatabase(await migratedTemplate());
   return temporary(t, { kind: "postgres", url: server.url(name) }, () => server.dropDatabase(name));
 };
 
@@ -59,32 +59,38 @@ export async function emptyDatabase(t: TestContext, kind: Database["kind"]): Pro
 
 /** The PostgreSQL server of this run of tests, or else of this test process, started on first use. */
 export function postgresServer(): Promise<Databases> {
-  const shared = process.env[SHARED];
+  const shared = process.env[SHARED.server];
   server ??= shared ? Promise.resolve(new Databases(shared)) : PostgresServer.start();
   return server;
 }
 
 /** A template database with only the schema; copying it is faster than migrating each database. */
-function migrated(): Promise<string> {
-  template ??= (async () => {
-    const running = await postgresServer();
-    const name = await running.createDatabase();
-    await (await openStore({ database: { kind: "postgres", url: running.url(name) } })).close();
-    return name;
-  })();
+export function migratedTemplate(): Promise<string> {
+  const shared = process.env[SHARED.template];
+  template ??= shared
+    ? Promise.resolve(shared)
+    : (async () => {
+        const running = await postgresServer();
+        const name = await running.createDatabase();
+        await (await openStore({ database: { kind: "postgres", url: running.url(name) } })).close();
+        return name;
+      })();
   return template;
 }
 
 /** The content of a SQLite file with only the schema. */
-function migratedFile(): Promise<Buffer> {
-  file ??= (async () => {
-    const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
-    const path = join(directory, "assay.sqlite");
-    await (await openStore({ database: { kind: "sqlite", path } })).close();
-    const content = await readFile(path);
-    await rm(directory, { recursive: true });
-    return content;
-  })();
+export function migratedFile(): Promise<Buffer> {
+  const shared = process.env[SHARED.file];
+  file ??= shared
+    ? readFile(shared)
+    : (async () => {
+        const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
+        const path = join(directory, "assay.sqlite");
+        await (await openStore({ database: { kind: "sqlite", path } })).close();
+        const content = await readFile(path);
+        await rm(directory, { recursive: true });
+        return content;
+      })();
   return file;
 }
 

@@ -22,8 +22,7 @@ const END_MS = 250;
 const END_MS_PER_MIB = 4;
 /** The share of a program's run time that the slot may spend on its output as CPU time. */
 const SLOT_SHARE = 0.05;
-const WALL_MS = 1500;
-const CPU_MS = 1000;
+const [WALL_MS, CPU_MS] = TOO_LONG ? [1000, 700] : [1500, 1000];
 
 /** Programs whose end is slow: mode, and number of processes; `many` is the maximum of the profile. */
 const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [

@@ -47,7 +47,11 @@ export async function reported(
     const { meanwhile } = options;
     const run = slot.run(step);
     const [facts] = await Promise.all([run, meanwhile && interfere(launcher, run, meanwhile)]);
-    await Promise.race([new Promise<void>((resolve) => slot.onLost(resolve)), sleep(100 * PATIENCE)]);
+    const clean = buildOutcome({ execute: facts }).evidence?.teardown.cleanupVerified === true;
+    await Promise.race([
+      new Promise<void>((resolve) => slot.onLost(resolve)),
+      sleep((clean ? 100 : 5_000) * PATIENCE, undefined, { ref: false }),
+    ]);
     return { facts, alive: slot.alive, launcher };
   } finally {
     slot.close();

@@ -40,7 +40,7 @@ export class FakeCheckout implements Disposable {
     this.write("setup/promtool.sh", "find_promtool() { promtool=/; }\n");
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
-    this.write("test/support/store/shared-postgres.ts", "export const globalSetup = () => {};\n");
+    this.write("test/support/store/shared.ts", "export const globalSetup = () => {};\n");
     this.write("src/main.ts", SERVICE);
     this.write("src/http/dashboard/api/problem.ts", "");
     this.write("dashboard/index.html", "the page");
