@@ -116,7 +116,7 @@ static double run_box(struct slot *s, struct box *b, const struct request *r, do
 	uint64_t end = now_ns();
 	box_destroy(s, b, &t);
 	*removed = (double)(now_ns() - start) / 1000;
-	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && b->missing_count == 0 &&
+	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && controls_applied(b) &&
 		t.reaped && t.pids_left == 0 && t.left_count == 0 && t.mounts == 0;
 	queue_free(&out);
 	if (!right) {

@@ -24,7 +24,14 @@ struct launcher {
 };
 
 enum { BUILD_TIMEOUT_MS = 10000 };
-enum { LANES = 2, NAMESPACES = 6, CONTROLS_MAX = 24, PIPE_BYTES = 256 * 1024 };
+enum { LANES = 2, NAMESPACES = 6, PIPE_BYTES = 256 * 1024 };
+
+enum control {
+#define CONTROL(name) CONTROL_##name,
+#include "controls.def"
+#undef CONTROL
+	CONTROL_COUNT
+};
 
 /* Pooled for each slot: creating a network namespace takes longer than a whole run. */
 struct lane {
@@ -46,8 +53,7 @@ struct box {
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	bool reaped_init, reaped_program;
-	char control[CONTROLS_MAX][32], missing[CONTROLS_MAX][160];
-	unsigned control_count, missing_count;
+	const char *control[CONTROL_COUNT]; /* "": applied. Otherwise the reason why it is missing; NULL: not read. */
 	uint64_t base_cpu_usec, base_full_usec, base_some_usec;
 };
 
@@ -113,7 +119,10 @@ void collect_socket_cycles(void);
 int controls_prepare(struct slot *s);
 /* Compares the state of the parked program in /proc with the request (controls.c). */
 void controls_read(const struct slot *s, struct box *b);
-void control_note(struct box *b, const char *name, const char *why_missing);
+void control_note(struct box *b, enum control control, const char *why_missing);
+bool control_applied(const struct box *b, enum control control);
+bool controls_applied(const struct box *b); /* all of them */
+extern const char *const control_name[CONTROL_COUNT];
 
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void close_fd(int *fd);

@@ -115,12 +115,19 @@ static bool check_box(const struct launcher *l)
 	print("process_limit", pids == 10, f.step ? f.object : "written and read back");
 	bool has_peak = leaf_read(&l->groups, &b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
 	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel does not count it (v2: Linux 5.19)");
-	for (unsigned i = 0; i < b.missing_count; i++)
-		print("box", false, b.missing[i]);
-	snprintf(text, sizeof text, "%u controls confirmed by the kernel", b.control_count);
-	if (b.missing_count == 0)
+	unsigned applied = 0;
+	bool good = true;
+	for (int c = 0; c < CONTROL_COUNT; c++) {
+		applied += control_applied(&b, c);
+		if (!b.control[c] || control_applied(&b, c)) /* limits are read when a program starts and ends */
+			continue;
+		snprintf(text, sizeof text, "%s: %s", control_name[c], b.control[c]);
+		print("box", false, text);
+		good = false;
+	}
+	snprintf(text, sizeof text, "%u controls confirmed by the kernel", applied);
+	if (good)
 		print("box", true, text);
-	bool good = b.missing_count == 0;
 	box_destroy(&s, &b, &t);
 	work_unmount(&s, &f);
 	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.left_count && !t.errors;

@@ -14,12 +14,28 @@
 
 #include "box.h"
 
-void control_note(struct box *b, const char *name, const char *why_missing)
+const char *const control_name[CONTROL_COUNT] = {
+#define CONTROL(name) [CONTROL_##name] = #name,
+#include "controls.def"
+#undef CONTROL
+};
+
+void control_note(struct box *b, enum control control, const char *why_missing)
 {
-	if (why_missing && b->missing_count < CONTROLS_MAX)
-		snprintf(b->missing[b->missing_count++], sizeof b->missing[0], "%s: %s", name, why_missing);
-	else if (!why_missing && b->control_count < CONTROLS_MAX)
-		snprintf(b->control[b->control_count++], sizeof b->control[0], "%s", name);
+	b->control[control] = why_missing ? why_missing : "";
+}
+
+bool control_applied(const struct box *b, enum control control)
+{
+	return b->control[control] && !*b->control[control];
+}
+
+bool controls_applied(const struct box *b)
+{
+	bool all = true;
+	for (int c = 0; c < CONTROL_COUNT; c++)
+		all = all && control_applied(b, c);
+	return all;
 }
 
 /* `pid` 0: the slot itself. */
@@ -41,10 +57,11 @@ static int read_proc(const struct slot *s, pid_t pid, const char *file, char *te
 }
 
 static const struct {
-	const char *link, *control;
+	const char *link;
+	enum control control;
 } spaces[NAMESPACES] = {
-	{"pid", "pid_namespace"}, {"mnt", "mount_namespace"}, {"net", "network_namespace"},
-	{"ipc", "ipc_namespace"}, {"uts", "uts_namespace"}, {"cgroup", "cgroup_namespace"},
+	{"pid", CONTROL_pid_namespace}, {"mnt", CONTROL_mount_namespace}, {"net", CONTROL_network_namespace},
+	{"ipc", CONTROL_ipc_namespace}, {"uts", CONTROL_uts_namespace}, {"cgroup", CONTROL_cgroup_namespace},
 };
 
 /* 0 if it cannot be read: no namespace has inode 0. */
@@ -107,17 +124,17 @@ static void read_status(const struct slot *s, struct box *b)
 	uid_t id = b->lane->uid;
 	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
 	bool user = has_value(text, "\nUid:", ids) && has_value(text, "\nGid:", ids) && has_value(text, "\nGroups:", "");
-	control_note(b, "unprivileged_user", user ? NULL : "identity is another");
+	control_note(b, CONTROL_unprivileged_user, user ? NULL : "identity is another");
 
 	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
 	bool none = true;
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		none = none && has_value(text, sets[i], "0000000000000000");
-	control_note(b, "no_capabilities", none ? NULL : "some are left");
-	control_note(b, "no_new_privileges", has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	control_note(b, CONTROL_no_capabilities, none ? NULL : "some are left");
+	control_note(b, CONTROL_no_new_privileges, has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
 	/* In a container the slot has filters, which each program inherits: one more is expected. */
 	bool filtered = has_value(text, "\nSeccomp:", "2") && filter_count(text) == s->self_filter_count + 1;
-	control_note(b, "seccomp_filter", filtered ? NULL : "is not set");
+	control_note(b, CONTROL_seccomp_filter, filtered ? NULL : "is not set");
 }
 
 /* Whether the program is in its leaf of each tree. Its limits are verified later, when they are set. */
@@ -133,7 +150,7 @@ static void read_membership(const struct slot *s, struct box *b)
 	int length = snprintf(end, sizeof end, "/%s\n", b->leaf.name);
 	for (const char *p = text; (p = strstr(p, end)); p += length)
 		found++;
-	control_note(b, "cgroup_membership", found == needed ? NULL : "is not in every group of its box");
+	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
 }
 
 static void read_root(const struct slot *s, struct box *b)
@@ -144,7 +161,7 @@ static void read_root(const struct slot *s, struct box *b)
 	int fd = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int done = fd < 0 ? -1 : fstatvfs(fd, &root);
 	bool sealed = done == 0 && (root.f_flag & ST_RDONLY) && (root.f_flag & ST_NOSUID) && (root.f_flag & ST_NODEV);
-	control_note(b, "read_only_root", sealed ? NULL : "the image can be written, or allows set-uid or devices");
+	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
 	if (fd >= 0)
 		close(fd);
 }
@@ -181,16 +198,16 @@ static void read_mounts(const struct slot *s, struct box *b)
 	memcpy(again, text, sizeof text);
 
 	struct mount_line root = mount_at(text, "/"), proc = mount_at(again, "/proc");
-	control_note(b, "own_image", strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
+	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
 	bool restricted = !strcmp(proc.type, "proc");
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		restricted = restricted && (has_word(proc.own, options[i], ",") || has_word(proc.of_all, options[i], ","));
-	control_note(b, "restricted_proc", restricted ? NULL : "/proc shows or allows more than it should");
+	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
 }
 
 void controls_read(const struct slot *s, struct box *b)
 {
-	b->control_count = b->missing_count = 0;
+	memset(b->control, 0, sizeof b->control);
 	read_namespaces(s, b);
 	read_status(s, b);
 	read_membership(s, b);

@@ -29,7 +29,7 @@ static void read_exec_args(struct watch *w)
 	bool same = true;
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
-	control_note(w->box, "resource_limits", same ? NULL : "read back differently");
+	control_note(w->box, CONTROL_resource_limits, same ? NULL : "read back differently");
 	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->start_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
 	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);

@@ -1,5 +1,7 @@
 /* The ENDED frame. */
 #define _GNU_SOURCE
+#include <stdio.h>
+
 #include "supervise.h"
 
 static void report_rlimits(const struct outcome *o, struct queue *out)
@@ -55,10 +57,14 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 			  o->ended_ns > o->last_output_ns ? (o->ended_ns - o->last_output_ns) / 1000 : 0);
 	queue_int(out, KEY_WRITE_ERROR, o->write_error);
 	report_rlimits(o, out);
-	for (unsigned i = 0; i < b->control_count; i++)
-		queue_text(out, KEY_CONTROL, b->control[i]);
-	for (unsigned i = 0; i < b->missing_count; i++)
-		queue_text(out, KEY_CONTROL_MISSING, b->missing[i]);
+	for (int c = 0; c < CONTROL_COUNT; c++) {
+		char text[160];
+		snprintf(text, sizeof text, "%s: %s", control_name[c], b->control[c] ? b->control[c] : "was not read");
+		if (control_applied(b, c))
+			queue_text(out, KEY_CONTROL, control_name[c]);
+		else
+			queue_text(out, KEY_CONTROL_MISSING, text);
+	}
 	for (unsigned i = 0; i < o->errors; i++)
 		queue_text(out, KEY_EVIDENCE_ERROR, o->error[i]);
 	queue_frame_end(out);

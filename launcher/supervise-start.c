@@ -72,10 +72,10 @@ static int apply_limits(struct watch *w, struct failure *f)
 		return -1;
 	bool read = leaf_read(g, &w->box->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
 	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
-	control_note(w->box, "memory_limit", !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	control_note(w->box, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
 	read = leaf_read(g, &w->box->leaf, FACT_PIDS_LIMIT, &pids) == 0;
 	same = read && pids == n[KEY_PROCESSES];
-	control_note(w->box, "process_limit", !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	control_note(w->box, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
 	return 0;
 }
 

@@ -110,8 +110,10 @@ tests_start=$now
 case $test_mode in
 plain)
   run_quiet
+  start_sharing
+  run_machine
   [ -z "$variants" ] || [ $interruptions -gt 0 ] || start_beside "$beside"
-  run_others
+  finish_sharing
   [ -z "$variants" ] || [ -z "$beside_pid" ] || finish_beside "$beside"
   repeat_failed
   ;;
@@ -120,7 +122,9 @@ full)
   : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
   run_quiet
-  run_others
+  start_sharing
+  run_machine
+  finish_sharing
   repeat_failed
   here=$status
   for variant in $variants; do

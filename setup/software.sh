@@ -66,7 +66,7 @@ packed_modules='kysely/dist/index.js zod/index.js'
 # A release has different modules, without those for development and tests.
 modules_hash() {
   {
-    (cd "$checkout" && sha256sum package.json package-lock.json) && uname -m && echo "$packed_modules"
+    (cd "$checkout" && sha256sum package.json package-lock.json) && uname -m && echo "packed: $packed_modules"
     ! is_release || echo release
   } | hash_of_stdin
 }

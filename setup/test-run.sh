@@ -8,8 +8,8 @@ test_seconds=900
 sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup
   system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
-# Tests that measure durations: they run first, one file at a time, without another kernel.
-quiet='answers connections event-loop keys left-behind neighbours queue refused times webhooks'
+# Tests that measure durations or the machine's memory: they run first, one file at a time.
+quiet='answers connections event-loop keys left-behind neighbours objects queue refused times webhooks'
 
 # choose_tests: writes the lists chosen (each alone), quiet and sharing.
 choose_tests() {
@@ -107,22 +107,27 @@ run_quiet() {
   judge "$instance_dir/tap-quiet" " of those that measure"
 }
 
-# run_others: runs every other file. Those that can share the machine run in the background, with their output in a file.
-run_others() {
-  if [ -s "$instance_dir/sharing" ] && [ $interruptions -eq 0 ]; then
-    (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2 + 1)) 10) \
-      </dev/null >"$instance_dir/sharing.words" 2>&1 &
-    sharing_pid=$!
-  fi
-  if [ -s "$instance_dir/chosen" ] && [ $interruptions -eq 0 ]; then
-    wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap" 2
-    judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
-  fi
+# start_sharing: runs the files that can share the machine in the background, with their output in a file.
+start_sharing() {
+  if [ ! -s "$instance_dir/sharing" ] || [ $interruptions -gt 0 ]; then return; fi
+  (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2)) 10) \
+    </dev/null >"$instance_dir/sharing.words" 2>&1 &
+  sharing_pid=$!
+}
+
+finish_sharing() {
   [ -n "$sharing_pid" ] || return 0
   node_pid=$sharing_pid sharing_pid=
   finish_node
   cat "$instance_dir/sharing.words"
   judge "$instance_dir/tap-sharing" " of those that share the machine"
+}
+
+# run_machine: runs every other file.
+run_machine() {
+  if [ ! -s "$instance_dir/chosen" ] || [ $interruptions -gt 0 ]; then return; fi
+  wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap" 2
+  judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
 }
 
 # run_variant NAME
@@ -172,7 +177,7 @@ repeat_failed() {
   awk -F '\t' 'FILENAME == ARGV[1] { if ($4 == 0) passed[$3]; next } !($1 in passed)' \
     "$ASSAY_TEST_TIMES" "$instance_dir/all" >"$instance_dir/repeated"
   failed_count=$(wc -l <"$instance_dir/repeated")
-  if [ "$failed_count" -gt 5 ] || [ -z "$failed_variants$(cat "$instance_dir/repeated")" ]; then return; fi
+  if [ "$failed_count" -gt 8 ] || [ -z "$failed_variants$(cat "$instance_dir/repeated")" ]; then return; fi
   status=0 repeated=yes
   if [ "$failed_count" -gt 0 ]; then
     say "repeating: $(xargs <"$instance_dir/repeated")"

@@ -7,7 +7,7 @@
 # To add a variant, add these three functions and its name in $variants.
 
 variants='uml qemu sanitized'
-# The variant of which the plain `assay test` runs a part, alongside the tests of the machine itself.
+# The variant of which the plain `assay test` runs a part, alongside the tests that share the machine.
 beside=uml
 
 engine_suites='test/system/matrix/ test/system/forgery/ test/system/attacks/ test/system/falsify/'

@@ -2,6 +2,7 @@ import { lstatSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { ourLanguages } from "../../src/cli/engine.ts";
+import { CONTROLS } from "../../src/domain/controls.ts";
 import type { Language } from "../../src/domain/language.ts";
 import { ourBuild } from "../../src/sandbox/build.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName, PROTOCOL_VERSION } from "../../src/sandbox/protocol.ts";
@@ -12,11 +13,11 @@ import { Entries, type Frame, FrameReader, FrameWriter } from "../../src/sandbox
  * cannot serve by accident: it starts only as the child of a benchmark, and ends with it; it listens only in a
  * directory that is closed to all users but that of the benchmark's service; it accepts only the smoke test of each
  * language, returns its expected output, and refuses every other program. Each resulting record shows it: the system
- * call policy is `disabled`, and no control is applied.
+ * call policy is `disabled`.
  */
 const WARNING = "a no-op of the benchmark: nothing was run";
 
-type Values = Partial<Record<KeyName, number | string>>;
+type Values = Partial<Record<KeyName, number | string | readonly string[]>>;
 
 /** A frame with these values. Required keys without a value are 0 or the warning. */
 function keyed(frame: FrameName, values: Values): Buffer {
@@ -25,7 +26,7 @@ function keyed(frame: FrameName, values: Values): Buffer {
     if (key.frame !== frame) continue;
     const value = values[name] ?? (key.count !== "one" ? undefined : key.type === "int" ? 0 : WARNING);
     if (typeof value === "number") writer.int(name, value);
-    else if (value !== undefined) writer.bytes(name, value);
+    else for (const text of [value ?? []].flat()) writer.bytes(name, text);
   }
   return writer.end();
 }
@@ -50,7 +51,7 @@ function answer(printed: string): Buffer {
   head[4] = FRAMES.STDOUT;
   return Buffer.concat([
     ...(body.length > 0 ? [head, body] : []),
-    keyed("ENDED", { EXIT_CODE: 0, KILL_REASON: "none", WALL_NS: 1, STDOUT_SEEN: body.length }),
+    keyed("ENDED", { EXIT_CODE: 0, KILL_REASON: "none", WALL_NS: 1, STDOUT_SEEN: body.length, CONTROL: CONTROLS }),
     keyed("TEARDOWN", { REAPED: 1 }),
   ]);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 
 const DEFINITION = readFileSync(new URL("../../launcher/protocol.def", import.meta.url), "utf8");
+const CONTROLS = readFileSync(new URL("../../launcher/controls.def", import.meta.url), "utf8");
 const COUNTS: Readonly<Record<string, string>> = { ONE: "", OPT: ', "optional"', MANY: ', "many"' };
 
 /** The frames of launcher/protocol.def as TypeScript. */
@@ -16,4 +17,10 @@ export function keys(): string {
       `  ${name}: ${type.toLowerCase()}(${number}, "${frame}"${COUNTS[count]}),`,
   );
   return ["export const KEYS = {", ...rows, "} as const satisfies Record<string, Key>;"].join("\n");
+}
+
+/** The controls of launcher/controls.def as TypeScript. */
+export function controls(): string {
+  const rows = [...CONTROLS.matchAll(/^CONTROL\((\w+)\)$/gm)].map(([, name]) => `  "${name}",`);
+  return ["export const CONTROLS = [", ...rows, "] as const;"].join("\n");
 }

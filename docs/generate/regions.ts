@@ -4,13 +4,14 @@ import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits } from "./limits.ts";
 import { metrics } from "./metrics.ts";
-import { frames, keys } from "./protocol.ts";
+import { controls, frames, keys } from "./protocol.ts";
 import { matrix } from "./verdicts.ts";
 
 /** Parts of documents and sources that are derived from code: the name of a region and its text. */
 export const REGIONS: Readonly<Record<string, () => string>> = {
   "audit actions": auditActions,
   commands,
+  controls,
   endpoints,
   errors,
   frames,
@@ -44,4 +45,4 @@ export function regionsOf(text: string): string[] {
 }
 
 /** Sources with regions, besides the documents. */
-export const SOURCES = ["src/sandbox/protocol.ts"];
+export const SOURCES = ["src/domain/controls.ts", "src/sandbox/protocol.ts"];

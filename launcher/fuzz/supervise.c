@@ -80,7 +80,7 @@ static void try_exec_args(const uint8_t *data, size_t size)
 	read_exec_args(&watch);
 	EXPECT(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
 	EXPECT(outcome.failure.step || (exec_args->exec_ns && !exec_args->fail_step[0]));
-	EXPECT(box.control_count + box.missing_count == 1 && outcome.wall_ns <= 2000);
+	EXPECT(box.control[CONTROL_resource_limits] && outcome.wall_ns <= 2000);
 	outcome_report(&outcome, &box, &out);
 }
 

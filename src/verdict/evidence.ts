@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { Evidence, JudgeAction } from "../domain/outcome.ts";
 import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
+import { missingControls } from "./controls.ts";
 import { memoryPeak } from "./metrics.ts";
 
 /**
@@ -14,7 +15,7 @@ export function evidence({ compile, execute }: StepReports): Evidence | null {
   const steps = [compile, execute].filter((step) => step !== undefined);
   const decided = execute ?? compile;
   if (!decided || steps.some((step) => step.failure)) return null;
-  const missing = [...new Set(steps.flatMap((step) => step.controlsMissing))];
+  const missing = [...new Set(steps.flatMap(missingControls))];
   return {
     isolation: isolation(decided, missing),
     limits: {

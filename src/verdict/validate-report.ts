@@ -1,4 +1,5 @@
 import type { StepReport } from "../domain/report.ts";
+import { missingControls } from "./controls.ts";
 
 /**
  * Row 1 of the decision table: reasons to reject a report, which make the run an internal error
@@ -17,7 +18,7 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
   },
   {
     message: "a control of the sandbox could not be verified",
-    when: (report) => report.controlsMissing.length > 0,
+    when: (report) => missingControls(report).length > 0,
   },
   {
     // An unreadable counter must not count as zero.

@@ -32,7 +32,7 @@ function started(t: TestContext, mode: number) {
   return { child, socket, exited };
 }
 
-test("the no-op launcher passes every smoke test, and its records show no isolation", LIMIT, async (t) => {
+test("the no-op launcher passes every smoke test, and its records show no seccomp filter", LIMIT, async (t) => {
   const { child, socket } = started(t, 0o700);
   await once(child, "message");
   const slot = await Slot.open(socket);
@@ -42,7 +42,6 @@ test("the no-op launcher passes every smoke test, and its records show no isolat
     assert.ok(check.ok, check.detail);
     const hello = { code: Buffer.from(language.smokeTest.code), stdin: Buffer.alloc(0) };
     const { evidence } = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), hello)));
-    assert.deepEqual(evidence?.isolation.controlsApplied, []);
     assert.equal(evidence?.isolation.sysPolicy, "disabled");
   }
 });

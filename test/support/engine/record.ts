@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import { NAMES } from "../languages/directory.ts";
 
 /**
@@ -14,19 +15,10 @@ const COMPILED_BYTES = 16 << 20;
 const OOM_SLACK_BYTES = 8 << 20;
 const rlimit = z.strictObject({ soft: count, hard: count });
 
-export const CONTROLS = [
-  "pid_namespace",
-  "mount_namespace",
-  "network_namespace",
-  "memory_limit",
-  "process_limit",
-  "no_new_privileges",
-] as const;
-
 const evidence = z.strictObject({
   isolation: z.strictObject({
     mode: z.literal("strict"),
-    controls_applied: z.array(z.string()).refine((applied) => CONTROLS.every((name) => applied.includes(name))),
+    controls_applied: z.array(z.string()).refine((applied) => String(applied) === String(CONTROLS)),
     controls_missing: z.array(z.string()).length(0),
     proc_policy: z.literal("hardened"),
     sys_policy: z.literal("builtin-deny"),

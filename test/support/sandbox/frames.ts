@@ -1,3 +1,4 @@
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import { ourBuild } from "../../../src/sandbox/build.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "../../../src/sandbox/protocol.ts";
 import { FrameWriter, ProtocolError } from "../../../src/sandbox/wire.ts";
@@ -45,7 +46,7 @@ export function hello(values: Values = {}): Buffer {
 }
 
 export function ended(values: Values = {}): Buffer {
-  return keyed("ENDED", { EXIT_CODE: 0, KILL_REASON: "none", ...values });
+  return keyed("ENDED", { EXIT_CODE: 0, KILL_REASON: "none", CONTROL: CONTROLS, ...values });
 }
 
 export function torn(values: Values = {}): Buffer {

@@ -1,3 +1,4 @@
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import type { StepReport, TeardownReport } from "../../../src/domain/report.ts";
 
 /** The valid report of a program that printed nothing and exited with 0. */
@@ -36,15 +37,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     writeError: false,
     survivors: 0,
     endUsec: 200,
-    controls: [
-      "pid_namespace",
-      "mount_namespace",
-      "own_image",
-      "restricted_proc",
-      "seccomp_filter",
-      "memory_limit",
-      "process_limit",
-    ],
+    controls: CONTROLS,
     controlsMissing: [],
     rlimits: {
       cpu_secs: { soft: 4, hard: 5 },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { CONTROLS, type Control } from "../../../src/domain/controls.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
 
@@ -7,7 +8,7 @@ import { type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
  * For every control, the kernel call that creates it is skipped, and the run must report that. `also` lists controls
  * that depend on it: an undeclared dependency could hide the loss of another control.
  */
-const CONTROLS: Readonly<Record<string, { missing: string; also?: readonly string[] }>> = {
+const LOST: Readonly<Record<Control, { readonly missing: string; readonly also?: readonly Control[] }>> = {
   pid_namespace: { missing: "is the launcher's own" },
   mount_namespace: { missing: "is the launcher's own", also: ["restricted_proc"] },
   network_namespace: { missing: "is the launcher's own" },
@@ -37,14 +38,14 @@ before(async () => {
 
 test("without a fault, every control is applied and the run is strict", () => {
   const { isolation } = sound.evidence;
-  assert.deepEqual([...isolation.controlsApplied].toSorted(), Object.keys(CONTROLS).toSorted());
+  assert.deepEqual([...isolation.controlsApplied].toSorted(), CONTROLS.toSorted());
   assert.deepEqual([isolation.controlsMissing, isolation.mode, sound.judgement.verdict], [[], "strict", "AC"]);
   assert.deepEqual([isolation.procPolicy, isolation.sysPolicy], ["hardened", "builtin-deny"]);
   assert.equal(isolation.reason, `all controls applied and read back from the kernel (${sound.facts.backend})`);
 });
 
 describe("a control that is not applied is missing from the evidence, and the run is IE", () => {
-  for (const [control, { missing, also = [] }] of Object.entries(CONTROLS)) {
+  for (const [control, { missing, also = [] }] of Object.entries(LOST)) {
     test(control, async () => {
       const { judgement, evidence } = await concludedWith(control);
       const { isolation } = evidence;

@@ -131,7 +131,7 @@ test("failed files are repeated, and the last lines name those that then pass", 
     late.stderr,
     /these tests failed, and passed when they were repeated:\n {4}test\/unit\/late\.test\.ts:\d+: ripens\n/,
   );
-  for (let i = 0; i < 6; i++) fake.write(`test/unit/bad-${i}.test.ts`, 'throw new Error("bad");\n');
+  for (let i = 0; i < 9; i++) fake.write(`test/unit/bad-${i}.test.ts`, 'throw new Error("bad");\n');
   const many = await fake.run("test");
   assert.equal(many.code, 1);
   assert.doesNotMatch(many.stderr, /repeating/);
@@ -204,7 +204,10 @@ test("the other kernel runs concurrently with this machine's tests", async () =>
         while (!existsSync(place + "/${other}")) await new Promise((next) => setTimeout(next, 20));
       });`;
   using fake = withKernel(
-    checkoutWith({ "system/matrix/here": meets("own", "other"), "system/matrix/there": meets("other", "own") }),
+    checkoutWith({
+      "integration/here": meets("own", "other"),
+      "system/matrix/there": `${meets("other", "own")}\ntest("both", () => {});`,
+    }),
   );
   const { code, stdout } = await fake.run("test");
   assert.equal(code, 0, stdout);
@@ -286,7 +289,8 @@ for (const [mode, ms] of [
 ] as const) {
   test(`an interrupt also ends the other kernel (${mode})`, async () => {
     using fake = checkoutWith({
-      "system/matrix/cells": `test("cell", () => new Promise((end) => setTimeout(end, ${ms})));`,
+      "system/matrix/cells": 'test("cell", () => {});',
+      "integration/waits": `test("waits", () => new Promise((end) => setTimeout(end, ${ms})));`,
     });
     const booted = join(fake.root, "booted");
     withKernel(fake, `#!/bin/sh\necho $$ >${booted}.new && mv ${booted}.new ${booted}\nexec sleep 600`);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import type { Submission } from "../../../src/domain/submission.ts";
@@ -93,15 +94,7 @@ test("a completed record follows the contract, field by field", () => {
     evidence: {
       isolation: {
         mode: "strict",
-        controls_applied: [
-          "pid_namespace",
-          "mount_namespace",
-          "own_image",
-          "restricted_proc",
-          "seccomp_filter",
-          "memory_limit",
-          "process_limit",
-        ],
+        controls_applied: [...CONTROLS],
         controls_missing: [],
         proc_policy: "hardened",
         sys_policy: "builtin-deny",

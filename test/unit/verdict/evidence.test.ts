@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import { evidence } from "../../../src/verdict/evidence.ts";
 import { report, signalled, teardown } from "../../support/verdict/reports.ts";
 
@@ -29,6 +30,10 @@ test("the mode is strict if no control of any step is missing", () => {
   assert.equal(broken?.mode, "incomplete");
   assert.deepEqual(broken?.controlsMissing, ["a: 1"]);
   const bare = evidence({ execute: report({ controls: [] }) })?.isolation;
+  assert.deepEqual(
+    bare?.controlsMissing,
+    CONTROLS.map((control) => `${control}: was not reported`),
+  );
   assert.deepEqual([strict?.sysPolicy, bare?.procPolicy, bare?.sysPolicy], ["builtin-deny", "none", "disabled"]);
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CONTROLS } from "../../../src/domain/controls.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { judgeStep } from "../../../src/verdict/judge.ts";
 import { report, signalled, teardown } from "../../support/verdict/reports.ts";
@@ -11,6 +12,7 @@ const bySignal = (changes: Partial<StepReport>) => signalled(9, { oomKills: 1, .
 const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
   ["set-up failed", killed({ failure: { step: "mount", object: "/secret/host/path", errno: "EPERM" } }), /set up/],
   ["a control is missing", killed({ controlsMissing: ["seccomp: 0"] }), /control/],
+  ["a control is neither applied nor missing", killed({ controls: CONTROLS.slice(1) }), /control/],
   [
     "a counter could not be read",
     killed({ teardown: teardown({ collectionErrors: ["memory.events: EIO"] }) }),

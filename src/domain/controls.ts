@@ -1,0 +1,23 @@
+/** The controls of a box (launcher/controls.def). Each run must report every one of them. */
+// generated: controls
+export const CONTROLS = [
+  "pid_namespace",
+  "mount_namespace",
+  "network_namespace",
+  "ipc_namespace",
+  "uts_namespace",
+  "cgroup_namespace",
+  "unprivileged_user",
+  "no_capabilities",
+  "no_new_privileges",
+  "seccomp_filter",
+  "cgroup_membership",
+  "read_only_root",
+  "own_image",
+  "restricted_proc",
+  "memory_limit",
+  "process_limit",
+  "resource_limits",
+] as const;
+// end
+export type Control = (typeof CONTROLS)[number];
