@@ -68,7 +68,7 @@ export const languageSchema = z.strictObject({
   source: fileName,
   compile: command.nullable(),
   execute: command,
-  limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }),
+  limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),
   smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
 }) as z.ZodType<Language>;
 
