@@ -63,7 +63,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "keys, endpoints and projects made by members": ["test/system/bounds/keys.test.ts"],
   "cost of a list": ["test/system/bounds/keys.test.ts"],
   "sign-in attempts a minute": ["test/integration/http/dashboard/attempts.test.ts"],
-  "wait for a password check during a flood of guesses": ["test/integration/http/dashboard/passwords.test.ts"],
+  "wait for a password check during a flood of guesses": ["test/system/bounds/passwords.test.ts"],
   "password choices by a one-time link": ["test/integration/http/dashboard/invitations.test.ts"],
   "audit entries by strangers": ["test/integration/store/sign-ins.test.ts"],
   "log lines of refused requests": ["test/integration/http/refusals.test.ts"],

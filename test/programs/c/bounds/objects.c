@@ -449,6 +449,7 @@ int main(void)
 		usleep(1000);
 	printf("%ld\n", shared->made);
 	fflush(stdout);
-	usleep(HOLDING_MS * 1000);
+	if (shared->made > 0)
+		usleep(HOLDING_MS * 1000);
 	return 0;
 }

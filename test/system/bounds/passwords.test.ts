@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hashPassword } from "../../../../src/admin/passwords.ts";
-import { ClientError } from "../../../../src/domain/error.ts";
-import { Passwords } from "../../../../src/http/dashboard/passwords.ts";
-import { TOO_LONG } from "../../../support/engine/long.ts";
-import { addPerson } from "../../../support/store/members.ts";
-import { onEachEngine, temporaryStore } from "../../../support/store/temporary.ts";
+import { hashPassword } from "../../../src/admin/passwords.ts";
+import { ClientError } from "../../../src/domain/error.ts";
+import { Passwords } from "../../../src/http/dashboard/passwords.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
+import { addPerson } from "../../support/store/members.ts";
+import { onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 
 test("weak passwords by many links from many addresses do not block sign-ins", async (t) => {
   const { store } = await temporaryStore(t);
