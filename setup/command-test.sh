@@ -77,7 +77,7 @@ ASSAY_TEST_POSTGRES=$postgres
 ASSAY_TEST_ARM64=$arm64
 ASSAY_TEST_PROMTOOL=$promtool
 ASSAY_TEST_PATIENCE=1
-ASSAY_TEST_TIMES=$data/log/test-times
+ASSAY_TEST_TIMES=$instance_dir/times # of this run alone: repeat_failed reads it
 : >"$ASSAY_TEST_TIMES"
 unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_MATRIX_WITHOUT
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
@@ -143,7 +143,8 @@ set -- $taps
 [ $# -eq 1 ] || total "$@"
 
 if [ -z "$word" ]; then
-  say "slowest test files (wall time, CPU time; all of them in $ASSAY_TEST_TIMES):"
+  cp -- "$ASSAY_TEST_TIMES" "$data/log/test-times"
+  say "slowest test files (wall time, CPU time; all of them in $data/log/test-times):"
   sort -rn "$ASSAY_TEST_TIMES" | awk -F '\t' 'NR <= 15 { printf "    %7.1f s %7.1f s  %s\n", $1, $2, $3 }' >&2
 fi
 

@@ -13,7 +13,7 @@ import { Entries, type Frame, FrameReader, FrameWriter } from "../../src/sandbox
  * cannot serve by accident: it starts only as the child of a benchmark, and ends with it; it listens only in a
  * directory that is closed to all users but that of the benchmark's service; it accepts only the smoke test of each
  * language, returns its expected output, and refuses every other program. Each resulting record shows it: the system
- * call policy is `disabled`.
+ * call policy is `disabled`. It claims every control, because the service rejects a report that omits one.
  */
 const WARNING = "a no-op of the benchmark: nothing was run";
 
