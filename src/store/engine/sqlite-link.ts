@@ -7,61 +7,81 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** The event loop's side of a thread with a connection (sqlite-thread.ts). */
+/** The event loop's side of a connection to a database file in a thread (sqlite-thread.ts). */
 export class SqliteLink {
-  readonly #worker: Worker;
-  readonly #ended: Promise<void>;
-  #asked: Asked[] = [];
-  #closing = false;
+  readonly #thread: SqliteThread;
+  #closed: Promise<void> | null = null;
 
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-    this.#ended = new Promise((resolve) => worker.once("exit", () => resolve()));
-    worker.on("message", (answer: Answer) => {
-      const asked = this.#asked.shift();
-      // An open store must not keep a process alive.
-      if (this.#asked.length === 0 && !this.#closing) worker.unref();
-      asked?.resolve(answer);
-    });
-    // Uncaught on purpose: a service without its database must end, and is then restarted.
-    worker.on("error", (error) => {
-      throw error;
-    });
-    worker.once("exit", () => {
-      if (!this.#closing) throw new Error("the thread of the database has ended");
-    });
-    worker.unref();
+  private constructor(thread: SqliteThread) {
+    this.#thread = thread;
   }
 
   /** @throws StoreError if the file is unusable; its directory must exist. */
-  static open(opening: Opening): Promise<SqliteLink> {
-    const worker = new Worker(new URL("./sqlite-thread.ts", import.meta.url), { workerData: opening });
-    return new Promise((resolve, reject) => {
-      worker.once("error", reject);
-      worker.once("message", (failed: { message: string } | null) => {
-        worker.off("error", reject);
-        if (failed) reject(new StoreError(`cannot use the database ${opening.path}: ${failed.message}`));
-        else resolve(new SqliteLink(worker));
-      });
+  static async open(opening: Omit<Opening, "kind">): Promise<SqliteLink> {
+    const thread = SqliteThread.take();
+    const answer = await thread.ask({ kind: "open", ...opening });
+    if (answer.kind === "opened") return new SqliteLink(thread);
+    thread.giveBack();
+    const message = answer.kind === "failed" ? answer.message : "the answer is to something else";
+    throw new StoreError(`cannot use the database ${opening.path}: ${message}`);
+  }
+
+  async ask(request: Request): Promise<Answer> {
+    if (this.#closed) throw new Error("the database is closed");
+    return await this.#thread.ask(request);
+  }
+
+  /** Closes after all earlier requests. */
+  close(): Promise<void> {
+    this.#closed ??= this.#thread.ask({ kind: "close" }).then(() => this.#thread.giveBack());
+    return this.#closed;
+  }
+}
+
+/** A thread. Those without a connection are kept and reused, because starting one takes 40 ms of CPU time. */
+class SqliteThread {
+  static readonly #mostUnused = 2;
+  static readonly #unused: SqliteThread[] = [];
+  readonly #worker = new Worker(new URL("./sqlite-thread.ts", import.meta.url));
+  #asked: Asked[] = [];
+  #ending = false;
+
+  static take(): SqliteThread {
+    return SqliteThread.#unused.pop() ?? new SqliteThread();
+  }
+
+  private constructor() {
+    this.#worker.on("message", (answer: Answer) => {
+      const asked = this.#asked.shift();
+      // An open store must not keep a process alive.
+      if (this.#asked.length === 0) this.#worker.unref();
+      asked?.resolve(answer);
     });
+    // Uncaught on purpose: a service without its database must end, and is then restarted.
+    this.#worker.on("error", (error) => {
+      throw error;
+    });
+    this.#worker.once("exit", () => {
+      if (!this.#ending) throw new Error("the thread of the database has ended");
+    });
+    this.#worker.unref();
   }
 
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (this.#closing) throw new Error("the database is closed");
       this.#worker.postMessage(request); // throws for a parameter that is not a database value
       if (this.#asked.length === 0) this.#worker.ref();
       this.#asked.push({ resolve, reject });
     });
   }
 
-  /** Closes after all earlier requests. */
-  async close(): Promise<void> {
-    if (!this.#closing) {
-      this.#closing = true;
-      this.#worker.ref();
-      this.#worker.postMessage(null);
+  /** Called when the thread has no connection. */
+  giveBack(): void {
+    if (SqliteThread.#unused.length < SqliteThread.#mostUnused) {
+      SqliteThread.#unused.push(this);
+      return;
     }
-    await this.#ended;
+    this.#ending = true;
+    void this.#worker.terminate();
   }
 }
