@@ -109,11 +109,11 @@ clock
 tests_start=$now
 case $test_mode in
 plain)
-  run_quiet
-  start_sharing
+  run_measuring
+  start_alongside sharing "nice -n 10"
   run_machine
   [ -z "$variants" ] || [ $interruptions -gt 0 ] || start_beside "$beside"
-  finish_sharing
+  finish_alongside sharing
   [ -z "$variants" ] || [ -z "$beside_pid" ] || finish_beside "$beside"
   repeat_failed
   ;;
@@ -121,10 +121,10 @@ full)
   : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
   : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
   test_seconds=3600
-  run_quiet
-  start_sharing
+  run_measuring
+  start_alongside sharing "nice -n 10"
   run_machine
-  finish_sharing
+  finish_alongside sharing
   repeat_failed
   here=$status
   for variant in $variants; do

@@ -3,20 +3,24 @@
 # Timeout of a test, so that a test that hangs fails and the run continues.
 test_seconds=900
 
-# Tests that can share the machine: two files for each core run concurrently, with a lower priority than the others, which
-# have deadlines or check the machine and run two at a time.
-sharing='unit/ integration/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup
-  system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
+# A run has two phases. In the first, tests that measure durations or the machine's memory run one file at a time, while
+# tests without boxes use the time that is left (SCHED_IDLE: the kernel charges a box to its cgroup, so the priority of its
+# processes would have no effect). In the second, tests that have deadlines or check the machine run two files at a time,
+# alongside the others with a lower priority. Alongside tests: two files for each core.
+measuring='system/bounds/answers system/bounds/connections system/bounds/event-loop system/bounds/keys
+  system/bounds/left-behind system/bounds/neighbours system/bounds/objects system/bounds/queue system/bounds/refused
+  system/bounds/times system/bounds/webhooks'
+sharing='integration/bench/ integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run
+  integration/metrics/ integration/tracing/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging
+  system/faults/live-backup system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis
+  system/launcher/fuzz system/setup/'
+boxless='unit/ integration/'
 
-# Tests that measure durations or the machine's memory: they run first, one file at a time.
-quiet='answers connections event-loop keys left-behind neighbours objects queue refused times webhooks'
-
-# choose_tests: writes the lists chosen (each alone), quiet and sharing.
+# choose_tests: writes the lists measuring, boxless, sharing and chosen (all others).
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/all"
   pattern=
-  : >"$instance_dir/sharing"
-  : >"$instance_dir/quiet"
+  for list in measuring boxless sharing; do : >"$instance_dir/$list"; done
   if ! grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen"; then
     # Escaped, because Node expects a regular expression. Only files with the word are loaded, unless there are none:
     # titles can be composed.
@@ -24,23 +28,23 @@ choose_tests() {
     xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
     return
   fi
-  for part in $quiet; do echo "^test/system/bounds/$part"; done >"$instance_dir/parts"
-  take_chosen quiet
-  for part in $sharing; do echo "^test/$part"; done >"$instance_dir/parts"
-  take_chosen sharing
+  take_chosen measuring "$measuring"
+  take_chosen sharing "$sharing"
+  take_chosen boxless "$boxless"
 }
 
-# take_chosen LIST: moves the chosen files that match the patterns in parts to LIST.
+# take_chosen LIST PARTS: moves the chosen files whose paths begin with one of PARTS to LIST.
 take_chosen() {
+  for part in $2; do echo "^test/$part"; done >"$instance_dir/parts"
   grep -f "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/$1" || true
   grep -vf "$instance_dir/parts" "$instance_dir/chosen" >"$instance_dir/rest" || true
   mv "$instance_dir/rest" "$instance_dir/chosen"
 }
 
-# node_test RUNNER CHOSEN TAP [COUNT [NICENESS]]: runs the test files listed in CHOSEN, COUNT at once, and writes the results
-# to TAP.
+# node_test RUNNER CHOSEN TAP [COUNT [PRIORITY]]: runs the test files listed in CHOSEN, COUNT at once, by the command
+# PRIORITY, and writes the results to TAP.
 node_test() {
-  test_runner=$1 tap=$3 at_once=${4-1} niceness=${5-0}
+  test_runner=$1 tap=$3 at_once=${4-1} priority=${5-nice -n 0}
   # File names of the checkout have no blanks.
   # shellcheck disable=SC2046
   set -- $(cat "$2")
@@ -49,8 +53,9 @@ node_test() {
   if [ "$at_once" -gt 1 ] && [ $# -gt 2 ]; then set -- --test-global-setup=./test/support/store/shared.ts "$@"; fi
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
+  # shellcheck disable=SC2086 # a command with its options
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" nice -n "$niceness" "$node" --test \
+    NODE_COMPILE_CACHE="$instance_dir/cache" $priority "$node" --test \
     --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
     --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
     --test-reporter=spec --test-reporter-destination=stdout \
@@ -100,30 +105,33 @@ wait_for() {
   finish_node
 }
 
-# run_quiet: runs the tests that measure.
-run_quiet() {
-  [ -s "$instance_dir/quiet" ] || return 0
-  wait_for node_test exec "$instance_dir/quiet" "$instance_dir/tap-quiet"
-  judge "$instance_dir/tap-quiet" " of those that measure"
+# run_measuring: the first phase.
+run_measuring() {
+  start_alongside boxless "chrt --idle 0"
+  if [ -s "$instance_dir/measuring" ]; then
+    wait_for node_test exec "$instance_dir/measuring" "$instance_dir/tap-measuring"
+    judge "$instance_dir/tap-measuring" " of those that measure"
+  fi
+  finish_alongside boxless
 }
 
-# start_sharing: runs the files that can share the machine in the background, with their output in a file.
-start_sharing() {
-  if [ ! -s "$instance_dir/sharing" ] || [ $interruptions -gt 0 ]; then return; fi
-  (trap - TERM HUP INT && node_test exec "$instance_dir/sharing" "$instance_dir/tap-sharing" $(($(nproc) * 2)) 10) \
-    </dev/null >"$instance_dir/sharing.words" 2>&1 &
+# start_alongside LIST PRIORITY: runs the files of the list in the background, with their output in a file.
+start_alongside() {
+  if [ ! -s "$instance_dir/$1" ] || [ $interruptions -gt 0 ]; then return; fi
+  (trap - TERM HUP INT && node_test exec "$instance_dir/$1" "$instance_dir/tap-$1" $(($(nproc) * 2)) "$2") \
+    </dev/null >"$instance_dir/$1.words" 2>&1 &
   sharing_pid=$!
 }
 
-finish_sharing() {
+finish_alongside() {
   [ -n "$sharing_pid" ] || return 0
   node_pid=$sharing_pid sharing_pid=
   finish_node
-  cat "$instance_dir/sharing.words"
-  judge "$instance_dir/tap-sharing" " of those that share the machine"
+  cat "$instance_dir/$1.words"
+  judge "$instance_dir/tap-$1" " of the list $1"
 }
 
-# run_machine: runs every other file.
+# run_machine: runs the files that have the highest priority in the second phase.
 run_machine() {
   if [ ! -s "$instance_dir/chosen" ] || [ $interruptions -gt 0 ]; then return; fi
   wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap" 2

@@ -18,7 +18,7 @@ import { type Installation, installation, type RealCommand, type RealServe } fro
  * `assay test full` makes 10,000 submissions and 400 kills on each engine; ASSAY_TEST_SEED repeats a run. At the end,
  * the views of clients, receiver and database are compared.
  */
-const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 75);
+const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 50);
 const KILLS = Math.ceil((SUBMISSIONS * 4) / 100);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const LEASE_MS = 2_000;

@@ -9,7 +9,10 @@ import { type Kind, place } from "./places.ts";
 import type { RealServe } from "./real-serve.ts";
 
 /** SQLite removes a smaller number before a client can connect. */
-const RECORDS: Readonly<Record<Kind, number>> = { SQLite: 20_000, PostgreSQL: TOO_LONG ? 5_000 : 20_000 };
+const RECORDS: Readonly<Record<Kind, number>> = {
+  SQLite: TOO_LONG ? 10_000 : 20_000,
+  PostgreSQL: TOO_LONG ? 5_000 : 20_000,
+};
 const CLIENTS = 4;
 const SAMPLES = 40;
 /** The purge is observed for at most this time. */

@@ -90,7 +90,7 @@ test("a file with open resources after its tests fails, and the run ends", async
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
 });
 
-test("files that share the machine run concurrently, alongside the others, and a failure fails the run", {
+test("in both phases, files run concurrently alongside others, and a failure fails the run", {
   skip: availableParallelism() === 1 && "this machine has one core",
 }, async () => {
   const meets = (mine: string, ...others: string[]) => `
@@ -104,13 +104,15 @@ test("files that share the machine run concurrently, alongside the others, and a
       }
     });`;
   using fake = checkoutWith({
-    apples: meets("apples", "here", "there"),
-    "unit/here": meets("here", "apples", "there"),
-    "integration/there": meets("there", "apples", "here"),
+    "system/bounds/times": meets("times", "here", "there"),
+    "unit/here": meets("here", "times", "there"),
+    "integration/there": meets("there", "times", "here"),
+    apples: meets("apples", "pears"),
+    "system/deploy/pears": meets("pears", "apples"),
   });
   const good = await fake.run("test");
   assert.equal(good.code, 0, good.stdout);
-  assert.match(good.stdout, /tests 3\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
+  assert.match(good.stdout, /tests 5\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
   fake.write("test/integration/bad.test.ts", 'throw new Error("bad");\n');
   assert.equal((await fake.run("test")).code, 1);
 });
