@@ -48,7 +48,11 @@ find_postgres
 find_arm64
 find_promtool
 for variant in $variants; do "prepare_$variant"; done
-[ $test_mode != full ] || ASSAY_TEST_LONG=yes
+if [ $test_mode = full ]; then
+  ASSAY_TEST_LONG=yes
+  : "${ASSAY_TEST_KILLS:=100}" "${ASSAY_TEST_RUNS:=10000}"
+  : "${ASSAY_TEST_SUBMISSIONS:=3000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
+fi
 ASSAY_TEST_UML=
 if [ "${ASSAY_TEST_LONG-}" = yes ]; then
   test_seconds=3600
@@ -108,34 +112,25 @@ status=0 taps= failed_variants= repeated=no empty=no
 clock
 tests_start=$now
 case $test_mode in
-plain)
+on) run_variant "$wanted" ;;
+*)
   run_measuring
   start_alongside sharing "nice -n 10"
   run_machine
-  [ -z "$variants" ] || [ $interruptions -gt 0 ] || start_beside "$beside"
+  case " $variants " in *" $beside "*) start_beside "$beside" ;; esac
   finish_alongside sharing
-  [ -z "$variants" ] || [ -z "$beside_pid" ] || finish_beside "$beside"
+  finish_beside "$beside"
   repeat_failed
   ;;
-full)
-  : "${ASSAY_TEST_KILLS:=200}" "${ASSAY_TEST_RUNS:=20000}"
-  : "${ASSAY_TEST_SUBMISSIONS:=10000}" "${ASSAY_TEST_CUT_SECONDS:=90}"
-  test_seconds=3600
-  run_measuring
-  start_alongside sharing "nice -n 10"
-  run_machine
-  finish_alongside sharing
-  repeat_failed
-  here=$status
+esac
+if [ $test_mode = full ]; then
   for variant in $variants; do
     # Variants of failed tests show nothing new, and an interrupt ends everything.
-    if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
+    if [ "$variant" != "$beside" ] && [ $status -eq 0 ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
   done
-  [ "$here" -ne 0 ] || repeat_failed
-  if [ "$here" -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
-  ;;
-on) run_variant "$wanted" ;;
-esac
+  repeat_failed
+  if [ $status -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
+fi
 # A run without tests fails, for any reason.
 [ -n "$taps" ] || fail "no test was run"
 # shellcheck disable=SC2086 # our file names

@@ -158,6 +158,7 @@ long_checks() {
 # start_beside NAME: runs the variant in the background, with its output in a file. Not with lower priority (nice): user-mode
 # Linux charges its programs for the time that the host uses.
 start_beside() {
+  if [ $interruptions -gt 0 ]; then return; fi
   say "alongside the tests: $(of "$1" about)"
   (trap - TERM HUP INT && become_variant "$1") </dev/null >"$instance_dir/$1.words" 2>&1 &
   beside_pid=$!
@@ -165,6 +166,7 @@ start_beside() {
 
 # finish_beside NAME
 finish_beside() {
+  [ -n "$beside_pid" ] || return 0
   say "waiting for the run alongside the tests: $(of "$1" about)"
   node_pid=$beside_pid beside_pid=
   finish_node

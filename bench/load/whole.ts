@@ -29,8 +29,6 @@ export interface Options {
   /** A PostgreSQL server on which databases can be created; SQLite if absent. */
   readonly database?: string | undefined;
   readonly seconds: number;
-  /** Warm-up of a new service, which runs uncompiled code at four times the CPU time: submissions, in at most six rounds. */
-  readonly warm: number;
   readonly keys: readonly number[];
   readonly mixes: readonly Mix[];
   readonly records: readonly number[];
@@ -78,6 +76,11 @@ export interface Whole {
 
 /** Warm-up of the connections before each measured load. */
 const MOST_WARM_SECONDS = 2;
+/**
+ * Warm-up of a new service, which runs uncompiled code at four times the CPU time: this number of submissions, or of
+ * rounds.
+ */
+const WARM_SUBMISSIONS = 2_000;
 const MOST_WARMING = 6;
 /** Clients of closed loops, unless there are more keys: enough that the service is never idle. */
 const CLIENTS = 64;
@@ -230,7 +233,7 @@ class Bench {
   }
 
   async #warm(services: Target["services"]): Promise<void> {
-    const { seconds, warm } = this.#options;
+    const { seconds } = this.#options;
     const plan = this.#plan(
       services,
       this.#keys.length,
@@ -238,7 +241,7 @@ class Bench {
       { clients: Math.max(CLIENTS, this.#keys.length) },
       seconds,
     );
-    for (let done = 0, rounds = 0; done < warm * services.length && rounds < MOST_WARMING; rounds++) {
+    for (let done = 0, rounds = 0; done < WARM_SUBMISSIONS * services.length && rounds < MOST_WARMING; rounds++) {
       done += (await load(plan, async () => {})).measured.done;
     }
   }

@@ -37,7 +37,6 @@ export function benchCommand(): Command {
 interface ServiceFlags extends BenchFlags {
   readonly database?: string;
   readonly seconds: number;
-  readonly warm: number;
   readonly keys: readonly number[];
   readonly mixes: readonly Mix[];
   readonly records: readonly number[];
@@ -53,7 +52,6 @@ function serviceCommand(): Command {
     .option("--json", "print all measurements")
     .option("--database <url>", "PostgreSQL server; the command creates and drops databases on it (default: SQLite)")
     .option("--seconds <number>", "duration of each load", wholeNumber, 5)
-    .option("--warm <number>", "submissions before the first load", wholeNumber, 2_000)
     .option("--keys <numbers>", "numbers of submitting keys", wholeNumbers, [10, 100])
     .option("--mixes <names>", "loads to run: wait, poll, submit; wait is always included", mixList, [...MIXES])
     .option("--records <numbers>", "numbers of records stored before the load", wholeNumbers, [0, 1_000_000])

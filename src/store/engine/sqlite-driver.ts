@@ -5,47 +5,75 @@ import { StoreUnavailable } from "./errors.ts";
 import type { Call } from "./operations.ts";
 import { isOutage } from "./outage.ts";
 import type { SqliteLink } from "./sqlite-link.ts";
-import type { Answer, Failure, Statement } from "./sqlite-thread.ts";
+import type { Answer, Failure, Request, Statement } from "./sqlite-thread.ts";
 
-/** A writing connection for one transaction at a time, and a read-only one. */
+/**
+ * A writing connection for one transaction at a time, and a read-only one, which is opened when a read would wait for the
+ * first: a command rarely needs its thread.
+ */
 export class SqliteLinks {
-  readonly reader: SqliteLink;
-  readonly writer: SqliteLink;
+  readonly #writer: SqliteLink;
+  readonly #openReader: () => Promise<SqliteLink>;
+  #reader: Promise<SqliteLink> | null = null;
   #turn: Promise<void> = Promise.resolve();
+  #turns = 0;
 
-  constructor(reader: SqliteLink, writer: SqliteLink) {
-    this.reader = reader;
-    this.writer = writer;
+  constructor(writer: SqliteLink, openReader: () => Promise<SqliteLink>) {
+    this.#writer = writer;
+    this.#openReader = openReader;
   }
 
-  /** Waits for the turn to write. @returns a function that ends the turn. */
+  /** Waits for the turn to use the writing connection. @returns a function that ends the turn. */
   async takeTurn(): Promise<() => void> {
     const before = this.#turn;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#turn = promise;
+    this.#turns++;
     await before;
-    return resolve;
+    return () => {
+      this.#turns--;
+      resolve();
+    };
   }
 
-  async performAll(calls: readonly Call[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
+  /** The caller has the turn. */
+  write(request: Request): Promise<Answer> {
+    return this.#writer.ask(request);
+  }
+
+  async writeAlone(request: Request): Promise<Answer> {
     const endTurn = await this.takeTurn();
     try {
-      const answer = await this.writer.ask({ kind: "calls", calls, flushed });
-      if (answer.kind === "failed") throw errorOf(answer);
-      if (answer.kind !== "performed") throw new Error("the answer is to something else");
-      return answer.ended.map((one) =>
-        one.status === "fulfilled"
-          ? { ...one, value: asBuffers(one.value) }
-          : { ...one, reason: errorOf(one.reason as Failure) },
-      );
+      return await this.write(request);
     } finally {
       endTurn();
     }
   }
 
+  /** Does not wait for a transaction. The answer to a writing statement is its result, or that it writes. */
+  async read(request: Request): Promise<Answer> {
+    if (!this.#reader && this.#turns === 0) return await this.writeAlone(request);
+    this.#reader ??= this.#openReader().catch((error) => {
+      this.#reader = null;
+      throw error;
+    });
+    return await (await this.#reader).ask(request);
+  }
+
+  async performAll(calls: readonly Call[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
+    const answer = await this.writeAlone({ kind: "calls", calls, flushed });
+    if (answer.kind === "failed") throw errorOf(answer);
+    if (answer.kind !== "performed") throw new Error("the answer is to something else");
+    return answer.ended.map((one) =>
+      one.status === "fulfilled"
+        ? { ...one, value: asBuffers(one.value) }
+        : { ...one, reason: errorOf(one.reason as Failure) },
+    );
+  }
+
   async close(): Promise<void> {
-    await this.reader.close();
-    await this.writer.close(); // the last connection to close removes the -wal file
+    await (await this.#reader)?.close();
+    await this.#writer.close(); // the last connection to close removes the -wal file
   }
 }
 
@@ -96,7 +124,6 @@ class LinkedDriver implements Driver {
 /** Statements without a result are sent with the next statement, because each message between threads costs some 10 µs. */
 const WITH_THE_NEXT = /^(savepoint|release) \w+$/;
 
-/** Outside of a transaction, reading statements go to the reading thread and do not wait for transactions. */
 class LinkedConnection implements DatabaseConnection {
   readonly #links: SqliteLinks;
   #endTurn: (() => void) | null = null;
@@ -134,8 +161,9 @@ class LinkedConnection implements DatabaseConnection {
       this.#first.push(text);
       return { rows: [] };
     }
-    const answer = await this.#links.reader.ask({ kind: "statement", begin: null, first: [], text, parameters });
-    return result(answer.kind === "writes" ? await this.#writeAlone(text, parameters) : answer);
+    const request = { kind: "statement", begin: null, first: [], text, parameters } as const;
+    const answer = await this.#links.read(request);
+    return result(answer.kind === "writes" ? await this.#links.writeAlone(request) : answer);
   }
 
   // biome-ignore lint/correctness/useYield: nothing is streamed
@@ -147,19 +175,10 @@ class LinkedConnection implements DatabaseConnection {
     const request = { kind: "statement", begin: this.#begin, first: this.#first, text, parameters } as const;
     this.#begin = null;
     this.#first = [];
-    const answer = await this.#links.writer.ask(request);
+    const answer = await this.#links.write(request);
     if ("inTransaction" in answer) this.#inTransaction = answer.inTransaction;
     if (answer.kind === "failed") throw errorOf(answer);
     return answer;
-  }
-
-  async #writeAlone(text: string, parameters: readonly unknown[]): Promise<Answer> {
-    const endTurn = await this.#links.takeTurn();
-    try {
-      return await this.#links.writer.ask({ kind: "statement", begin: null, first: [], text, parameters });
-    } finally {
-      endTurn();
-    }
   }
 }
 

@@ -6,11 +6,12 @@ import { SqliteLink } from "./sqlite-link.ts";
 
 /**
  * The embedded engine: one file, durable at every commit. One thread writes and another one reads, so that no statement
- * blocks the event loop and no read waits for a commit.
+ * blocks the event loop and no read waits for a transaction.
  * @throws StoreError if the file is unusable; its directory must exist.
  */
 export async function openSqlite(path: string): Promise<Engine> {
-  const links = await openLinks(path);
+  const writer = await SqliteLink.open({ path, role: "write" });
+  const links = new SqliteLinks(writer, () => SqliteLink.open({ path, role: "read" }));
   const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });
   await db.connection().execute(async () => {}); // Kysely closes only connections that it has used
   const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
@@ -40,21 +41,10 @@ export async function openSqlite(path: string): Promise<Engine> {
   };
 }
 
-async function openLinks(path: string): Promise<SqliteLinks> {
-  const [writer, reader] = await Promise.allSettled([
-    SqliteLink.open({ path, role: "write" }),
-    SqliteLink.open({ path, role: "read" }),
-  ]);
-  if (writer.status === "fulfilled" && reader.status === "fulfilled")
-    return new SqliteLinks(reader.value, writer.value);
-  for (const link of [reader, writer]) if (link.status === "fulfilled") await link.value.close();
-  throw [writer, reader].find((link) => link.status === "rejected")?.reason;
-}
-
 /** In WAL mode, a reader sees the state at its start and blocks no writer. It has its own thread. */
 async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T>): Promise<T> {
   const link = await SqliteLink.open({ path, role: "read" });
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, link), true) });
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, async () => link), true) });
   try {
     await sql`begin deferred`.execute(db);
     return await work(db);

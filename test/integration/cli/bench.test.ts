@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assay } from "../../support/cli/processes.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { NAMES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
@@ -37,7 +38,10 @@ const rows = z.array(
   }),
 );
 
-test("has rows for boxes, the service and each language, as ratios to their floors", LIMIT, async () => {
+test("has rows for boxes, the service and each language, as ratios to their floors", {
+  ...LIMIT,
+  skip: TOO_LONG,
+}, async () => {
   const { code, stdout, stderr } = await bench("--json", "--runs", "1");
   assert.equal(code, 0, stderr);
   const found = rows.parse(JSON.parse(stdout));

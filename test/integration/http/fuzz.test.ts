@@ -9,7 +9,7 @@ import { runPending, startHttp } from "../../support/http/running.ts";
 import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
 import { type Answer, Line } from "./wire.ts";
 
-const REQUESTS = TOO_LONG ? 5_500 : 20_500;
+const REQUESTS = TOO_LONG ? 3_500 : 20_500;
 const CHUNK = 500;
 const DRAIN_EVERY = 100;
 const LINES = 8;

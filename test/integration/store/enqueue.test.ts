@@ -120,11 +120,11 @@ onEachEngine((temporaryStore) => {
     }
     assert.deepEqual(accepted, [60, 30, 15, 8]);
     // As others join, the share of the first accounts falls: as places become free, all shares even out.
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 40; round++) {
       const claims = await store.submissions.claim("w", 60_000, 8);
       for (const { lease } of claims) await store.submissions.finish(lease, internalError("x"));
       for (let at = 0; at < 4; at++) {
-        for (let i = 0; i < 10; i++) {
+        for (let i = 0; i < 5; i++) {
           const { keyId, accountId } = await caller(store, `${at} a`);
           await enqueue(store, { keyId, accountId }, { maxPending: 120 });
         }

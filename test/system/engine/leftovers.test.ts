@@ -110,7 +110,7 @@ function* mixed(total: number): Generator<[string, string]> {
   }
 }
 
-const RUNS = TOO_LONG ? 300 : 600;
+const RUNS = TOO_LONG ? 150 : 600;
 
 test(`${RUNS} mixed runs leave no additional process, mount, control group or namespace`, async () => {
   const { launcher, run } = engine();

@@ -15,7 +15,7 @@ import { CONCURRENCY, checkDeliveries, checkRate, checkSubmissions, REQUESTS_PER
 import { type Installation, installation, type RealCommand, type RealServe } from "./real-serve.ts";
 
 /**
- * `assay test full` makes 10,000 submissions and 400 kills on each engine; ASSAY_TEST_SEED repeats a run. At the end,
+ * `assay test full` makes 3,000 submissions and 120 kills on each engine; ASSAY_TEST_SEED repeats a run. At the end,
  * the views of clients, receiver and database are compared.
  */
 const SUBMISSIONS = Number(process.env.ASSAY_TEST_SUBMISSIONS ?? 50);
