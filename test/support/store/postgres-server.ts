@@ -44,6 +44,7 @@ const SETTINGS = [
   "timezone=GMT",
   "log_timezone=GMT",
   "fsync=off",
+  "max_wal_size=64MB",
 ];
 
 /** A running server: creates and removes databases of its own on it. */
@@ -67,7 +68,7 @@ export class Databases {
   /** Creates an empty database, or a copy of one without connections. @returns its name. */
   async createDatabase(template = "template0"): Promise<string> {
     const name = `assay_${process.pid}_${++this.#count}`;
-    await this.admin(`create database ${name} template ${template}`);
+    await this.admin(`create database ${name} template ${template} strategy file_copy`);
     return name;
   }
 
@@ -89,10 +90,10 @@ export class Databases {
 
 /**
  * A real PostgreSQL server for tests: Debian's programs, an unprivileged user, a free loopback port, and a directory
- * below TMPDIR. It ends with this process, by an exit hook or by the kernel (parent-death signal).
+ * in memory, or below TMPDIR without `assay test`. It ends with this process, by an exit hook or by the kernel (parent-death signal).
  */
 export class PostgresServer extends Databases {
-  readonly #directory = mkdtempSync(join(tmpdir(), "assay-postgres-"));
+  readonly #directory = mkdtempSync(join(process.env.ASSAY_TEST_DATABASES ?? tmpdir(), "assay-postgres-"));
   readonly #programs = newestPrograms();
   readonly #port: number;
   #process: ChildProcess | undefined;

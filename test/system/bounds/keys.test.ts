@@ -11,7 +11,7 @@ import { type OpenTemporary, onEachEngine } from "../../support/store/temporary.
 /** Keys of the other account: one page of a list, and the number after years of use. */
 const FEW = 100;
 const MANY = 30_000;
-const ROUNDS = 40;
+const ROUNDS = 25;
 /** Allowed factor by which times of the honest account may rise. */
 const AT_MOST = 2;
 

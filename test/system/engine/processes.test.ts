@@ -13,11 +13,12 @@ import {
   worker,
 } from "../../support/cli/processes.ts";
 import { send } from "../../support/engine/engine.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 /** Two services and three workers on one PostgreSQL database: real processes and boxes, some of which are killed. */
-const SUBMISSIONS = 240;
+const SUBMISSIONS = TOO_LONG ? 150 : 240;
 const SENDERS = 16;
 const LEASE_MS = 2_000;
 const CONCURRENCY: Readonly<Record<string, number>> = { narrow: 2, wide: 3 };
