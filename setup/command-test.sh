@@ -118,11 +118,11 @@ tests_start=$now
 case $test_mode in
 on) run_variant "$wanted" ;;
 plain | full)
-  run_measuring
-  start_alongside sharing "nice -n 10"
-  run_machine
+  run_alongside measuring 1 boxless "chrt --idle 0"
+  run_alongside chosen 2 sharing "nice -n 10"
   case " $variants " in *" $beside "*) start_beside "$beside" ;; esac
-  finish_alongside sharing
+  start_alongside services "nice -n 0"
+  finish_alongside services
   finish_beside "$beside"
   repeat_failed
   ;;

@@ -3,24 +3,26 @@
 # Timeout of a test, so that a test that hangs fails and the run continues.
 test_seconds=900
 
-# A run has two phases. In the first, tests that measure durations or the machine's memory run one file at a time, while
-# tests without boxes use the time that is left (SCHED_IDLE: the kernel charges a box to its cgroup, so the priority of its
-# processes would have no effect). In the second, tests that have deadlines or check the machine run two files at a time,
-# alongside the others with a lower priority. Alongside tests: two files for each core.
+# A run has three phases:
+#   1. Tests that measure durations or the machine's memory, one file at a time. Tests without boxes use the time that is
+#      left (SCHED_IDLE: a box is scheduled with its cgroup, so the priority of its processes would have no effect).
+#   2. Tests that have deadlines or check the machine, two files at a time, alongside tests of set-up and of the dashboard.
+#   3. Tests with whole services and their boxes, alongside a variant.
+# The files of a list run in their place below; all others in the second phase.
 measuring='system/bounds/answers system/bounds/connections system/bounds/event-loop system/bounds/keys
   system/bounds/left-behind system/bounds/neighbours system/bounds/objects system/bounds/queue system/bounds/refused
   system/bounds/times system/bounds/webhooks'
-sharing='integration/bench/ integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run
-  integration/metrics/ integration/tracing/ system/dashboard/ system/deploy/ system/faults/away system/faults/hanging
-  system/faults/live-backup system/faults/nothing-lost system/faults/upgrade system/kernel/ system/launcher/analysis
-  system/launcher/fuzz system/setup/'
+services='integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run integration/metrics/
+  integration/tracing/ system/dashboard/real system/deploy/ system/faults/away system/faults/hanging
+  system/faults/live-backup system/faults/nothing-lost system/faults/upgrade'
 boxless='unit/ integration/'
+sharing='system/dashboard/ system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
-# choose_tests: writes the lists measuring, boxless, sharing and chosen (all others).
+# choose_tests: writes these lists and chosen (all others).
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/all"
   pattern=
-  for list in measuring boxless sharing; do : >"$instance_dir/$list"; done
+  for list in measuring services boxless sharing; do : >"$instance_dir/$list"; done
   if ! grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen"; then
     # Escaped, because Node expects a regular expression. Only files with the word are loaded, unless there are none:
     # titles can be composed.
@@ -29,8 +31,9 @@ choose_tests() {
     return
   fi
   take_chosen measuring "$measuring"
-  take_chosen sharing "$sharing"
+  take_chosen services "$services"
   take_chosen boxless "$boxless"
+  take_chosen sharing "$sharing"
 }
 
 # take_chosen LIST PARTS: moves the chosen files whose paths begin with one of PARTS to LIST.
@@ -105,14 +108,14 @@ wait_for() {
   finish_node
 }
 
-# run_measuring: the first phase.
-run_measuring() {
-  start_alongside boxless "chrt --idle 0"
-  if [ -s "$instance_dir/measuring" ]; then
-    wait_for node_test exec "$instance_dir/measuring" "$instance_dir/tap-measuring"
-    judge "$instance_dir/tap-measuring" " of those that measure"
+# run_alongside LIST AT_ONCE OTHER PRIORITY: runs the files of LIST, and those of OTHER with another priority.
+run_alongside() {
+  start_alongside "$3" "$4"
+  if [ -s "$instance_dir/$1" ] && [ $interruptions -eq 0 ]; then
+    wait_for node_test exec "$instance_dir/$1" "$instance_dir/tap-$1" "$2"
+    judge "$instance_dir/tap-$1" " of the list $1${word:+: no file or test name contains $word}"
   fi
-  finish_alongside boxless
+  finish_alongside "$3"
 }
 
 # start_alongside LIST PRIORITY: runs the files of the list in the background, with their output in a file.
@@ -129,13 +132,6 @@ finish_alongside() {
   finish_node
   cat "$instance_dir/$1.words"
   judge "$instance_dir/tap-$1" " of the list $1"
-}
-
-# run_machine: runs the files that have the highest priority in the second phase.
-run_machine() {
-  if [ ! -s "$instance_dir/chosen" ] || [ $interruptions -gt 0 ]; then return; fi
-  wait_for node_test exec "$instance_dir/chosen" "$instance_dir/tap" 2
-  judge "$instance_dir/tap" "${word:+: no file or test name contains $word}"
 }
 
 # run_variant NAME

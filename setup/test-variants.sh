@@ -34,12 +34,12 @@ use_uml() {
   patience=8 seconds=7200
   if [ "$test_mode" = plain ]; then
     seconds=1800
-    # Counters and ends depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
-    suites='test/system/forgery/counters test/system/forgery/ends test/system/matrix/'
+    # Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
+    suites='test/system/forgery/counters test/system/matrix/'
     ASSAY_TEST_MATRIX=python
     # Its slow clock makes each of them take 8 to 80 s; test/system/forgery/ has similar programs.
     ASSAY_TEST_MATRIX_WITHOUT='busy busy-threads busy-children sleeps eats-managed-heap eats-files-and-memory'
-    left_out="test/system/attacks/, test/system/falsify/, test/system/forgery/limits, test/system/forgery/signals, and in test/system/matrix/ all languages except $ASSAY_TEST_MATRIX and the programs $ASSAY_TEST_MATRIX_WITHOUT"
+    left_out="test/system/attacks/, test/system/falsify/, test/system/forgery/ except for counters, and in test/system/matrix/ all languages except $ASSAY_TEST_MATRIX and the programs $ASSAY_TEST_MATRIX_WITHOUT"
   fi
   ASSAY_TEST_PROCESS_BYTES=$(($(cat /proc/sys/vm/max_map_count) * 4096))
 }

@@ -5,8 +5,9 @@ import { within } from "../../../bench/load/database.ts";
 import { MEMBERS_ENDPOINTS_A_DAY } from "../../../src/admin/endpoints.ts";
 import { MEMBERS_KEYS } from "../../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../../src/admin/projects.ts";
+import { TOO_LONG } from "../../support/engine/long.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
-import { type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 
 /** Keys of the other account: one page of a list, and the number after years of use. */
 const FEW = 100;
@@ -87,7 +88,9 @@ onEachEngine((open) => {
     assert.deepEqual([projects.length, rest.projects.length, rest.next], [150, 50, null]);
   });
 
-  test("30,000 keys of another account do not slow the lists and submissions of an honest one", async (t) => {
+  test("30,000 keys of another account do not slow the lists and submissions of an honest one", {
+    skip: open === temporaryStore && TOO_LONG,
+  }, async (t) => {
     // Two services alternate, so that other work of the machine affects both.
     const [few, many] = [await withKeys(t, open, FEW), await withKeys(t, open, MANY)];
     for (const neighbour of [false, true]) {

@@ -9,10 +9,7 @@ import { type Kind, place } from "./places.ts";
 import type { RealServe } from "./real-serve.ts";
 
 /** SQLite removes a smaller number before a client can connect. */
-const RECORDS: Readonly<Record<Kind, number>> = {
-  SQLite: 20_000,
-  PostgreSQL: TOO_LONG ? 5_000 : 20_000,
-};
+const RECORDS = 20_000;
 const CLIENTS = 4;
 const SAMPLES = 40;
 /** The purge is observed for at most this time. */
@@ -53,12 +50,13 @@ const percentile = (numbers: readonly number[], share: number) =>
 
 describe("a purge under load", { concurrency: 2 }, () => {
   for (const database of ["SQLite", "PostgreSQL"] as const)
-    test(`${RECORDS[database]} old records are removed under load without delaying clients (${database})`, {
+    test(`${RECORDS} old records are removed under load without delaying clients (${database})`, {
       timeout: 240_000,
+      skip: database === "PostgreSQL" && TOO_LONG,
     }, async (t) => {
       const { home, ledger } = await place(t, database);
       const key = home.command("keys", "create", "--name", "k", "--rpm", "1000000", "--concurrency", "50");
-      await addOld(ledger, BYTES[database], RECORDS[database]);
+      await addOld(ledger, BYTES[database], RECORDS);
       const left = async () => {
         const [row] = await ledger.rows<{ n: number }>("select count(*) as n from submissions where id like 'old %'");
         return Number(row?.n);

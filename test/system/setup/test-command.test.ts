@@ -50,7 +50,7 @@ test("a word selects files by path, or else tests by name, and fails without mat
   assert.match((await fake.run("test", "swee")).stdout, /✔ sweet(.*\n)+.*tests 1\n/);
   const none = await fake.run("test", "bitter");
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /no test was run: no file or test name contains bitter/);
+  assert.match(none.stderr, /no test was run of the list chosen: no file or test name contains bitter/);
 });
 
 test("a word selects composed titles, and other files do not run their hooks", async () => {
@@ -90,7 +90,7 @@ test("a file with open resources after its tests fails, and the run ends", async
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
 });
 
-test("in both phases, files run concurrently alongside others, and a failure fails the run", {
+test("in the first two phases, files run concurrently alongside others, and a failure fails the run", {
   skip: availableParallelism() === 1 && "this machine has one core",
 }, async () => {
   const meets = (mine: string, ...others: string[]) => `
@@ -108,7 +108,7 @@ test("in both phases, files run concurrently alongside others, and a failure fai
     "unit/here": meets("here", "times", "there"),
     "integration/there": meets("there", "times", "here"),
     apples: meets("apples", "pears"),
-    "system/deploy/pears": meets("pears", "apples"),
+    "system/setup/pears": meets("pears", "apples"),
   });
   const good = await fake.run("test");
   assert.equal(good.code, 0, good.stdout);
