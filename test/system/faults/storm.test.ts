@@ -16,7 +16,7 @@ import { remains, type Victim, victims } from "./parts.ts";
 import { type RealServe, realServe } from "./real-serve.ts";
 
 /** `assay test full` makes 100 kills; ASSAY_TEST_SEED repeats a run. */
-const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 8);
+const KILLS = Number(process.env.ASSAY_TEST_KILLS ?? 12);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 6;
 const PAUSE_MS = 600;
