@@ -72,8 +72,11 @@ export class SqliteLinks {
   }
 
   async close(): Promise<void> {
-    await (await this.#reader)?.close();
-    await this.#writer.close(); // the last connection to close removes the -wal file
+    try {
+      await (await this.#reader)?.close();
+    } finally {
+      await this.#writer.close(); // the last connection to close removes the -wal file
+    }
   }
 }
 

@@ -33,7 +33,10 @@ export class SqliteLink {
 
   /** Closes after all earlier requests. */
   close(): Promise<void> {
-    this.#closed ??= this.#thread.ask({ kind: "close" }).then(() => this.#thread.giveBack());
+    this.#closed ??= this.#thread.ask({ kind: "close" }).then((answer) => {
+      this.#thread.giveBack();
+      if (answer.kind === "failed") throw new Error(answer.message);
+    });
     return this.#closed;
   }
 }
