@@ -5,7 +5,7 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { useEngine } from "../../support/engine/engine.ts";
 import { shell } from "../../support/sandbox/steps.ts";
-import { type Footprint, footprint } from "./footprint.ts";
+import { type Footprint, footprint, openFiles } from "./footprint.ts";
 import { HOSTILE_STEPS } from "./hostile-steps.ts";
 
 /** bench/README.md has the results for 20,000. */
@@ -79,11 +79,21 @@ async function serve(number: number): Promise<void> {
   assert.equal(record.status, "completed");
 }
 
+/** Until the service has its reading connection: it is opened when a read first waits for a transaction, and kept. */
+async function openReader(): Promise<void> {
+  const reading = () => openFiles(engine().service.process.pid ?? 0, "assay.sqlite") > 1;
+  for (let tries = 0; !reading(); tries++) {
+    assert.ok(tries < 20, "the service opened no reading connection");
+    await Promise.all(Array.from({ length: 20 }, () => serve(0)));
+  }
+}
+
 const middle = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
 test(`launcher, slots and service do not grow over ${RUNS} mixed, mostly hostile runs`, {
   timeout: 3_600_000,
 }, async (t) => {
+  await openReader();
   const clients = Array.from({ length: DIRECT }, () => new Direct());
   const samples: Footprint[] = [];
   let next = 0;

@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { childrenOf, groupsOf, hostMounts, read } from "../../support/launcher/machine.ts";
 
@@ -33,6 +34,21 @@ function privateBytes(pid: number): number {
 }
 
 const descriptors = (pid: number) => list(`/proc/${pid}/fd`).length;
+
+/** The number of descriptors of a process that are open files with this name. */
+export function openFiles(pid: number, name: string): number {
+  const targets = list(`/proc/${pid}/fd`).map((fd) => readlink(`/proc/${pid}/fd/${fd}`));
+  return targets.filter((target) => basename(target) === name).length;
+}
+
+function readlink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return ""; // closed in the meantime
+  }
+}
+
 const lines = (path: string) => read(path).split("\n").length - 1;
 
 function list(directory: string): string[] {
@@ -54,13 +70,10 @@ export function namespacesOf(pids: readonly number[]): number {
   const seen = new Set<string>();
   for (const pid of pids) {
     const held = list(`/proc/${pid}/fd`).map((fd) => `fd/${fd}`);
-    for (const link of [...KINDS.map((kind) => `ns/${kind}`), ...held])
-      try {
-        const target = readlinkSync(`/proc/${pid}/${link}`);
-        if (KINDS.some((kind) => target.startsWith(`${kind}:[`))) seen.add(target);
-      } catch {
-        // the process has just ended
-      }
+    for (const link of [...KINDS.map((kind) => `ns/${kind}`), ...held]) {
+      const target = readlink(`/proc/${pid}/${link}`);
+      if (KINDS.some((kind) => target.startsWith(`${kind}:[`))) seen.add(target);
+    }
   }
   return seen.size;
 }
