@@ -69,8 +69,9 @@ mkdir -m 1777 "$instance_dir/tmp"
 chmod 0755 "$instance_dir"
 # In memory, because tests create hundreds of databases of 300 files, for which ext4 takes 5 % of the CPU time of a run.
 # Not tmpfs, because tests measure its memory.
-trap 'umount -l "$instance_dir/databases"; close_instance' EXIT
-mount -t ramfs -o mode=0755 assay-test "$instance_dir/databases"
+trap 'close_instance' EXIT
+mount -t ramfs -o mode=0755 assay-test "$instance_dir/databases" || fail "cannot mount a ramfs for the databases of the tests"
+trap 'umount -l "$instance_dir/databases" || true; close_instance' EXIT
 
 ASSAY_TEST_LAUNCHER=$launcher
 ASSAY_TEST_LAUNCHER_ASAN=$launcher_asan
@@ -112,26 +113,29 @@ for variant in $wanted; do
 done
 [ $test_mode != on ] || [ -n "$variants" ] || fail "no test was run: $word is in none of $engine_suites"
 
-status=0 taps= failed_variants= repeated=no empty=no
+status=0 taps= ran= failed_variants= repeated=no empty=no
 clock
 tests_start=$now
 case $test_mode in
 on) run_variant "$wanted" ;;
 plain | full)
-  run_alongside measuring 1 boxless "chrt --idle 0"
-  run_alongside chosen 2 sharing "nice -n 10"
+  run_list exclusive 1
+  start_alongside background "chrt --idle 0"
+  run_list measuring 1
+  finish_alongside background
+  start_alongside sharing "nice -n 10"
+  run_list chosen 2
+  finish_alongside sharing
   case " $variants " in *" $beside "*) start_beside "$beside" ;; esac
   start_alongside services "nice -n 0"
   finish_alongside services
+  run_variants one
   finish_beside "$beside"
   repeat_failed
   ;;
 esac
-# The other variants of failed tests show nothing new, and an interrupt ends everything.
 if [ $test_mode = full ] && [ $status -eq 0 ]; then
-  for variant in $variants; do
-    if [ "$variant" != "$beside" ] && [ $interruptions -eq 0 ]; then run_variant "$variant"; fi
-  done
+  run_variants all
   repeat_failed
   if [ $status -eq 0 ] && [ $interruptions -eq 0 ] && [ -z "$word" ]; then long_checks; fi
 fi

@@ -3,26 +3,27 @@
 # Timeout of a test, so that a test that hangs fails and the run continues.
 test_seconds=900
 
-# A run has three phases:
+# A run has three phases, after tests that need the machine for themselves:
 #   1. Tests that measure durations or the machine's memory, one file at a time. Tests without boxes use the time that is
 #      left (SCHED_IDLE: a box is scheduled with its cgroup, so the priority of its processes would have no effect).
 #   2. Tests that have deadlines or check the machine, two files at a time, alongside tests of set-up and of the dashboard.
 #   3. Tests with whole services and their boxes, alongside a variant.
 # The files of a list run in their place below; all others in the second phase.
-measuring='system/bounds/answers system/bounds/connections system/bounds/event-loop system/bounds/keys
+exclusive='system/bounds/event-loop.test.ts'
+measuring='system/bounds/answers system/bounds/connections system/bounds/event-loop-disk system/bounds/keys
   system/bounds/left-behind system/bounds/neighbours system/bounds/objects system/bounds/queue system/bounds/refused
   system/bounds/times system/bounds/webhooks'
 services='integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run integration/metrics/
   integration/tracing/ system/dashboard/real system/deploy/ system/faults/away system/faults/hanging
   system/faults/live-backup system/faults/nothing-lost system/faults/upgrade'
-boxless='unit/ integration/'
+background='unit/ integration/'
 sharing='system/dashboard/ system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
 
 # choose_tests: writes these lists and chosen (all others).
 choose_tests() {
   find test -name '*.test.ts' | sort >"$instance_dir/all"
   pattern=
-  for list in measuring services boxless sharing; do : >"$instance_dir/$list"; done
+  for list in exclusive measuring services background sharing; do : >"$instance_dir/$list"; done
   if ! grep -F -e "$word" "$instance_dir/all" >"$instance_dir/chosen"; then
     # Escaped, because Node expects a regular expression. Only files with the word are loaded, unless there are none:
     # titles can be composed.
@@ -30,9 +31,10 @@ choose_tests() {
     xargs grep -lF -e "$word" <"$instance_dir/all" >"$instance_dir/chosen" || cp "$instance_dir/all" "$instance_dir/chosen"
     return
   fi
+  take_chosen exclusive "$exclusive"
   take_chosen measuring "$measuring"
   take_chosen services "$services"
-  take_chosen boxless "$boxless"
+  take_chosen background "$background"
   take_chosen sharing "$sharing"
 }
 
@@ -108,14 +110,16 @@ wait_for() {
   finish_node
 }
 
-# run_alongside LIST AT_ONCE OTHER PRIORITY: runs the files of LIST, and those of OTHER with another priority.
-run_alongside() {
-  start_alongside "$3" "$4"
-  if [ -s "$instance_dir/$1" ] && [ $interruptions -eq 0 ]; then
-    wait_for node_test exec "$instance_dir/$1" "$instance_dir/tap-$1" "$2"
-    judge "$instance_dir/tap-$1" " of the list $1${word:+: no file or test name contains $word}"
-  fi
-  finish_alongside "$3"
+# run_list LIST AT_ONCE
+run_list() {
+  if [ ! -s "$instance_dir/$1" ] || [ $interruptions -gt 0 ]; then return; fi
+  wait_for node_test exec "$instance_dir/$1" "$instance_dir/tap-$1" "$2"
+  judge_list "$1"
+}
+
+judge_list() {
+  none=${word:+: no file or test name contains $word}
+  judge "$instance_dir/tap-$1" "${none:- from the list $1}"
 }
 
 # start_alongside LIST PRIORITY: runs the files of the list in the background, with their output in a file.
@@ -131,11 +135,23 @@ finish_alongside() {
   node_pid=$sharing_pid sharing_pid=
   finish_node
   cat "$instance_dir/$1.words"
-  judge "$instance_dir/tap-$1" " of the list $1"
+  judge_list "$1"
+}
+
+# run_variants CPUS: in a full run, runs the variants that have not run; CPUS is `one`, for those that use one CPU, or `all`.
+# Variants of failed tests show nothing new.
+run_variants() {
+  [ $test_mode = full ] || return 0
+  for variant in $variants; do
+    if [ "$variant" = "$beside" ] || [ $status -ne 0 ] || [ $interruptions -gt 0 ]; then continue; fi
+    case " $ran " in *" $variant "*) continue ;; esac
+    if [ "$1" = all ] || [ "$(of "$variant" one_cpu)" = yes ]; then run_variant "$variant"; fi
+  done
 }
 
 # run_variant NAME
 run_variant() {
+  ran="$ran $1"
   say "running again: $(of "$1" about)"
   wait_for become_variant "$1"
   judge_variant "$1"

@@ -20,6 +20,8 @@ use_machine() {
   kernel='' machine=''
   # The parts of the suites that take longer than the tests alongside them.
   left_out=
+  # Whether it uses only one CPU, so that it can run alongside another variant.
+  one_cpu=no
   # A factor for all timeouts, and the seconds after which a kernel counts as hanging.
   patience=1 seconds=3600
 }
@@ -31,7 +33,7 @@ use_uml() {
   suites=$engine_suites
   kernel=test/system/kernel/uml machine=${uml-}
   # Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
-  patience=8 seconds=7200
+  one_cpu=yes patience=8 seconds=7200
   if [ "$test_mode" = plain ]; then
     seconds=1800
     # Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
@@ -50,7 +52,7 @@ use_qemu() {
   about="only cgroup v2 with BPF and PSI, in an emulated machine"
   suites=$engine_suites
   kernel=test/system/kernel/qemu machine=${qemu-}
-  patience=12 seconds=7200
+  one_cpu=yes patience=12 seconds=7200
   ASSAY_TEST_MATRIX='c python'
 }
 
