@@ -4,18 +4,19 @@ import { TOO_LONG } from "../../support/engine/long.ts";
 import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { accepted, assertSaid, countsSignals, cpuTimeout, exited, useBoxes } from "./boxes.ts";
 
-/** Counters of the box's cgroup, which differ between its versions. */
+/** Verdicts that depend on counters of the box's cgroup, which differ between the cgroup versions. */
+
 const boxes = useBoxes();
 
 /** 256 MiB, page by page: half a second, and 20 s in user-mode Linux. */
 const PATIENT = { limits: { wallMs: 60_000 * PATIENCE, cpuMs: 20_000 * PATIENCE } };
 
 describe("memory", () => {
-  test("messages of the OOM killer with exit code 137 are RE", async () => {
+  test("a program that prints messages of the OOM killer and exits with 137 is RE", async () => {
     assertSaid(await boxes().judged("python", "prints-oom-messages"), exited(137));
   });
 
-  test("reaching the limit with reclaimable memory is AC: a peak at the limit is no evidence", {
+  test("a program that reaches the limit with reclaimable memory is AC, because a peak at the limit is not an OOM kill", {
     skip: PATIENCE > 1 && TOO_LONG,
   }, async () => {
     const judged = await boxes().judged("c", "touches-the-memory-limit", PATIENT);
@@ -25,7 +26,7 @@ describe("memory", () => {
     assert.ok(memoryLimitHits > 0, "the limit was reached");
   });
 
-  test("memory refused by the address-space limit is not MLE, whatever the program prints", async () => {
+  test("a program that exits because of the address-space limit is RE, not MLE, regardless of its output", async () => {
     assertSaid(await boxes().judged("c", "maps-too-much"), exited(137));
     assertSaid(await boxes().judged("python", "catches-memory-error"), exited(137));
   });
