@@ -18,8 +18,11 @@ needed_packages() {
 }
 
 missing_packages() {
-  for package in $(needed_packages); do
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf ' %s' "$package"
+  needed=$(needed_packages)
+  # shellcheck disable=SC2086 # a list of words
+  states=$(dpkg-query -W -f='${db:Status-Status} ${Package} ' $needed 2>/dev/null) || true # it fails for unknown packages
+  for package in $needed; do
+    case " $states" in *" installed $package "*) ;; *) printf ' %s' "$package" ;; esac
   done
 }
 
@@ -115,12 +118,11 @@ give_to_service() {
       chown -R "$service_user:$service_user" "$data/$private"
   done
   # Modes are read, because other processes of that user could take over a process that tests the access.
-  way=$data
-  while :; do
-    way_mode=0x$(stat -L -c %f -- "$way")
+  way_states=$(stat_way -L -c '0x%f %n')
+  while read -r way_mode way; do
     [ $((way_mode & 01)) -ne 0 ] ||
       fail "the user $service_user can't reach $data: $way needs execute permission for others"
-    [ "$way" != / ] || break
-    way=$(dirname -- "$way")
-  done
+  done <<WAY
+$way_states
+WAY
 }
