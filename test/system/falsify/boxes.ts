@@ -11,6 +11,9 @@ import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts
 import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../../support/launcher/machine.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 
+/** For tests that mostly wait for deadlines. Each has its own launcher. */
+export const AT_ONCE = { concurrency: true };
+
 export interface Concluded {
   readonly facts: StepReport;
   readonly judgement: Judgement;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { CONTROLS, type Control } from "../../../src/domain/controls.ts";
 import { shell } from "../../support/sandbox/steps.ts";
-import { type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
+import { AT_ONCE, type Concluded, concluded, concludedWith, stopWell } from "./boxes.ts";
 
 /**
  * For every control, the kernel call that creates it is skipped, and the run must report that. `also` lists controls
@@ -63,7 +63,7 @@ describe("a control that is not applied is missing from the evidence, and the ru
   }
 });
 
-describe("a limit file that cannot be read back is a missing control", () => {
+describe("a limit file that cannot be read back is a missing control", AT_ONCE, () => {
   const names = () =>
     sound.facts.backend === "cgroup_v2"
       ? { memory_limit: "memory.max", process_limit: "pids.max" }

@@ -5,7 +5,7 @@ import { before, describe, test } from "node:test";
 import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { exists } from "../../support/launcher/machine.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
-import { type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
+import { AT_ONCE, type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
 
 const MIB = 1 << 20;
 /** Time to set the limit above the box. */
@@ -78,22 +78,24 @@ describe("the evidence has the values that the kernel holds, not the requested o
   });
 });
 
-describe("an unreadable counter is an error of the evidence, and the run is IE", () => {
-  test("each file with facts", async (t) => {
+describe("an unreadable counter is an error of the evidence, and the run is IE", AT_ONCE, () => {
+  test("each file with facts", AT_ONCE, async (t) => {
     // Some kernels lack these files, and no verdict depends on them.
     const absent: Readonly<Record<string, boolean>> = {
       "pids.peak": sound.facts.pidsPeak === null,
       "cpu.pressure": sound.facts.psiFullUsec === null,
     };
-    for (const [file, facts] of Object.entries(FILES[sound.facts.backend] ?? {})) {
-      await t.test(file, { skip: absent[file] ? "this kernel lacks the counter" : false }, async () => {
+    const files = Object.entries(FILES[sound.facts.backend] ?? {});
+    const unreadable = files.map(([file, facts]) =>
+      t.test(file, { skip: absent[file] ? "this kernel lacks the counter" : false }, async () => {
         const { judgement, evidence } = await concludedWith(`unreadable:${file}`);
         const named = evidence.teardown.collectionErrors.map((text) => text.slice(0, text.indexOf(":")));
         assert.deepEqual([...new Set(named)].filter((name) => facts.includes(name)).toSorted(), facts.toSorted());
         assert.equal(judgement.verdict, "IE");
         assert.equal(evidence.teardown.cleanupVerified, false);
-      });
-    }
+      }),
+    );
+    await Promise.all(unreadable);
   });
 
   test("without the v1 control file of the OOM killer, no box is built", async (t) => {

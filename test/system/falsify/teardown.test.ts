@@ -12,7 +12,7 @@ import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, groupsOf, read, runningProgramsOf, tracesLeft } from "../../support/launcher/machine.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 import { connected, run, step } from "../launcher/raw.ts";
-import { concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
+import { AT_ONCE, concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
 /**
  * Long enough for the interference on a busy machine. Without a shell, because a program in the middle of an exec is
@@ -115,8 +115,6 @@ async function holdProcesses(held: Map<string, number>): Promise<void> {
     await launcher.stop();
   }
 }
-
-const AT_ONCE = { concurrency: true }; // each test has its own launcher, and most of them wait for deadlines
 
 describe("leftovers are listed, the clean-up is not verified, and the slot is discarded", AT_ONCE, () => {
   test("a process from outside in the box's groups", async (t) => {

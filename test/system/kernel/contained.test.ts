@@ -20,7 +20,7 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
     return run(runner, place, how);
   };
 
-  describe(`a kernel that test/system/kernel/${runner} boots`, () => {
+  describe(`a kernel that test/system/kernel/${runner} boots`, { concurrency: true }, () => {
     test("passes on the output and the status of the command", async (t) => {
       const good = await boot(t, 'echo "all is well"; echo 0 > $dir/status');
       assert.deepEqual(good, { code: 0, console: "all is well\n", words: "", left: [] });
