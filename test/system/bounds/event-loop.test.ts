@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:https";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import { MAX_BODY_BYTES } from "../../../src/http/body.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
@@ -38,9 +38,19 @@ const REQUESTS: Readonly<Record<string, (service: BoundedService) => Request>> =
     submit(`{"language":"python","code":${text("\u0001", 65_536)},"stdin":${text("\u0001", 262_144)}}`),
 };
 
+let service: BoundedService;
+const cleanUp: (() => unknown)[] = [];
+
+before(async () => {
+  service = await boundedService({ after: (work) => cleanUp.push(work) }, "sqlite");
+});
+
+after(async () => {
+  for (const work of cleanUp) await work();
+});
+
 for (const [name, requestFor] of Object.entries(REQUESTS)) {
   test(`${name}, ${AT_ONCE} at once, do not block the event loop`, LIMIT, async (t) => {
-    const service = await boundedService(t, "sqlite");
     // TLS handshakes are not measured: the connections are opened before.
     const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE, ca: service.ca, servername: "localhost" });
     t.after(() => agent.destroy());

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import type { TestContext } from "node:test";
 import type { Turns } from "../../support/bounds/measured.ts";
 
 /** The real server in its own process, over HTTPS on loopback, with records of two accounts. */
@@ -26,8 +25,12 @@ export interface BoundedService {
   readonly peakMemoryBytes: () => number;
 }
 
+interface Hooks {
+  readonly after: (work: () => unknown) => void;
+}
+
 /** @param engine the database engine. */
-export async function boundedService(t: TestContext, engine: "sqlite" | "postgres"): Promise<BoundedService> {
+export async function boundedService(t: Hooks, engine: "sqlite" | "postgres"): Promise<BoundedService> {
   const child = fork(new URL("./served.ts", import.meta.url), [engine], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
