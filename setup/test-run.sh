@@ -18,6 +18,12 @@ services='integration/cli/bench integration/cli/doctor integration/cli/logs inte
   system/faults/live-backup system/faults/nothing-lost system/faults/upgrade'
 background='unit/ integration/'
 sharing='system/dashboard/ system/kernel/ system/launcher/analysis system/launcher/fuzz system/setup/'
+# Files that take long start first, in this order, so that others fill the time alongside their ends.
+long='system/faults/nothing-lost system/faults/live-backup system/dashboard/real system/faults/upgrade system/faults/hanging
+  system/faults/away system/setup/test-command system/dashboard/pages system/dashboard/choices system/dashboard/submissions
+  system/setup/survivors system/dashboard/playground system/setup/serve system/launcher/fuzz system/attacks/ system/matrix/
+  system/engine/languages system/worker/cut-off system/faults/storm system/launcher/arm64 integration/cli/ integration/webhooks/
+  integration/store/plans'
 
 # choose_tests: writes these lists and chosen (all others).
 choose_tests() {
@@ -36,6 +42,7 @@ choose_tests() {
   take_chosen services "$services"
   take_chosen background "$background"
   take_chosen sharing "$sharing"
+  for list in measuring services background sharing chosen; do long_first "$list"; done
 }
 
 # take_chosen LIST PARTS: moves the chosen files whose paths begin with one of PARTS to LIST.
@@ -46,6 +53,13 @@ take_chosen() {
   mv "$instance_dir/rest" "$instance_dir/chosen"
 }
 
+# long_first LIST
+long_first() {
+  { for part in $long; do grep "^test/$part" "$instance_dir/$1" || true; done && cat "$instance_dir/$1"; } |
+    awk '!printed[$0]++' >"$instance_dir/rest"
+  mv "$instance_dir/rest" "$instance_dir/$1"
+}
+
 # node_test RUNNER CHOSEN TAP [COUNT [PRIORITY]]: runs the test files listed in CHOSEN, COUNT at once, by the command
 # PRIORITY, and writes the results to TAP.
 node_test() {
@@ -53,18 +67,15 @@ node_test() {
   # File names of the checkout have no blanks.
   # shellcheck disable=SC2046
   set -- $(cat "$2")
-  [ -z "$pattern" ] || set -- --test-name-pattern="$pattern" "$@"
   # Files that run concurrently share a PostgreSQL server and more, which would take each two seconds of the processor.
-  if [ "$at_once" -gt 1 ] && [ $# -gt 2 ]; then set -- --test-global-setup=./test/support/store/shared.ts "$@"; fi
+  if [ "$at_once" -gt 1 ] && [ $# -gt 2 ]; then set -- --setup ./test/support/store/shared.ts "$@"; fi
+  [ -z "$pattern" ] || set -- --name "$pattern" "$@"
   # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache
   # saves the hundreds of later processes a tenth of the time. Only root may write there.
   # shellcheck disable=SC2086 # a command with its options
   clean_env "$test_runner" "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" $priority "$node" --test \
-    --import ./test/support/leak-guard.ts --test-concurrency="$at_once" \
-    --test-timeout=$((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) \
-    --test-reporter=spec --test-reporter-destination=stdout \
-    --test-reporter=tap --test-reporter-destination="$tap" "$@"
+    NODE_COMPILE_CACHE="$instance_dir/cache" $priority "$node" test/run.ts --concurrency "$at_once" \
+    --timeout $((test_seconds * 1000 * ASSAY_TEST_PATIENCE)) --tap "$tap" "$@"
 }
 
 # some_test TAP: whether a test ran. Node counts a file without matching names as a passed test.

@@ -34,6 +34,8 @@ use_uml() {
   kernel=test/system/kernel/uml machine=${uml-}
   # Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
   one_cpu=yes patience=8 seconds=7200
+  # Compiled to machine code, with a managed heap, interpreted: the kernel counts all others in the same way.
+  ASSAY_TEST_MATRIX='c java python'
   if [ "$test_mode" = plain ]; then
     seconds=1800
     # Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.

@@ -29,7 +29,13 @@ export class FakeCheckout implements Disposable {
   constructor() {
     const real = resolve(import.meta.dirname, "../../..");
     chmodSync(this.root, 0o755);
-    for (const part of ["assay", "setup", "test/support/leak-guard.ts", "test/support/engine/timeouts.ts"])
+    for (const part of [
+      "assay",
+      "setup",
+      "test/run.ts",
+      "test/support/leak-guard.ts",
+      "test/support/engine/timeouts.ts",
+    ])
       cpSync(join(real, part), join(this.checkout, part), { recursive: true });
     this.write("package.json", '{\n  "name": "assay",\n  "version": "1.2.3",\n  "type": "module"\n}\n');
     this.write("package-lock.json", JSON.stringify({ packages: PACKAGES }));
