@@ -124,7 +124,7 @@ plain | full)
   run_list measuring 1
   finish_alongside background
   start_alongside sharing "nice -n 10"
-  run_list chosen 2
+  run_list chosen 3
   finish_alongside sharing
   case " $variants " in *" $beside "*) start_beside "$beside" ;; esac
   start_alongside services "nice -n 0"

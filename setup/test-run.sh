@@ -6,7 +6,7 @@ test_seconds=900
 # A run has three phases, after tests that need the machine for themselves:
 #   1. Tests that measure durations or the machine's memory, one file at a time. Tests without boxes use the time that is
 #      left (SCHED_IDLE: a box is scheduled with its cgroup, so the priority of its processes would have no effect).
-#   2. Tests that have deadlines or check the machine, two files at a time, alongside tests of set-up and of the dashboard.
+#   2. Tests that have deadlines or check the machine, three files at a time, alongside tests of set-up and of the dashboard.
 #   3. Tests with whole services and their boxes, alongside a variant.
 # The files of a list run in their place below; all others in the second phase.
 exclusive='system/bounds/event-loop.test.ts'
@@ -21,9 +21,9 @@ sharing='system/dashboard/ system/kernel/ system/launcher/analysis system/launch
 # Files that take long start first, in this order, so that others fill the time alongside their ends.
 long='system/faults/nothing-lost system/faults/live-backup system/dashboard/real system/faults/upgrade system/faults/hanging
   system/faults/away system/setup/test-command system/dashboard/pages system/dashboard/choices system/dashboard/submissions
-  system/setup/survivors system/dashboard/playground system/setup/serve system/launcher/fuzz system/attacks/ system/matrix/
-  system/engine/languages system/worker/cut-off system/faults/storm system/launcher/arm64 integration/cli/ integration/webhooks/
-  integration/store/plans'
+  system/setup/survivors system/dashboard/playground system/setup/serve system/launcher/fuzz system/attacks/
+  system/falsify/teardown system/matrix/ system/worker/ system/faults/storm system/launcher/arm64 system/engine/languages
+  system/engine/output system/launcher/life integration/cli/ integration/webhooks/ integration/store/plans'
 
 # choose_tests: writes these lists and chosen (all others).
 choose_tests() {

@@ -93,6 +93,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   await t.test("explains a destructive action first, and runs it only by its own button", async () => {
     await go("API keys");
     await button("Actions for grader").click();
+    await page.getByRole("menuitem", { name: "Revoke" }).waitFor();
     assert.deepEqual(await violations(page), []);
     await page.getByRole("menuitem", { name: "Revoke" }).click();
     await page.getByRole("dialog", { name: "Revoke grader?" }).getByText("This cannot be undone").waitFor();
