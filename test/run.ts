@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
  *   node test/run.ts --concurrency N --timeout MS --tap FILE [--setup FILE] [--name REGEXP] FILE...
  *
  * Unlike `node --test`, it starts the files in the given order. Prints the results, and writes them to the file TAP.
- * The exit code is 0 if no test failed.
+ * The exit code is 0 if no test failed, and 143 after a signal.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,6 +25,9 @@ const { concurrency, timeout, setup, name } = values;
 
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => interrupted.abort());
+process.once("exit", () => {
+  if (interrupted.signal.aborted) process.exitCode = 143;
+});
 
 const results = run({
   files: positionals,

@@ -45,8 +45,6 @@ export async function visit(t: TestContext): Promise<Visitor> {
   browser.on("request", (request) => asked.push(request.url()));
   const page = await browser.newPage();
   page.on("console", (message) => {
-    // Another test has added a network interface to the machine. The page repeats the request.
-    if (message.text().includes("net::ERR_NETWORK_CHANGED")) return;
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));

@@ -96,12 +96,17 @@ export async function concludedWith(fault: string, script = "true"): Promise<Con
   return result;
 }
 
-/** The groups of the box whose program is running, one in each tree. */
-export function leavesOf(launcher: Launcher): string[] {
-  const programs = runningProgramsOf(launcher).map(({ pid }) => String(pid));
+/** The groups of the box whose program is running, one in each tree. Waits, because a program in the middle of an exec is not found. */
+export async function leavesOf(launcher: Launcher): Promise<string[]> {
   const isLeaf = (path: string) => /\/s\d+-b\d+$/.test(path);
-  const members = (path: string) => read(join(path, "cgroup.procs")).split("\n");
-  return groupsOf(launcher).filter((path) => isLeaf(path) && members(path).some((pid) => programs.includes(pid)));
+  let leaves: string[] = [];
+  await eventually("the groups of the program", () => {
+    const programs = runningProgramsOf(launcher).map(({ pid }) => String(pid));
+    const members = (path: string) => read(join(path, "cgroup.procs")).split("\n");
+    leaves = groupsOf(launcher).filter((path) => isLeaf(path) && members(path).some((pid) => programs.includes(pid)));
+    return leaves.length > 0;
+  });
+  return leaves;
 }
 
 /** The launcher's own group, above every box, in the hierarchy with this file. */

@@ -19,8 +19,8 @@ import { AT_ONCE, concluded, concludedWith, leavesOf, reported, stopWell } from 
  * not found.
  */
 const A_WHILE = shell("", {
-  command: { command: ["/bin/sleep", String(6 * PATIENCE)], env: {} },
-  limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },
+  command: { command: ["/bin/sleep", String(12 * PATIENCE)], env: {} },
+  limits: { ...LIMITS, wallMs: 40_000 * PATIENCE },
 });
 
 /** Leftovers are a fault of the platform and do not affect the verdict. */
@@ -122,8 +122,8 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     t.after(() => intruder.kill("SIGKILL"));
     const ended = once(intruder, "exit");
     const result = await concluded(A_WHILE, {
-      meanwhile: (launcher) => {
-        for (const leaf of leavesOf(launcher)) writeFileSync(join(leaf, "cgroup.procs"), String(intruder.pid));
+      meanwhile: async (launcher) => {
+        for (const leaf of await leavesOf(launcher)) writeFileSync(join(leaf, "cgroup.procs"), String(intruder.pid));
       },
     });
     const { teardown, limits } = result.evidence;
@@ -145,11 +145,10 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     const result = await concluded(A_WHILE, {
       meanwhile: async (launcher) => {
         // The child enters the groups and exits. Its parent becomes a sleep, which does not wait for it.
-        const enter = leavesOf(launcher).map((leaf) => `echo 0 > '${join(leaf, "cgroup.procs")}'`);
+        const enter = (await leavesOf(launcher)).map((leaf) => `echo 0 > '${join(leaf, "cgroup.procs")}'`);
         const script = `(${enter.join(" && ")} && echo in; exit 0) & exec sleep 600 > /dev/null`;
         parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
-        const [line] = (await once(parent.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
-        assert.equal(String(line), "in\n");
+        assert.equal((await parent.stdout?.toArray())?.join(""), "in\n");
       },
     });
     const { teardown } = result.evidence;
@@ -163,8 +162,8 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
   test("a group that cannot be removed", async () => {
     const inside: string[] = [];
     const result = await concluded(A_WHILE, {
-      meanwhile: (launcher) => {
-        const [leaf] = leavesOf(launcher);
+      meanwhile: async (launcher) => {
+        const [leaf] = await leavesOf(launcher);
         assert.ok(leaf);
         inside.push(join(leaf, "inside"));
         mkdirSync(inside[0] as string);
