@@ -9,5 +9,5 @@ for (const path of [...documents(), ...SOURCES]) {
   const after = fill(before);
   if (after === before) continue;
   writeFileSync(join(ROOT, path), after);
-  process.stdout.write(`${path} is new\n`);
+  process.stdout.write(`${path} is rewritten\n`);
 }
