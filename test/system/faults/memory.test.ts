@@ -24,10 +24,15 @@ function confine(launcher: { readonly pid: number; readonly instance: string }, 
   };
 }
 
-test("a slot killed because the launcher's memory group is full loses the run without a verdict; the next slot is clean", async () => {
+test("a slot killed because the launcher's memory group is full loses the run without a verdict; the next slot is clean", async (t) => {
   const launcher = await startLauncher({ slots: 1 });
   const home = groupAbove(launcher, (path) => Object.keys(FILES).some((name) => exists(join(path, name))));
   const group = confine(launcher, home);
+  t.after(async () => {
+    group.lift();
+    await launcher.stop();
+    group.remove();
+  });
   const slot = await Slot.open(launcher.socket);
   assert.equal((await slot.run(shell("true"))).exitCode, 0, "there is enough memory before the limit");
   group.limit(2 * MIB);
@@ -41,5 +46,4 @@ test("a slot killed because the launcher's memory group is full loses the run wi
   next.close();
   assert.equal(await launcher.stop(), 0, launcher.stderr());
   assert.deepEqual(await tracesLeft(launcher), []);
-  group.remove();
 });
