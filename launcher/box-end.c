@@ -165,6 +165,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	close_fd(&b->init_fd);
 	close_fd(&b->program_fd);
 	close_fd(&b->go);
+	close_fd(&b->ready);
 	close_fd(&b->stdin_fd);
 	close_fd(&b->out_fd);
 	close_fd(&b->err_fd);

@@ -52,7 +52,7 @@ static int pipe_to_slot(int *read_end, int *write_end, uid_t writer)
 }
 
 /* Waits until the child signals `ready`. A child that failed or died leaves the reason in the shared memory. */
-static int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
+int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
 {
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
 	uint64_t value;
@@ -131,8 +131,7 @@ static struct lane *take_lane(struct slot *s)
 	return NULL;
 }
 
-/* The cost of setting up is not the program's: the counters are read when it is parked. */
-static void read_baseline(const struct groups *g, struct box *b)
+void read_baseline(const struct groups *g, struct box *b)
 {
 	if (leaf_read(g, &b->leaf, FACT_CPU_USEC, &b->base_cpu_usec) < 0)
 		b->base_cpu_usec = 0;
@@ -186,7 +185,6 @@ int box_build(struct slot *s, struct box *b, const struct shape *shape, struct f
 	int done = build(s, b, &in, f);
 	close_fd(&in.out_fd);
 	close_fd(&in.err_fd);
-	close_fd(&b->ready);
 	b->built = true;
 	if (done < 0) {
 		struct teardown t;

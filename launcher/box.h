@@ -53,6 +53,7 @@ struct box {
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	bool reaped_init, reaped_program;
+	bool runtime; /* its program is a runtime that has started and waits for its step */
 	const char *control[CONTROL_COUNT]; /* "": applied. Otherwise the reason why it is missing; NULL: not read. */
 	uint64_t base_cpu_usec, base_full_usec, base_some_usec;
 };
@@ -109,6 +110,10 @@ struct teardown {
 };
 void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
+/* Waits until a process of the box signals `ready`. */
+int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
+/* The cost of setting up is not the step's: the counters are read when the box waits for it. */
+void read_baseline(const struct groups *g, struct box *b);
 /*
  * Sockets that are in flight in a cycle of Unix sockets end only when the kernel collects such cycles, which it does
  * whenever a socket is closed.

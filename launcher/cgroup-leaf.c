@@ -62,7 +62,7 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 	}
 	for (int i = 0; i < FACT_COUNT; i++) {
 		const struct fact_source *source = &g->backend->fact[i];
-		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT;
+		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT || i == FACT_MEMORY_PEAK;
 		if (!source->file)
 			continue;
 		/* Facts in the same file share a descriptor. */
@@ -72,6 +72,8 @@ int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struc
 				leaf->fact[i] = leaf->fact[j];
 		if (leaf->fact[i] < 0)
 			leaf->fact[i] = openat(leaf->dir[source->tree], source->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+		if (leaf->fact[i] < 0 && i == FACT_MEMORY_PEAK) /* cannot be reset by this kernel */
+			leaf->fact[i] = openat(leaf->dir[source->tree], source->file, O_RDONLY | O_CLOEXEC);
 	}
 	struct stat st;
 	if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
@@ -89,6 +91,11 @@ static int write_number(int fd, uint64_t value)
 	char text[24];
 	int n = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
+}
+
+void leaf_reset_peak(const struct leaf *leaf)
+{
+	write_number(leaf->fact[FACT_MEMORY_PEAK], 0); /* v2: any text; counts for this descriptor */
 }
 
 /*

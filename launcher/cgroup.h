@@ -78,6 +78,11 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* Stops or continues all processes of the group; SIGKILL still ends them. -1 with errno. */
 int leaf_freeze(const struct leaf *leaf, bool frozen);
+/*
+ * Lets the peak of memory begin at current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere it includes what
+ * came before.
+ */
+void leaf_reset_peak(const struct leaf *leaf);
 /* Reads the value. -1 with errno if unreadable; ENODATA if the backend does not have this fact. */
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value);
 const char *fact_name(enum fact fact);

@@ -207,7 +207,6 @@ static void read_mounts(const struct slot *s, struct box *b)
 
 void controls_read(const struct slot *s, struct box *b)
 {
-	memset(b->control, 0, sizeof b->control);
 	read_namespaces(s, b);
 	read_status(s, b);
 	read_membership(s, b);

@@ -88,7 +88,7 @@ static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
 	return best;
 }
 
-int cpus_acquire(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given, struct failure *f)
+int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given, struct failure *f)
 {
 	cpu_set_t chosen;
 	int here = sched_getcpu();
@@ -110,8 +110,9 @@ int cpus_acquire(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, 
 	 * Needed for an unbound program too: it may have been born while its slot was bound to the CPUs of the step
 	 * before it.
 	 */
-	if (sched_setaffinity(program, sizeof chosen, bound ? &chosen : &c->all) < 0)
-		return fail(f, "cpus", "bind the program");
+	for (int i = 0; i < tasks; i++)
+		if (sched_setaffinity(task[i], sizeof chosen, bound ? &chosen : &c->all) < 0)
+			return fail(f, "cpus", "bind the program");
 	if (bound && sched_setaffinity(0, sizeof chosen, &chosen) < 0)
 		return fail(f, "cpus", "bind the slot");
 	return 0;

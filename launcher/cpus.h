@@ -12,10 +12,10 @@ struct cpus;
 /* Called before the first slot. Uses the CPUs in the launcher's own affinity mask. */
 struct cpus *cpus_open(unsigned slots, struct failure *f);
 /*
- * Binds a parked program and its slot to the `wanted` CPUs that the fewest running boxes hold. Binds neither if the
+ * Binds the tasks of a parked program and its slot to the `wanted` CPUs that the fewest running boxes hold. Binds neither if the
  * machine has no more CPUs than that. `given`: number of CPUs that can work for the box at the same time.
  */
-int cpus_acquire(struct cpus *c, unsigned slot, pid_t program, uint64_t wanted, unsigned *given,
+int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given,
 	      struct failure *f);
 /*
  * Lets killed processes of a box also use CPUs that no box holds; the box holds them until its end. Ending is work of

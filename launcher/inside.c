@@ -136,9 +136,13 @@ static void arrange_descriptors(const struct inside *in)
 	must(dup2(in->stdin_fd, 0), "descriptors", "stdin");
 	must(dup2(in->out_fd, 1), "descriptors", "stdout");
 	must(dup2(in->err_fd, 2), "descriptors", "stderr");
-	int low = in->go < in->ready ? in->go : in->ready, high = in->go < in->ready ? in->ready : in->go;
-	close_others(3, (int[]){low, high}, 2);
-	/* The two kept descriptors are close-on-exec: the program gets only 0, 1 and 2. */
+	/* Copies out of the way, because each of the two may have the number of the other. */
+	int go = fcntl(in->go, F_DUPFD_CLOEXEC, READY_FD + 1), ready = fcntl(in->ready, F_DUPFD_CLOEXEC, READY_FD + 1);
+	must(dup3(go, GO_FD, O_CLOEXEC), "descriptors", "go");
+	must(dup3(ready, READY_FD, O_CLOEXEC), "descriptors", "ready");
+	ready_fd = READY_FD;
+	close_others(READY_FD + 1, NULL, 0);
+	/* The two are close-on-exec: a program gets only 0, 1 and 2. */
 }
 
 static void enter_box(const struct inside *in)
@@ -197,6 +201,9 @@ static void run(void)
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
 	must(chdir("/box"), "chdir", "/box");
+	if (exec_args->runtime)
+		for (int fd = GO_FD; fd <= READY_FD; fd++)
+			must(fcntl(fd, F_SETFD, 0), "descriptors", "of the runtime");
 	exec_args->exec_ns = now_ns();
 	execve(exec_args->argv[0], exec_args->argv, exec_args->envp);
 	setup_failed("exec", "program");
@@ -218,7 +225,7 @@ _Noreturn void inside_program(const struct inside *in)
 
 	uint64_t go;
 	ssize_t n;
-	while ((n = read(in->go, &go, sizeof go)) < 0 && errno == EINTR)
+	while ((n = read(GO_FD, &go, sizeof go)) < 0 && errno == EINTR)
 		continue;
 	must(n, "go", "read");
 	run();

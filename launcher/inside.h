@@ -10,11 +10,15 @@
 
 enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
 
+/* Descriptors of a parked program: eventfds. A runtime inherits them; a program closes them by its exec. */
+enum { GO_FD = 3, READY_FD = 4 };
+
 /*
  * Shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
  * memory is not mapped after the exec.
  */
 struct exec_args {
+	bool runtime;                  /* starts, writes to READY_FD, and waits on GO_FD for its step */
 	struct rlimit rlimit[RLIM_NLIMITS];
 	bool set[RLIM_NLIMITS];
 	char *argv[EXEC_ARGS_STRINGS];

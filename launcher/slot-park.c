@@ -1,12 +1,18 @@
 /*
- * The box that a slot keeps parked between steps, built with the last requested sizes: a step then starts with one
- * write instead of namespaces and mounts. If it does not fit, the slot builds another when the request is known. The
+ * The boxes that a slot keeps parked between steps, built with the last requested sizes: a step then starts with one
+ * write instead of namespaces and mounts. If a box does not fit, the slot builds another when the request is known. The
  * box of a second step is built while the first step runs.
+ *
+ * After a PARK, the program of a parked box is a runtime that has started and waits for its step. It serves only a step
+ * with the same command, environment and limits; any other step gets a new box.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "slot-parts.h"
+#include "supervise.h"
 
 /*
  * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
@@ -30,70 +36,129 @@ static bool same_tmp(const struct shape *a, const struct shape *b)
 	return a->tmp_bytes == b->tmp_bytes && a->tmp_inodes == b->tmp_inodes;
 }
 
-void discard_parked(struct service *v)
+static bool same_bytes(const struct bytes *a, const struct bytes *b, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (a[i].size != b[i].size || memcmp(a[i].data, b[i].data, a[i].size))
+			return false;
+	return true;
+}
+
+/* Whether the runtime was started for such a step. Files and input may differ. */
+static bool same_step(const struct request *a, const struct request *b)
+{
+	return a->args == b->args && a->envs == b->envs && !memcmp(a->number, b->number, sizeof a->number) &&
+	       same_bytes(a->arg, b->arg, a->args) && same_bytes(a->env, b->env, a->envs);
+}
+
+static void forget_request(struct parked *p)
+{
+	free(p->request);
+	free(p->body);
+	p->request = NULL;
+	p->body = NULL;
+}
+
+void discard(struct service *v, struct parked *p)
 {
 	struct teardown t;
-	if (!v->parked.built)
+	forget_request(p);
+	if (!p->box.built)
 		return;
-	box_destroy(&v->slot, &v->parked, &t);
+	box_destroy(&v->slot, &p->box, &t);
 	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts;
 }
 
 int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 {
-	discard_parked(v);
+	discard(v, &v->following);
+	discard(v, &v->fresh);
 	if (work_mount(&v->slot, shape, f) < 0)
 		return -1;
 	v->work = *shape;
 	v->work_used = false;
 	v->steps_on_work = 1;
-	v->parked_on_work = false;
-	return box_build(&v->slot, &v->parked, shape, f);
+	return box_build(&v->slot, &v->fresh.box, shape, f);
 }
 
-/* Parks a box on the work directory that the previous step uses or has left. */
-static int park_on_work(struct service *v, const struct shape *shape, struct failure *f)
+/* Parks a box on the work directory that the previous step will use, uses or has left. */
+static int park_following(struct service *v, const struct shape *shape, struct failure *f)
 {
-	discard_parked(v);
-	v->parked_on_work = true;
-	return box_build(&v->slot, &v->parked, shape, f);
+	discard(v, &v->following);
+	return box_build(&v->slot, &v->following.box, shape, f);
 }
 
-int fit_box(struct service *v, const struct request *r, struct failure *f)
+/* Whether the parked box fits, without regard to its runtime. */
+static bool fits(const struct service *v, const struct parked *p, const struct shape *want)
+{
+	return p->box.built && same_tmp(&p->box.shape, want) && (p == &v->following || same_work(&v->work, want));
+}
+
+struct parked *fit_box(struct service *v, const struct request *r, struct failure *f)
 {
 	struct shape want = request_shape(r);
-	if (r->number[KEY_KEEP_WORK]) {
-		v->following = want;
-		if (!v->slot.work_mounted || !v->work_used)
-			return fail_with(f, ENOENT, "request", "no work directory to keep");
-		if (v->steps_on_work++ == STEPS_ON_WORK_MAX)
-			return fail_with(f, EMLINK, "request", "too many steps on one work directory");
-		if (v->parked.built && v->parked_on_work && same_tmp(&v->parked.shape, &want))
-			return 0;
-		return park_on_work(v, &want, f);
+	bool keep = r->number[KEY_KEEP_WORK];
+	struct parked *p = keep ? &v->following : &v->fresh;
+	if (keep && (!v->slot.work_mounted || !v->work_used)) {
+		fail_with(f, ENOENT, "request", "no work directory to keep");
+		return NULL;
 	}
-	v->fresh = want;
-	if (v->parked.built && !v->parked_on_work && same_work(&v->work, &want) && same_tmp(&v->parked.shape, &want))
-		return 0;
-	return park_fresh(v, &want, f);
+	if (keep && v->steps_on_work++ == STEPS_ON_WORK_MAX) {
+		fail_with(f, EMLINK, "request", "too many steps on one work directory");
+		return NULL;
+	}
+	*(keep ? &v->last_following : &v->last_fresh) = want;
+	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&v->slot, &p->box));
+	if (!fits(v, p, &want) || !waits) {
+		int done = keep ? park_following(v, &want, f) : park_fresh(v, &want, f);
+		if (done < 0)
+			return NULL;
+	}
+	forget_request(p);
+	return p;
+}
+
+struct parked *park_for(struct service *v, const struct request *r, struct failure *f)
+{
+	struct shape want = request_shape(r);
+	bool keep = r->number[KEY_KEEP_WORK];
+	struct parked *p = keep ? &v->following : &v->fresh;
+	if (p->request || !fits(v, p, &want)) {
+		int done = keep ? park_following(v, &want, f) : park_fresh(v, &want, f);
+		if (done < 0)
+			return NULL;
+	}
+	*(keep ? &v->last_following : &v->last_fresh) = want;
+	if (r->park_args == 0)
+		return p;
+	p->request = malloc(sizeof *p->request);
+	if (!p->request || start_runtime(&v->slot, &p->box, r, f) < 0) {
+		discard(v, p);
+		return NULL;
+	}
+	*p->request = *r;
+	p->body = v->body;
+	v->body = NULL;
+	return p;
 }
 
 void park_next_step(void *context)
 {
 	struct service *v = context;
 	struct failure unused = {0};
-	if (!v->following.work_bytes)
+	if (v->following.box.built || !v->last_following.work_bytes)
 		return;
 	/* The first step is not supervised meanwhile. */
 	v->slot.timeout_ms = PREBUILD_TIMEOUT_MS;
-	park_on_work(v, &v->following, &unused);
+	park_following(v, &v->last_following, &unused);
 	v->slot.timeout_ms = BUILD_TIMEOUT_MS;
 }
 
 void discard_work(struct service *v)
 {
 	struct failure f = {0};
-	discard_parked(v);
+	discard(v, &v->following);
+	discard(v, &v->fresh);
 	if (work_unmount(&v->slot, &f) < 0)
 		v->dirty = true;
 }

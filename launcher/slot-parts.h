@@ -4,19 +4,27 @@
 #include "box.h"
 #include "wire.h"
 
-/* Shared by slot.c, slot-wire.c and slot-park.c only. */
+/* Shared by slot*.c only. */
+
+/* A box that waits for a step. */
+struct parked {
+	struct box box;
+	/* The request for which its runtime has started, and the frame that it points into; NULL: there is no runtime. */
+	struct request *request;
+	uint8_t *body;
+};
 
 struct service {
 	struct slot slot;
 	int connection;
 	struct queue out;
-	uint8_t *body; /* body of the STEP being served */
-	struct box parked;
-	bool parked_on_work;   /* the parked box was built on the work directory of the previous step */
-	bool work_used;        /* a payload has used the mounted work directory */
-	unsigned steps_on_work; /* steps that have used this work directory, plus the next one */
-	struct shape work;     /* sizes of the mounted work directory */
-	struct shape fresh, following; /* last shapes seen: of first steps; of steps with KEEP_WORK */
+	uint8_t *body; /* body of the frame being served */
+	struct parked fresh;     /* waits for a step on a new work directory */
+	struct parked following; /* waits for the step after that, on the same work directory */
+	bool work_used;          /* a payload has used the mounted work directory */
+	unsigned steps_on_work;  /* steps that have used this work directory, plus the next one */
+	struct shape work;       /* sizes of the mounted work directory */
+	struct shape last_fresh, last_following; /* last shapes seen: of first steps; of steps with KEEP_WORK */
 	bool dirty;
 };
 
@@ -25,23 +33,31 @@ extern volatile int slot_stopping;
 
 /* Sends the whole queue. -1 if the client has disconnected or does not read, or after SIGTERM. */
 int flush_all(struct service *v);
-/* Waits for the next STEP. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve. */
-int next_request(struct service *v, struct request *r);
+/*
+ * Waits for the next STEP or PARK. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve.
+ */
+int next_request(struct service *v, enum frame *frame, struct request *r);
 void send_hello(struct service *v);
 void send_failed(struct service *v, const struct failure *f);
+void send_parked(struct service *v, const struct parked *p);
 void send_teardown(struct service *v, const struct teardown *t);
 
-void discard_parked(struct service *v);
+/* Queues FILE frames with the files of /box, all or none (slot-collect.c). */
+void send_files(struct queue *out);
+
+void discard(struct service *v, struct parked *p);
 /* Parks a box on a new work directory. */
 int park_fresh(struct service *v, const struct shape *shape, struct failure *f);
-/* Ensures that the parked box fits the request. */
-int fit_box(struct service *v, const struct request *r, struct failure *f);
+/* Returns the parked box that fits the step, with its runtime if that was started for such a step. NULL with the failure. */
+struct parked *fit_box(struct service *v, const struct request *r, struct failure *f);
+/* Serves a PARK: parks a box that fits, and starts its runtime. NULL with the failure, after which a box may be missing. */
+struct parked *park_for(struct service *v, const struct request *r, struct failure *f);
 /*
- * Takes a struct service. Called while a first step runs: parks the box of the second. A failure is reported when that
- * box is requested.
+ * Takes a struct service. Called while a first step runs: parks the box of the second, unless a PARK has. A failure is
+ * reported when that box is requested.
  */
 void park_next_step(void *context);
-/* Removes the work directory and the box that is parked on it. */
+/* Removes the work directory and the boxes that are parked on it. */
 void discard_work(struct service *v);
 
 #endif

@@ -63,23 +63,25 @@ static int refuse(struct service *v, const char *reason, const char *object)
 	return -1;
 }
 
-int next_request(struct service *v, struct request *r)
+int next_request(struct service *v, enum frame *frame, struct request *r)
 {
 	uint8_t header[FRAME_HEADER];
 	struct refusal why;
 	if (read_exactly(v->connection, header, sizeof header, -1) < 0)
 		return -1;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
-	if (header[4] != FRAME_STEP)
+	*frame = header[4];
+	if (*frame != FRAME_STEP && *frame != FRAME_PARK)
 		return refuse(v, "unknown frame", "");
+	const char *name = *frame == FRAME_STEP ? "STEP" : "PARK";
 	if (size > FRAME_MAX)
-		return refuse(v, "frame too large", "STEP");
+		return refuse(v, "frame too large", name);
 	v->body = malloc(size ? size : 1);
 	if (!v->body)
-		return refuse(v, "out of memory", "STEP");
+		return refuse(v, "out of memory", name);
 	if (read_exactly(v->connection, v->body, size, FRAME_TIMEOUT_MS) < 0)
 		return -1;
-	if (request_parse(v->body, size, r, &why) < 0)
+	if (request_parse(*frame, v->body, size, r, &why) < 0)
 		return refuse(v, why.reason, why.object);
 	return 0;
 }
@@ -108,6 +110,17 @@ void send_failed(struct service *v, const struct failure *f)
 	queue_int(&v->out, KEY_STEP_ERRNO, (uint64_t)f->err);
 	queue_frame_end(&v->out);
 	flush_all(v);
+}
+
+void send_parked(struct service *v, const struct parked *p)
+{
+	uint64_t memory = 0;
+	if (p)
+		leaf_read(&v->slot.launcher->groups, &p->box.leaf, FACT_MEMORY_NOW, &memory);
+	queue_frame(&v->out, FRAME_PARKED);
+	queue_int(&v->out, KEY_WAITING, p && p->request);
+	queue_int(&v->out, KEY_WAITING_BYTES, memory);
+	queue_frame_end(&v->out);
 }
 
 void send_teardown(struct service *v, const struct teardown *t)

@@ -4,7 +4,8 @@
  *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TEARDOWN -> park the next box
  *
  * slot-wire.c reads requests and sends answers, slot-park.c keeps a box ready,
- * slot-place.c holds the mounts, networks and work directory for boxes.
+ * slot-place.c holds the mounts, networks and work directory for boxes,
+ * slot-collect.c reads the files that a step left.
  *
  * A slot that cannot clean up exits after its report. The launcher then sweeps,
  * and the service's next connection gets a new slot.
@@ -32,6 +33,13 @@ static void stop(int sig)
 	slot_stopping = 1;
 }
 
+/* Whether the program exited with 0 after all its processes, so that nothing can still change its files. */
+static bool succeeded(const struct outcome *o)
+{
+	return !o->failure.step && o->exited && o->code == 0 && o->reason == KILL_NONE && o->survivors == 0 &&
+	       o->known[FACT_PIDS_CURRENT] && o->fact[FACT_PIDS_CURRENT] == 0;
+}
+
 static void serve_step(struct service *v, const struct request *r)
 {
 	struct outcome o = {0};
@@ -39,7 +47,8 @@ static void serve_step(struct service *v, const struct request *r)
 	struct box box = {.built = false};
 	bool more = r->number[KEY_MORE];
 
-	int ready = fit_box(v, r, &o.failure);
+	struct parked *p = fit_box(v, r, &o.failure);
+	int ready = p ? 0 : -1;
 	for (unsigned i = 0; ready == 0 && i < r->files; i++) {
 		char name[65];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
@@ -49,12 +58,14 @@ static void serve_step(struct service *v, const struct request *r)
 	if (ready < 0)
 		discard_work(v);
 	if (ready == 0) {
-		box = v->parked;
-		v->parked.built = false;
+		box = p->box;
+		p->box.built = false;
 		v->work_used = true;
 		v->slot.before = box.lane;
 		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? park_next_step : NULL, v, &o);
 	}
+	if (r->number[KEY_COLLECT] && succeeded(&o))
+		send_files(&v->out);
 	outcome_report(&o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 
@@ -63,13 +74,22 @@ static void serve_step(struct service *v, const struct request *r)
 		/* Before box_destroy() lists the mounts: the work directory goes with its last step. */
 		if (work_unmount(&v->slot, &f) < 0)
 			v->dirty = true;
-		if (v->parked.built && v->parked_on_work)
-			discard_parked(v);
+		discard(v, &v->following);
 	}
 	if (box.built)
 		box_destroy(&v->slot, &box, &t);
 	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts || t.pids_left;
 	send_teardown(v, &t);
+}
+
+/* A runtime that does not start is not an error of the slot: its step will start it. */
+static void serve_park(struct service *v, const struct request *r)
+{
+	struct failure f = {0};
+	struct parked *p = park_for(v, r, &f);
+	if (!p)
+		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", v->slot.number, f.step, f.object, strerror(f.err));
+	send_parked(v, p);
 }
 
 /*
@@ -109,29 +129,33 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 		return 1;
 	prctl(PR_SET_DUMPABLE, 0);
 	v->connection = connection;
-	v->fresh = first_shape;
+	v->last_fresh = first_shape;
 	raise_priority();
 
-	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->fresh, &f) < 0) {
+	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(v, &f);
-		discard_parked(v);
+		discard_work(v);
 		return 1;
 	}
 	send_hello(v);
-	while (flush_all(v) == 0 && !v->dirty && next_request(v, &request) == 0) {
-		serve_step(v, &request);
+	enum frame frame;
+	while (flush_all(v) == 0 && !v->dirty && next_request(v, &frame, &request) == 0) {
+		if (frame == FRAME_PARK)
+			serve_park(v, &request);
+		else
+			serve_step(v, &request);
 		if (flush_all(v) < 0)
 			break;
 		free(v->body);
 		v->body = NULL;
 		queue_shrink(&v->out);
-		if (!request.number[KEY_MORE] && !v->dirty && park_fresh(v, &v->fresh, &f) < 0) {
+		bool next_is_fresh = !v->slot.work_mounted || !v->work_used;
+		if (next_is_fresh && !v->fresh.box.built && !v->dirty && park_fresh(v, &v->last_fresh, &f) < 0) {
 			fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 			break;
 		}
 	}
-	discard_parked(v);
-	work_unmount(&v->slot, &f);
+	discard_work(v);
 	return v->dirty;
 }

@@ -2,11 +2,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "supervise-parts.h"
+
+/* More threads than runtimes have. */
+enum { TASKS_MAX = 128 };
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -24,8 +28,9 @@ static char *copy_string(struct exec_args *h, size_t *used, struct bytes text)
 	return to;
 }
 
-static int fill_exec_args(struct exec_args *h, const struct request *r, struct failure *f)
+static int fill_exec_args(struct exec_args *h, const struct request *r, bool runtime, struct failure *f)
 {
+	const struct bytes *arg = runtime ? r->park_arg : r->arg;
 	const uint64_t *n = r->number;
 	const struct { int resource; uint64_t soft, hard; } limits[] = {
 		/* One second apart: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
@@ -41,8 +46,9 @@ static int fill_exec_args(struct exec_args *h, const struct request *r, struct f
 		h->set[limits[i].resource] = true;
 	}
 	size_t used = 0;
-	for (unsigned i = 0; i < r->args; i++)
-		if (!(h->argv[i] = copy_string(h, &used, r->arg[i])))
+	h->runtime = runtime;
+	for (unsigned i = 0; i < (runtime ? r->park_args : r->args); i++)
+		if (!(h->argv[i] = copy_string(h, &used, arg[i])))
 			return fail_with(f, E2BIG, "request", "arguments");
 	for (unsigned i = 0; i < r->envs; i++)
 		if (!(h->envp[i] = copy_string(h, &used, r->env[i])))
@@ -63,27 +69,76 @@ static int write_stdin(int fd, struct bytes data, struct failure *f)
 }
 
 /* Sets the limits, then reads them back as evidence. The kernel may round down to whole pages. */
-static int apply_limits(struct watch *w, struct failure *f)
+static int apply_limits(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
 {
-	const struct groups *g = &w->slot->launcher->groups;
-	const uint64_t *n = w->request->number;
+	const struct groups *g = &s->launcher->groups;
+	const uint64_t *n = r->number;
 	uint64_t memory, pids;
-	if (leaf_limit(g, &w->box->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
+	if (leaf_limit(g, &b->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
 		return -1;
-	bool read = leaf_read(g, &w->box->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
+	bool read = leaf_read(g, &b->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
 	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
-	control_note(w->box, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
-	read = leaf_read(g, &w->box->leaf, FACT_PIDS_LIMIT, &pids) == 0;
+	control_note(b, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	read = leaf_read(g, &b->leaf, FACT_PIDS_LIMIT, &pids) == 0;
 	same = read && pids == n[KEY_PROCESSES];
-	control_note(w->box, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	control_note(b, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
 	return 0;
+}
+
+/* Passes command and limits of the step, or of its runtime, to the parked program. */
+static int pass_request(const struct slot *s, struct box *b, const struct request *r, bool runtime, struct failure *f)
+{
+	return fill_exec_args(b->lane->exec_args, r, runtime, f) < 0 ? -1 : apply_limits(s, b, r, f);
+}
+
+static int signal_go(struct box *b, struct failure *f)
+{
+	uint64_t one = 1;
+	return write(b->go, &one, sizeof one) == sizeof one ? 0 : fail(f, "go", "write");
+}
+
+int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
+{
+	if (pass_request(s, b, r, true, f) < 0 || signal_go(b, f) < 0 || await_ready(s, b, b->program_fd, "runtime", f) < 0)
+		return -1;
+	/* Again, because the first time was before its exec. */
+	controls_read(s, b);
+	if (!runtime_waits(s, b))
+		return fail_with(f, ESRCH, "box", "the runtime does not wait");
+	b->runtime = true;
+	return 0;
+}
+
+bool runtime_waits(const struct slot *s, const struct box *b)
+{
+	struct pollfd on[] = {{.fd = b->program_fd, .events = POLLIN}, {.fd = b->out_fd, .events = POLLIN}, {.fd = b->err_fd, .events = POLLIN}};
+	static const enum fact must_be_zero[] = {FACT_OOM_KILLS, FACT_MEMORY_HITS, FACT_PIDS_REFUSED};
+	uint64_t value;
+	if (poll(on, 3, 0) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof must_be_zero / sizeof *must_be_zero; i++)
+		if (leaf_read(&s->launcher->groups, &b->leaf, must_be_zero[i], &value) < 0 || value > 0)
+			return false;
+	return true;
+}
+
+/* The threads of a runtime are bound one by one: affinity belongs to a thread. It starts none while it waits. */
+static int bind_program(struct watch *w, struct failure *f)
+{
+	const struct launcher *l = w->slot->launcher;
+	pid_t task[TASKS_MAX] = {w->box->program};
+	int tasks = w->box->runtime ? leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_MAX) : 1;
+	if (tasks < 1 || tasks > TASKS_MAX)
+		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
+	return cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f);
 }
 
 int start_program(struct watch *w, struct failure *f)
 {
-	uint64_t one = 1;
-	if (fill_exec_args(w->box->lane->exec_args, w->request, f) < 0 || write_stdin(w->box->stdin_fd, w->request->stdin_data, f) < 0 ||
-	    apply_limits(w, f) < 0)
+	const struct groups *g = &w->slot->launcher->groups;
+	struct box *b = w->box;
+	if ((!b->runtime && pass_request(w->slot, b, w->request, false, f) < 0) ||
+	    write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0)
 		return -1;
 	if (w->request->number[KEY_KEEP_WORK]) {
 		int64_t kept = work_bytes(f);
@@ -91,10 +146,13 @@ int start_program(struct watch *w, struct failure *f)
 			return -1;
 		w->o->kept_bytes = (uint64_t)kept;
 	}
-	if (cpus_acquire(w->slot->launcher->cpus, w->slot->number, w->box->program, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
+	if (bind_program(w, f) < 0)
 		return -1;
+	if (b->runtime) {
+		leaf_reset_peak(&b->leaf);
+		read_baseline(g, b);
+		b->lane->exec_args->exec_ns = now_ns();
+	}
 	w->start_ns = now_ns();
-	if (write(w->box->go, &one, sizeof one) != sizeof one)
-		return fail(f, "go", "write");
-	return 0;
+	return signal_go(b, f);
 }

@@ -36,6 +36,14 @@ struct outcome {
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
 	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o);
 
+/*
+ * Starts the runtime of a PARK in a parked box, and waits until it waits for its step. It has the limits of the step; its
+ * own CPU time, memory peak and wall time are not counted. -1: the box must be destroyed.
+ */
+int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f);
+/* Whether it is alive, has written nothing, and has met no limit that would count as the step's. */
+bool runtime_waits(const struct slot *s, const struct box *b);
+
 /* Queues the ENDED frame. */
 void outcome_report(const struct outcome *o, const struct box *b, struct queue *out);
 

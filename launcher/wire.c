@@ -58,13 +58,12 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 	return -1;
 }
 
-/* A file name is one plain path component, so it can only name an entry of the work directory. */
-static bool valid_file_name(struct bytes name)
+bool file_name_valid(struct bytes name)
 {
 	for (size_t i = 0; i < name.size; i++) {
 		uint8_t c = name.data[i];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			c == '.' || c == '_' || c == '-' || c == '+';
+			c == '.' || c == '_' || c == '-' || c == '+' || c == '$';
 		if (!plain)
 			return false;
 	}
@@ -84,6 +83,8 @@ static int store_bytes(struct request *r, enum key key, struct bytes value, unsi
 	switch (key) {
 	case KEY_ARG:
 		return append(r->arg, &r->args, ARGS_MAX, value);
+	case KEY_PARK_ARG:
+		return append(r->park_arg, &r->park_args, ARGS_MAX, value);
 	case KEY_ENV:
 		return append(r->env, &r->envs, ENV_MAX, value);
 	case KEY_FILE_NAME:
@@ -97,7 +98,15 @@ static int store_bytes(struct request *r, enum key key, struct bytes value, unsi
 	}
 }
 
-static int validate_request(const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
+static int validate_arguments(const struct bytes *arg, unsigned args, const char *name, struct refusal *why)
+{
+	for (unsigned i = 0; i < args; i++)
+		if (memchr(arg[i].data, 0, arg[i].size))
+			return refuse(why, "contains NUL", name);
+	return 0;
+}
+
+static int validate_request(enum frame frame, const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
 {
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (keys[k].name && keys[k].frame == FRAME_STEP && keys[k].count == ONE && !seen[k])
@@ -106,14 +115,13 @@ static int validate_request(const struct request *r, const bool *seen, unsigned 
 		return refuse(why, "missing key", "ARG");
 	if (datas != r->files)
 		return refuse(why, "file without data", "FILE_DATA");
-	for (unsigned i = 0; i < r->args; i++)
-		if (memchr(r->arg[i].data, 0, r->arg[i].size))
-			return refuse(why, "contains NUL", "ARG");
+	if (validate_arguments(r->arg, r->args, "ARG", why) < 0 || validate_arguments(r->park_arg, r->park_args, "PARK_ARG", why) < 0)
+		return -1;
 	for (unsigned i = 0; i < r->envs; i++)
 		if (memchr(r->env[i].data, 0, r->env[i].size) || !memchr(r->env[i].data, '=', r->env[i].size))
 			return refuse(why, "is not NAME=VALUE", "ENV");
 	for (unsigned i = 0; i < r->files; i++) {
-		if (!valid_file_name(r->file_name[i]))
+		if (!file_name_valid(r->file_name[i]))
 			return refuse(why, "is not a plain file name", "FILE_NAME");
 		for (unsigned j = 0; j < i; j++)
 			if (r->file_name[i].size == r->file_name[j].size &&
@@ -123,10 +131,15 @@ static int validate_request(const struct request *r, const bool *seen, unsigned 
 	/* Root never writes into a directory that a payload has used. */
 	if (r->number[KEY_KEEP_WORK] && r->files)
 		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
+	/* A runtime gets nothing of a submission before its step. */
+	if (frame == FRAME_PARK && (r->files || r->stdin_data.size))
+		return refuse(why, "files and input only in a STEP", "PARK");
+	if (frame == FRAME_STEP && r->park_args)
+		return refuse(why, "only in PARK", "PARK_ARG");
 	return 0;
 }
 
-int request_parse(const uint8_t *body, size_t size, struct request *out, struct refusal *why)
+int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why)
 {
 	bool seen[KEY_COUNT] = {false};
 	unsigned datas = 0;
@@ -163,7 +176,7 @@ int request_parse(const uint8_t *body, size_t size, struct request *out, struct 
 		body += length;
 		size -= length;
 	}
-	return validate_request(out, seen, datas, why);
+	return validate_request(frame, out, seen, datas, why);
 }
 
 static const char *frame_name(enum frame frame)

@@ -41,14 +41,14 @@ struct bytes {
 	size_t size;
 };
 
-/* A validated STEP. The bytes point into its frame. */
+/* A validated STEP or PARK. The bytes point into its frame. */
 struct request {
 	uint64_t number[KEY_COUNT]; /* value of each INT key */
-	struct bytes arg[ARGS_MAX];
+	struct bytes arg[ARGS_MAX], park_arg[ARGS_MAX];
 	struct bytes env[ENV_MAX];
 	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
 	struct bytes stdin_data;
-	unsigned args, envs, files;
+	unsigned args, park_args, envs, files;
 };
 
 struct refusal {
@@ -56,8 +56,11 @@ struct refusal {
 	const char *object; /* static text: the key's name, or "" */
 };
 
-/* Parses a STEP body. Returns 0, or -1 with the refusal. */
-int request_parse(const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+/* Parses the body of a STEP or PARK. Returns 0, or -1 with the refusal. */
+int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+
+/* Whether it is one plain path component, which can only name an entry of the work directory. */
+bool file_name_valid(struct bytes name);
 
 /*
  * Lowers the largest value of an INT key of STEP for the life of the process: a ceiling set by root that no client can

@@ -10,7 +10,7 @@ take_uid_range
 # create links.
 case $command in
 doctor) ;;
-bench) start_launcher $((uid_base + 9999)) $(($(nproc) + 1)) ;;
+bench) start_launcher $((uid_base + 9999)) "$(slots_for "$(nproc)")" ;;
 *) start_launcher 0 $(($(nproc) + 1)) ;;
 esac
 case $command in

@@ -30,7 +30,7 @@ if [ -n "$webhook_ca" ]; then
 fi
 if [ $own_worker = yes ]; then
   asked=/ready
-  start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for self-tests
+  start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
   set -- serve --launcher-socket "$socket" "$@"
 else
   asked=/live

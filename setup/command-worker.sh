@@ -15,7 +15,7 @@ prepared worker
 trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
 trap 'stop_launcher; close_instance' EXIT
 asked=/ready
-start_launcher "$(id -u "$service_user")" $((workers + 1)) # one more, for self-tests
+start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
 set -- worker --launcher-socket "$socket" "$@"
 start_service "$@"
 stay "$@"

@@ -63,6 +63,14 @@ take_uid_range() {
   fail "all 100 uid ranges of this machine are in use ($uid_locks/uids-*)"
 }
 
+# slots_for WORKERS: prints the number of the launcher's slots: one for each submission that may run, one for self-tests, and
+# those in which runtimes wait (src/worker/worker.ts). An unused slot costs nothing.
+slots_for() {
+  waiting_slots=$(($1 + 4))
+  [ $waiting_slots -le 64 ] || waiting_slots=64
+  echo $(($1 + 1 + waiting_slots))
+}
+
 # start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.
 start_launcher() {
   [ -n "$uid_base" ] || take_uid_range

@@ -22,6 +22,10 @@ export interface Config {
   readonly maxPending: number;
   /** Open client connections: in total, and per address without a valid key. */
   readonly connections: { readonly maxConnections: number; readonly maxConnectionsPerAddress: number };
+  /** Memory for compiled programs of earlier submissions. */
+  readonly artifactBytes: number;
+  /** Memory for runtimes that wait for submissions. */
+  readonly parkBytes: number;
   /** Time without a heartbeat after which the work of a worker is requeued. */
   readonly leaseMs: number;
   /** Time for running submissions to finish after SIGTERM before they are released. */
@@ -66,6 +70,8 @@ export interface Flags {
   /** False for `--no-worker`. */
   readonly worker?: boolean | undefined;
   readonly workers?: string | undefined;
+  /** False for `--no-park`. */
+  readonly park?: boolean | undefined;
   readonly launcherSocket?: string | undefined;
   readonly operatorListen?: string | undefined;
   readonly plainHttp?: boolean | undefined;
@@ -103,6 +109,8 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
       maxConnections: settings.ASSAY_MAX_CONNECTIONS,
       maxConnectionsPerAddress: settings.ASSAY_MAX_CONNECTIONS_PER_ADDRESS,
     },
+    artifactBytes: settings.ASSAY_ARTIFACT_BYTES,
+    parkBytes: settings.ASSAY_PARK_BYTES,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,
@@ -129,6 +137,7 @@ function fromFlags(flags: Flags): Record<string, string> {
     ASSAY_DATABASE: flags.database,
     ASSAY_LISTEN: flags.listen,
     ASSAY_WORKERS: flags.workers,
+    ASSAY_PARK_BYTES: flags.park === false ? "0" : undefined,
     ASSAY_LAUNCHER_SOCKET: flags.launcherSocket,
     ASSAY_OPERATOR_LISTEN: flags.operatorListen,
     ASSAY_PLAIN_HTTP: flags.plainHttp ? "yes" : undefined,

@@ -18,7 +18,7 @@ static unsigned served(const uint8_t *data, size_t size)
 		const uint8_t *h = data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 		at += FRAME_HEADER;
-		if (h[4] != FRAME_STEP || length > size - at || request_parse(data + at, length, &r, &why) < 0)
+		if ((h[4] != FRAME_STEP && h[4] != FRAME_PARK) || length > size - at || request_parse(h[4], data + at, length, &r, &why) < 0)
 			break;
 		at += length;
 	}
@@ -37,9 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
 	unsigned requests = 0;
+	enum frame frame;
 	int next;
 	do {
-		next = next_request(&v, &r);
+		next = next_request(&v, &frame, &r);
 		free(v.body);
 		v.body = NULL;
 		requests += next == 0;

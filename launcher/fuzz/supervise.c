@@ -94,13 +94,13 @@ static void try_strings(const uint8_t *data, size_t size)
 	size_t total = 0, space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings), nearly = space - data[0];
 	struct bytes all = {data, size};
 	EXPECT(!copy_string(exec_args, &nearly, all) == (size + 1 > data[0]));
-	if (request_parse(data, size, &request, &why) < 0)
+	if (request_parse(FRAME_STEP, data, size, &request, &why) < 0)
 		return;
 	for (unsigned i = 0; i < request.args; i++)
 		total += request.arg[i].size + 1;
 	for (unsigned i = 0; i < request.envs; i++)
 		total += request.env[i].size + 1;
-	bool filled = fill_exec_args(exec_args, &request, &f) == 0;
+	bool filled = fill_exec_args(exec_args, &request, false, &f) == 0;
 	EXPECT(filled == (total <= space));
 	for (unsigned i = 0; filled && i < request.args; i++)
 		EXPECT(strlen(exec_args->argv[i]) == request.arg[i].size && !memcmp(exec_args->argv[i], request.arg[i].data, request.arg[i].size));

@@ -87,14 +87,16 @@ static void check_counts(const uint8_t *data, size_t size)
 }
 
 /* An accepted request that is written again is accepted and has the same content. */
-static void check_again(const struct request *r)
+static void check_again(enum frame frame, const struct request *r)
 {
 	static struct request again;
 	struct queue q = {0};
 	struct refusal why = {0};
-	queue_frame(&q, FRAME_STEP);
+	queue_frame(&q, frame);
 	for (unsigned i = 0; i < r->args; i++)
 		queue_bytes(&q, KEY_ARG, r->arg[i].data, r->arg[i].size);
+	for (unsigned i = 0; i < r->park_args; i++)
+		queue_bytes(&q, KEY_PARK_ARG, r->park_arg[i].data, r->park_arg[i].size);
 	for (unsigned i = 0; i < r->envs; i++)
 		queue_bytes(&q, KEY_ENV, r->env[i].data, r->env[i].size);
 	for (unsigned i = 0; i < r->files; i++) {
@@ -106,11 +108,13 @@ static void check_again(const struct request *r)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
 			queue_int(&q, (enum key)k, r->number[k]);
 	queue_frame_end(&q);
-	EXPECT(request_parse(q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
+	EXPECT(request_parse(frame, q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
 	EXPECT(!memcmp(again.number, r->number, sizeof r->number));
-	EXPECT(again.args == r->args && again.envs == r->envs && again.files == r->files);
+	EXPECT(again.args == r->args && again.park_args == r->park_args && again.envs == r->envs && again.files == r->files);
 	for (unsigned i = 0; i < r->args; i++)
 		EXPECT(same(again.arg[i], r->arg[i]));
+	for (unsigned i = 0; i < r->park_args; i++)
+		EXPECT(same(again.park_arg[i], r->park_arg[i]));
 	for (unsigned i = 0; i < r->envs; i++)
 		EXPECT(same(again.env[i], r->env[i]));
 	for (unsigned i = 0; i < r->files; i++)
@@ -128,12 +132,16 @@ static void try_reading(const uint8_t *data, size_t size)
 	EXPECT(body);
 	if (size)
 		memcpy(body, data, size);
-	if (request_parse(body, size, &r, &why) == 0) {
-		check_counts(body, size);
-		check_request(&r, body, size);
-		check_again(&r);
-	} else {
-		EXPECT(why.reason && *why.reason && why.object);
+	static const enum frame frames[] = {FRAME_STEP, FRAME_PARK};
+	for (size_t i = 0; i < 2; i++) {
+		if (request_parse(frames[i], body, size, &r, &why) == 0) {
+			check_counts(body, size);
+			check_request(&r, body, size);
+			check_again(frames[i], &r);
+			EXPECT(frames[i] == FRAME_STEP ? r.park_args == 0 : r.files == 0 && r.stdin_data.size == 0);
+		} else {
+			EXPECT(why.reason && *why.reason && why.object);
+		}
 	}
 	free(body);
 }

@@ -16,6 +16,7 @@ export function serveCommand(): Command {
     .option(...DATABASE)
     .option("--listen <host:port>", "address for clients (ASSAY_LISTEN)")
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
+    .option("--no-park", "start language runtimes only when they are needed (ASSAY_PARK_BYTES=0)")
     .option(
       "--no-worker",
       "run nothing here and build no sandbox; 'assay worker' runs programs for the same PostgreSQL database",

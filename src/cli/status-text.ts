@@ -7,6 +7,7 @@ const DAY_MS = 86_400_000;
 export function statusText(page: StatusPage, nowMs: number): string {
   const lines: [string, string][] = [
     ["workers", workers(page)],
+    ...runtimes(page),
     ["queue", queue(page)],
     ["running", running(page)],
     ...accounts(page),
@@ -32,6 +33,13 @@ function workers({ engine, slots }: StatusPage): string {
   if (!slots) return `${engine.workers} elsewhere`;
   const { wanted, alive, busy } = slots;
   return `${engine.workers}; slots here: ${alive} of ${wanted} open${alive < wanted ? " (SLOTS LOST)" : ""}, ${busy} busy`;
+}
+
+function runtimes({ slots }: StatusPage): [string, string][] {
+  if (!slots?.runtimes || slots.runtimes.budgetBytes === 0) return [];
+  const { waiting, bytes, budgetBytes } = slots.runtimes;
+  const mebibytes = (amount: number) => Math.round(amount / 1_048_576);
+  return [["runtimes", `${waiting} waiting, ${mebibytes(bytes)} of ${mebibytes(budgetBytes)} MiB`]];
 }
 
 function queue({ database }: StatusPage): string {

@@ -14,6 +14,7 @@ export function workerCommand(): Command {
     .option(...DATA)
     .option("--database <url>", "PostgreSQL database, required (ASSAY_DATABASE)")
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
+    .option("--no-park", "start language runtimes only when they are needed (ASSAY_PARK_BYTES=0)")
     .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")
     .option("--operator-listen <address>", "operator listener: HOST:PORT or unix:/PATH (ASSAY_OPERATOR_LISTEN)")
     .action(work);

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { z } from "zod";
 import type { Address, HostPort } from "../domain/transport.ts";
 
@@ -58,6 +58,9 @@ const issuer = z
     "must be a URL that begins with https://",
   );
 
+/** The default of ASSAY_PARK_BYTES. */
+const PARK_BYTES = Math.min(Math.floor(totalmem() / 16), 1_073_741_824);
+
 const absolutePath = z.string().startsWith("/", "must be an absolute path");
 
 /** Text of a setting in `docs/configuration.md`, in addition to its name, range and default. */
@@ -87,6 +90,16 @@ export const settingsSchema = z.object({
     description: "Submissions that run at the same time.",
     flag: "--workers",
     defaultText: "number of CPUs",
+  }),
+  ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("67108864"), {
+    description:
+      "Memory of a worker for compiled programs. A source that the same account submits again is then not compiled again. `0` compiles each time.",
+  }),
+  ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
+    description:
+      "Memory of a worker for language runtimes that have started and wait for a submission, by the recent mix of languages. `0` starts each when it is needed.",
+    flag: "--no-park",
+    defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:

@@ -5,6 +5,8 @@ export interface Command {
   /** Absolute path inside the image (or relative to /box), then arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Options, after the program, with which its runtime waits for the step after its own start (image/root/opt/assay/park). */
+  readonly park?: readonly string[] | undefined;
 }
 
 /** One changed limit with the reason for the change. */

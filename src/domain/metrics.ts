@@ -98,6 +98,18 @@ export const METRICS = {
   repeated: counter("assay_runs_repeated_total", "Runs that the platform failed and that are repeated", {
     language: null,
   }),
+  compiles: counter(
+    "assay_compiles_total",
+    "Compile steps in this process: run, or replaced by what the same step left for the same account",
+    {
+      language: null,
+      result: ["ran", "kept"],
+    },
+  ),
+  runtimes: counter("assay_runtimes_total", "Steps by whether their runtime waited for them or was started for them", {
+    language: null,
+    start: ["parked", "cold"],
+  }),
   givenBack: counter("assay_runs_given_back_total", "Runs interrupted and released because the worker stopped", {}),
   leasesExpired: counter("assay_leases_expired_total", "Leases of silent workers that this process ended", {
     became: ["pending", "error"],
@@ -166,6 +178,8 @@ export const METRICS = {
   slots: gauge("assay_slots", "Slots of this process: wanted, alive, and busy with a submission", {
     state: ["wanted", "alive", "busy"],
   }),
+  runtimesWaiting: gauge("assay_runtimes_waiting", "Language runtimes that have started and wait for a submission"),
+  runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory of the waiting runtimes"),
   ready: gauge("assay_ready", "1 if every control was proven in the last seconds, else 0"),
   proven: gauge(
     "assay_last_proof_timestamp_seconds",

@@ -94,7 +94,7 @@ export interface Evidence {
 
 /** Run statistics for the dashboard; not part of the record. */
 export interface RunStats {
-  /** The whole compile step; null without one. */
+  /** The whole compile step; null without one, and if its result was kept from an earlier submission. */
   readonly compileMs: number | null;
   /** Null if the program was not executed. */
   readonly execute: {

@@ -73,6 +73,8 @@ export interface StepReport {
   readonly controlsMissing: readonly string[];
   readonly rlimits: Rlimits;
   readonly backend: CgroupBackend;
+  /** Whether the step ran in a runtime that had been started before; not evidence. */
+  readonly parkedRuntime?: boolean;
   readonly pidfdMode: "native" | "fallback";
   readonly seccompPolicy: "builtin-deny" | "custom" | "disabled";
 
@@ -80,9 +82,17 @@ export interface StepReport {
 
   readonly stdout: Buffer;
   readonly stderr: Buffer;
+  /** All files of the work directory, if the step asked for them, exited with 0 and left only a few plain files. */
+  readonly files?: readonly WorkFile[];
 
   /** Measured by the service: from the request to the end of the step, and from there to the end of teardown. Not evidence. */
   readonly spentMs: { readonly run: number; readonly teardown: number };
+}
+
+/** A file directly in the work directory. */
+export interface WorkFile {
+  readonly name: string;
+  readonly data: Buffer;
 }
 
 /** The failed step of the set-up, its object and the error. For the log; never shown to clients. */
@@ -124,4 +134,6 @@ export interface TeardownReport {
 export interface StepReports {
   readonly compile?: StepReport;
   readonly execute?: StepReport;
+  /** The compile step ran for an earlier submission of the same source. */
+  readonly compileKept?: boolean;
 }

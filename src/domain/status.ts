@@ -27,6 +27,8 @@ export interface SlotCounts {
   readonly wanted: number;
   readonly alive: number;
   readonly busy: number;
+  /** Language runtimes that wait in slots for a submission, and the memory that they may take together. */
+  readonly runtimes?: { readonly waiting: number; readonly bytes: number; readonly budgetBytes: number };
 }
 
 /** Waiting and running work in the whole database. */

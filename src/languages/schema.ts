@@ -58,6 +58,7 @@ const environment = z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), argument);
 const command = z.strictObject({
   command: z.tuple([program], argument),
   env: environment,
+  park: z.array(argument).optional(),
 });
 
 export const languageSchema = z.strictObject({

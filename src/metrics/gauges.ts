@@ -14,6 +14,10 @@ export function setGauges(prometheus: Prometheus, status: Status, languages: rea
   for (const language of languages)
     prometheus.set("offered", { language }, Number(engine.languages.includes(language)));
   for (const state of ["wanted", "alive", "busy"] as const) if (slots) prometheus.set("slots", { state }, slots[state]);
+  if (slots?.runtimes) {
+    prometheus.set("runtimesWaiting", {}, slots.runtimes.waiting);
+    prometheus.set("runtimesBytes", {}, slots.runtimes.bytes);
+  }
   if (disk) {
     prometheus.set("dataFree", {}, disk.freeBytes);
     prometheus.set("dataSize", {}, disk.sizeBytes);

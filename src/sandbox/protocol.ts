@@ -14,6 +14,9 @@ export const FRAMES = {
   TEARDOWN: 6,
   REFUSED: 7,
   FAILED: 8,
+  FILE: 9,
+  PARK: 10,
+  PARKED: 11,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;
@@ -61,6 +64,8 @@ export const KEYS = {
   STDERR_BYTES: int(23, "STEP"),
   CPUS: int(24, "STEP"),
   KERNEL_BYTES: int(25, "STEP"),
+  COLLECT: int(26, "STEP"),
+  PARK_ARG: bytes(27, "STEP", "many"),
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
   SLOT: int(42, "HELLO"),
@@ -114,6 +119,7 @@ export const KEYS = {
   KEPT_BYTES: int(102, "ENDED"),
   END_USEC: int(103, "ENDED"),
   KERNEL_MEMORY: int(104, "ENDED"),
+  PARKED_RUNTIME: int(105, "ENDED"),
   REAPED: int(120, "TEARDOWN"),
   POPULATED: int(121, "TEARDOWN", "optional"),
   PIDS_LEFT: int(122, "TEARDOWN"),
@@ -121,6 +127,10 @@ export const KEYS = {
   RESIDUAL_MOUNT: bytes(124, "TEARDOWN", "many"),
   GROUP_LEFT: bytes(125, "TEARDOWN", "many"),
   COLLECTION_ERROR: bytes(126, "TEARDOWN", "many"),
+  LEFT_NAME: bytes(130, "FILE"),
+  LEFT_DATA: bytes(131, "FILE"),
+  WAITING: int(135, "PARKED"),
+  WAITING_BYTES: int(136, "PARKED"),
   REASON: bytes(140, "REFUSED"),
   OBJECT: bytes(141, "REFUSED"),
   STEP_NAME: bytes(150, "FAILED"),

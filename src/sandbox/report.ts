@@ -1,4 +1,12 @@
-import type { CgroupBackend, KillReason, Rlimits, SetupFailure, StepReport, TeardownReport } from "../domain/report.ts";
+import type {
+  CgroupBackend,
+  KillReason,
+  Rlimits,
+  SetupFailure,
+  StepReport,
+  TeardownReport,
+  WorkFile,
+} from "../domain/report.ts";
 import { type KeyName, UNLIMITED } from "./protocol.ts";
 import { type Entries, ProtocolError } from "./wire.ts";
 
@@ -70,12 +78,18 @@ export function decodeReport(
     controlsMissing: ended.texts("CONTROL_MISSING"),
     rlimits: decodeRlimits(ended),
     backend: hello.backend,
+    parkedRuntime: ended.int("PARKED_RUNTIME") === 1,
     pidfdMode: hello.pidfdMode,
     seccompPolicy: hello.seccompPolicy,
     teardown: decodeTeardown(ended, torn),
     stdout: output.stdout,
     stderr: output.stderr,
   };
+}
+
+/** Copies the bytes: those of a frame are valid only until the next one. */
+export function decodeFile(entries: Entries): WorkFile {
+  return { name: entries.text("LEFT_NAME"), data: Buffer.from(entries.bytes("LEFT_DATA")) };
 }
 
 function decodeFailure(ended: Entries): SetupFailure | undefined {

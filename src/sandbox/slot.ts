@@ -1,11 +1,11 @@
 import { connect, type Socket } from "node:net";
 import { OperatorError } from "../domain/operator-error.ts";
-import type { StepReport } from "../domain/report.ts";
+import type { StepReport, WorkFile } from "../domain/report.ts";
 import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
-import { decodeHello, decodeReport, type Hello } from "./report.ts";
-import { encodeStep, kernelBytes, type Step } from "./step.ts";
+import { decodeFile, decodeHello, decodeReport, type Hello } from "./report.ts";
+import { encodePark, encodeStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
@@ -14,6 +14,7 @@ export class SandboxError extends OperatorError {
 }
 
 const OPEN_MS = 30_000;
+const PARK_MS = 30_000;
 
 /**
  * Time that a slot may take in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
@@ -24,10 +25,25 @@ const SILENCE_MS = 45_000;
 /** Receives output while the program runs. The bytes are valid only until it returns. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
+/** A runtime that waits in a slot. */
+export interface ParkedRuntime {
+  /** False if it did not start, or the step has none. */
+  readonly waiting: boolean;
+  /** Memory of its box. */
+  readonly bytes: number;
+}
+
+interface Parking {
+  readonly resolve: (parked: ParkedRuntime) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
 interface Running {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly onOutput: OnOutput;
+  readonly files: WorkFile[];
   readonly startedMs: number;
   readonly limitsOfStep: Pick<StepReport, "cpuLimitUsec" | "kernelLimitBytes">;
   ended: { readonly entries: Entries; readonly atMs: number } | null;
@@ -44,6 +60,7 @@ export class Slot {
   readonly hello: Hello;
   readonly #socket: Socket;
   #running: Running | null = null;
+  #parking: Parking | null = null;
   #lost: Error | null = null;
   #onLost: () => void = () => {};
 
@@ -97,15 +114,30 @@ export class Slot {
   run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
-      if (this.#running) return reject(new SandboxError("the slot is running another step"));
+      if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
       const frame = encodeStep(step); // throws for an invalid limit, before anything has started
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot did not respond in time"));
       }, step.limits.wallMs + SILENCE_MS);
-      const output = { stdout: new Captured(), stderr: new Captured(), onOutput };
+      const output = { stdout: new Captured(), stderr: new Captured(), onOutput, files: [] };
       const limitsOfStep = { cpuLimitUsec: step.limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(step.limits) };
       this.#running = { ...output, startedMs: performance.now(), limitsOfStep, ended: null, resolve, reject, timer };
       this.#socket.write(frame);
+    });
+  }
+
+  /**
+   * Prepares a box for such a step, whatever its files and input, and starts its runtime if it has one. A step that keeps
+   * the work directory is prepared after the one before it, on the same directory.
+   * @throws SandboxError if the slot is lost.
+   */
+  park(step: Step): Promise<ParkedRuntime> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost) return reject(this.#lost);
+      if (this.#running || this.#parking) return reject(new SandboxError("the slot is not idle"));
+      const timer = setTimeout(() => this.#lose(new SandboxError("the slot did not respond in time")), PARK_MS);
+      this.#parking = { resolve, reject, timer };
+      this.#socket.write(encodePark(step));
     });
   }
 
@@ -123,6 +155,10 @@ export class Slot {
   #take(frame: Frame): void {
     const running = this.#running;
     if (!running) {
+      if (this.#parking && frame.name === "PARKED") {
+        this.#finishParking(this.#parking, new Entries(frame));
+        return;
+      }
       if (frame.name === "FAILED" || frame.name === "REFUSED") throw refusal(frame);
       throw new ProtocolError(`${frame.name} while nothing runs`);
     }
@@ -135,6 +171,9 @@ export class Slot {
         running.stderr.push(frame.body);
         running.onOutput("stderr", frame.body);
         break;
+      case "FILE":
+        running.files.push(decodeFile(new Entries(frame)));
+        break;
       case "ENDED":
         running.ended = { entries: new Entries(frame), atMs: performance.now() };
         break;
@@ -146,11 +185,18 @@ export class Slot {
     }
   }
 
+  #finishParking({ resolve, timer }: Parking, entries: Entries): void {
+    this.#parking = null;
+    clearTimeout(timer);
+    resolve({ waiting: entries.int("WAITING") === 1, bytes: entries.int("WAITING_BYTES") });
+  }
+
   #finish(running: Running, torn: Entries): void {
     if (!running.ended) throw new ProtocolError("TEARDOWN before ENDED");
     const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
     const { entries, atMs } = running.ended;
-    const report = decodeReport(this.hello, entries, torn, output);
+    const decoded = decodeReport(this.hello, entries, torn, output);
+    const report = running.files.length > 0 ? { ...decoded, files: running.files } : decoded;
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
     this.#running = null;
     clearTimeout(running.timer);
@@ -161,12 +207,12 @@ export class Slot {
     if (this.#lost) return;
     this.#lost = error;
     this.#socket.destroy();
-    const running = this.#running;
-    this.#running = null;
-    if (running) {
-      clearTimeout(running.timer);
-      running.reject(error);
+    for (const waiting of [this.#running, this.#parking]) {
+      clearTimeout(waiting?.timer);
+      waiting?.reject(error);
     }
+    this.#running = null;
+    this.#parking = null;
     this.#onLost();
   }
 }

@@ -1,6 +1,7 @@
 import { cpus } from "node:os";
 import type { Command } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
+import type { WorkFile } from "../domain/report.ts";
 import { UNLIMITED } from "./protocol.ts";
 import { FrameWriter } from "./wire.ts";
 
@@ -8,13 +9,15 @@ import { FrameWriter } from "./wire.ts";
 export interface Step {
   readonly command: Command;
   /** Written into the fresh work directory before the program starts; empty for a kept one. */
-  readonly files: readonly { readonly name: string; readonly data: Buffer }[];
+  readonly files: readonly WorkFile[];
   readonly stdin: Buffer;
   readonly limits: Limits;
   /** `keep`: the work directory of the previous step. */
   readonly work: "fresh" | "keep";
   /** Whether another step will keep the work directory of this one. */
   readonly more: boolean;
+  /** Whether the report should have the files of the work directory. */
+  readonly collect?: boolean;
 }
 
 /**
@@ -55,8 +58,20 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
 }
 
 /** The STEP frame of a step. */
-export function encodeStep({ command, files, stdin, limits, work, more }: Step): Buffer {
-  const frame = new FrameWriter("STEP");
+export function encodeStep(step: Step): Buffer {
+  return encoded(new FrameWriter("STEP"), step);
+}
+
+/** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
+export function encodePark(step: Step): Buffer {
+  const frame = new FrameWriter("PARK");
+  const { command, park } = step.command;
+  const [program, ...args] = command;
+  if (program !== undefined && park) for (const arg of [program, ...park, ...args]) frame.bytes("PARK_ARG", arg);
+  return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
+}
+
+function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more, collect }: Step): Buffer {
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
@@ -82,5 +97,6 @@ export function encodeStep({ command, files, stdin, limits, work, more }: Step):
     .int("STDERR_BYTES", limits.stderrBytes)
     .int("CPUS", limits.cpus ?? UNLIMITED)
     .int("KERNEL_BYTES", kernelBytes(limits))
+    .int("COLLECT", collect ? 1 : 0)
     .end();
 }

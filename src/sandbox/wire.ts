@@ -77,6 +77,8 @@ export class FrameReader {
   }
 }
 
+const NOTHING = Buffer.alloc(0);
+
 const keyNames = new Map(Object.entries(KEYS).map(([name, key]) => [key.number as number, name as KeyName]));
 
 /** The entries of a frame, validated against the table: known keys in the right frame, in the right number. */
@@ -117,6 +119,11 @@ export class Entries {
 
   int(key: KeyName): number {
     return this.optionalInt(key) ?? 0;
+  }
+
+  /** Empty if absent. Valid only until the next frame. */
+  bytes(key: KeyName): Buffer {
+    return this.#values.get(key)?.[0] ?? NOTHING;
   }
 
   optionalText(key: KeyName): string | null {

@@ -9,6 +9,8 @@ export interface ClaimLoopOptions {
   readonly workerId: string;
   readonly leaseMs: number;
   readonly slots: Slots;
+  /** Takes the slot for a claim out of the list. */
+  readonly choose: (claim: Claim, slots: Slot[]) => Slot | undefined;
   readonly log: Logger;
   /** Receives each claim with the slot taken for it. */
   readonly onClaim: (claim: Claim, slot: Slot) => void;
@@ -49,32 +51,24 @@ export class ClaimLoop {
   }
 
   async #claimAll(): Promise<void> {
-    const { store, workerId, leaseMs, log, onClaim } = this.#options;
+    const { store, workerId, leaseMs, slots, log, choose, onClaim } = this.#options;
     while (this.#again && !this.#stopping) {
       this.#again = false;
-      const slots = this.#takeSlots();
-      if (slots.length === 0) return;
+      const { capacity } = slots;
+      if (capacity <= 0) return;
+      const taken = slots.takeAll();
+      if (taken.length === 0) return;
       let claims: Claim[] = [];
       try {
-        claims = await store.submissions.claim(workerId, leaseMs, slots.length);
+        claims = await store.submissions.claim(workerId, leaseMs, Math.min(capacity, taken.length));
       } catch (error) {
         log.error({ err: error }, "claim failed");
         clearTimeout(this.#retry);
         if (!this.#stopping) this.#retry = setTimeout(() => this.wake(), RETRY_MS);
       }
-      for (const slot of slots) {
-        const claim = claims.shift();
-        if (claim) onClaim(claim, slot);
-        else this.#putBack(slot);
-      }
+      for (const claim of claims) onClaim(claim, choose(claim, taken) as Slot);
+      for (const slot of taken) this.#putBack(slot);
     }
-  }
-
-  #takeSlots(): Slot[] {
-    const { slots } = this.#options;
-    const taken: Slot[] = [];
-    for (let slot = slots.take(); slot; slot = slots.take()) taken.push(slot);
-    return taken;
   }
 
   /** Returns an unused slot without waking the loop, because there was no work for it. */

@@ -3,9 +3,9 @@ import type { StepReports } from "../domain/report.ts";
 import type { Plan } from "./plan.ts";
 
 /** The run statistics, from the reports of the launcher and the requested limits. Pure. */
-export function runStats({ compile, execute }: StepReports, plan: Plan): RunStats {
+export function runStats({ compile, execute, compileKept }: StepReports, plan: Plan): RunStats {
   return {
-    compileMs: compile ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
+    compileMs: compile && !compileKept ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
     execute: execute
       ? {
           runMs: round(execute.spentMs.run),

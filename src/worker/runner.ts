@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
+import type { Submission } from "../domain/submission.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
@@ -11,11 +12,13 @@ import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { about } from "./about.ts";
+import { Artifacts, artifactKey } from "./artifacts.ts";
 import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
+import { kindOf } from "./parking.ts";
 import { type Plan, plan } from "./plan.ts";
-import { run } from "./run.ts";
+import { type Kept, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
 
 export interface RunnerOptions {
@@ -26,6 +29,8 @@ export interface RunnerOptions {
   readonly log: Logger;
   readonly meter: Meter;
   readonly tracer: Tracer;
+  /** Memory for compiled programs of earlier submissions; 0: none. */
+  readonly artifactBytes: number;
 }
 
 const STORE_RETRY_MS = 250;
@@ -33,9 +38,21 @@ const STORE_RETRY_MS = 250;
 /** Runs claimed submissions and stores their outcomes. */
 export class Runner {
   readonly #options: RunnerOptions;
+  readonly #artifacts: Artifacts;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#artifacts = new Artifacts(options.artifactBytes);
+  }
+
+  /** The kind of runtimes that would serve the claim. */
+  kindOf({ submission, program }: Claim): string {
+    const { languages } = this.#options;
+    const language = languages.resolve(submission.language);
+    if (!language) return submission.language;
+    const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
+    const kept = compile !== undefined && this.#artifacts.has(artifactKey(submission, compile));
+    return kindOf(language.name, submission.profile, kept);
   }
 
   /** Never rejects. */
@@ -100,6 +117,7 @@ export class Runner {
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
       const reports = await this.#steps(claim, slot, steps);
+      this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
       if (outcome.status === "completed") return { ...outcome, course: runStats(reports, steps) };
@@ -112,13 +130,31 @@ export class Runner {
     }
   }
 
+  #countRuntimes(language: string, { compile, execute, compileKept }: StepReports): void {
+    for (const report of [compileKept ? undefined : compile, execute])
+      if (report) this.#options.meter.count("runtimes", { language, start: report.parkedRuntime ? "parked" : "cold" });
+  }
+
   async #steps(claim: Claim, slot: Slot, steps: Plan): Promise<StepReports> {
-    if (!claim.live) return await run(slot, steps);
+    const kept = this.#keptFor(claim.submission);
+    if (!claim.live) return await run(slot, steps, { kept });
     const live = new LiveOutput(this.#options.store, claim, this.#options.log);
     try {
-      return await run(slot, steps, (stream, bytes) => live.push(stream, bytes));
+      return await run(slot, steps, { kept, onOutput: (stream, bytes) => live.push(stream, bytes) });
     } finally {
       await live.stop();
     }
+  }
+
+  #keptFor(submission: Submission): Kept {
+    const { meter } = this.#options;
+    return {
+      get: (compile) => {
+        const artifact = this.#artifacts.get(artifactKey(submission, compile));
+        meter.count("compiles", { language: submission.language, result: artifact ? "kept" : "ran" });
+        return artifact;
+      },
+      put: (compile, artifact) => this.#artifacts.put(artifactKey(submission, compile), artifact),
+    };
   }
 }

@@ -1,26 +1,44 @@
 import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
 import { Slot } from "../sandbox/slot.ts";
+import type { Runtimes } from "./runtimes.ts";
 
 const RETRY_MS = 1_000;
+/** Runtimes that start at the same time: they take CPU time from the running submissions. */
+const MOST_STARTING = 2;
+/** Time without a submission after which runtimes start whose start costs more than it saves. */
+const IDLE_MS = 300;
+/** Between two checks whether memory is scarce. */
+const CHECK_MS = 5_000;
 
-/** Keeps a number of launcher slots open and replaces lost ones. */
+export interface SlotsOptions {
+  readonly socketPath: string;
+  readonly log: Logger;
+  readonly meter: Meter;
+  readonly runtimes: Runtimes;
+  /** Submissions that run, and that may run at the same time. */
+  readonly running: () => number;
+  readonly most: number;
+  /** Called when a slot can be taken. */
+  readonly onFree: () => void;
+}
+
+/**
+ * Keeps a number of launcher slots open and replaces lost ones. There are more of them than submissions that may run: in the
+ * others, runtimes wait.
+ */
 export class Slots {
-  readonly #socketPath: string;
-  readonly #log: Logger;
-  readonly #onFree: () => void;
-  readonly #meter: Meter;
+  readonly #options: SlotsOptions;
   readonly #free: Slot[] = [];
   readonly #all = new Set<Slot>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #check: NodeJS.Timeout;
+  #idle: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param onFree called when a slot can be taken. */
-  constructor(socketPath: string, log: Logger, meter: Meter, onFree: () => void) {
-    this.#socketPath = socketPath;
-    this.#log = log;
-    this.#meter = meter;
-    this.#onFree = onFree;
+  constructor(options: SlotsOptions) {
+    this.#options = options;
+    this.#check = setInterval(() => void this.#endRuntimes(), CHECK_MS).unref();
   }
 
   /** Resolves when each first attempt has succeeded or failed; failed ones are retried in the background. */
@@ -33,12 +51,16 @@ export class Slots {
     return [...this.#all].filter((slot) => slot.alive).length;
   }
 
-  take(): Slot | undefined {
-    for (let slot = this.#free.shift(); slot; slot = this.#free.shift()) {
-      if (slot.alive) return slot;
-      this.#replace(slot);
-    }
-    return undefined;
+  /** Submissions that may run in addition to the running ones. */
+  get capacity(): number {
+    return this.#options.most - this.#options.running();
+  }
+
+  /** Takes all free slots. */
+  takeAll(): Slot[] {
+    const taken = this.#free.splice(0);
+    for (const slot of taken) if (!slot.alive) this.#replace(slot);
+    return taken.filter((slot) => slot.alive);
   }
 
   /** Gives a taken slot back; a lost one is replaced. */
@@ -47,7 +69,8 @@ export class Slots {
       slot.close();
     } else if (slot.alive) {
       this.#free.push(slot);
-      this.#onFree();
+      this.#options.onFree();
+      this.#startRuntime();
     } else {
       this.#replace(slot);
     }
@@ -56,11 +79,48 @@ export class Slots {
   /** Closes all slots and kills their programs. */
   close(): void {
     this.#closed = true;
+    clearInterval(this.#check);
+    clearTimeout(this.#idle);
     for (const timer of this.#timers) clearTimeout(timer);
     for (const slot of this.#all) slot.close();
   }
 
+  /** Starts the next runtime, unless a submission that may run would then lack a slot. @param idle for a while. */
+  #startRuntime(idle = false): void {
+    const { runtimes, running } = this.#options;
+    clearTimeout(this.#idle);
+    if (this.#closed) return;
+    this.#idle = setTimeout(() => running() === 0 && this.#startRuntime(true), IDLE_MS).unref();
+    while (runtimes.starting < MOST_STARTING && this.#free.length > this.capacity) {
+      const next = runtimes.next(this.#free, idle);
+      if (!next) return;
+      this.#free.splice(this.#free.indexOf(next.slot), 1);
+      void runtimes.start(next.slot, next.preparation).then(() => this.#putBack(next.slot));
+    }
+  }
+
+  /** No submission waits for this slot, because free ones were left for all that may run. */
+  #putBack(slot: Slot): void {
+    if (this.#closed || !slot.alive) {
+      this.give(slot);
+    } else {
+      this.#free.push(slot);
+      this.#startRuntime();
+    }
+  }
+
+  async #endRuntimes(): Promise<void> {
+    while (!this.#closed) {
+      const slot = this.#options.runtimes.toEnd(this.#free);
+      if (!slot) return;
+      this.#free.splice(this.#free.indexOf(slot), 1);
+      await this.#options.runtimes.end(slot);
+      this.#putBack(slot);
+    }
+  }
+
   #replace(slot: Slot): void {
+    this.#options.runtimes.lost(slot);
     this.#all.delete(slot);
     this.#later();
   }
@@ -76,14 +136,14 @@ export class Slots {
 
   async #openOne(): Promise<void> {
     try {
-      const slot = await Slot.open(this.#socketPath);
-      this.#meter.count("slotsOpened", {});
+      const slot = await Slot.open(this.#options.socketPath);
+      this.#options.meter.count("slotsOpened", {});
       this.#all.add(slot);
       slot.onLost(() => this.#lost(slot));
       this.give(slot);
     } catch (error) {
-      this.#meter.count("slotFailures", {});
-      this.#log.warn({ err: error }, "no slot; trying again");
+      this.#options.meter.count("slotFailures", {});
+      this.#options.log.warn({ err: error }, "no slot; trying again");
       this.#later();
     }
   }
@@ -91,7 +151,7 @@ export class Slots {
   /** Replaces a slot that is lost while idle; a busy one is replaced when it is released. */
   #lost(slot: Slot): void {
     if (this.#closed) return;
-    this.#meter.count("slotsLost", {});
+    this.#options.meter.count("slotsLost", {});
     const at = this.#free.indexOf(slot);
     if (at < 0) return;
     this.#free.splice(at, 1);

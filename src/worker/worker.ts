@@ -10,8 +10,10 @@ import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Leases } from "./leases.ts";
+import { preparations } from "./parking.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
 import { Runner } from "./runner.ts";
+import { Runtimes } from "./runtimes.ts";
 import { SelfTest } from "./self-test.ts";
 import { Slots } from "./slots.ts";
 
@@ -27,8 +29,20 @@ export interface WorkerOptions {
   readonly log: Logger;
   readonly meter?: Meter;
   readonly tracer?: Tracer;
+  /** Memory for compiled programs of earlier submissions; 0: none. */
+  readonly artifactBytes?: number;
+  /** Memory for runtimes that wait for submissions; 0: none. */
+  readonly parkBytes?: number;
   /** Pause between two smoke tests while the worker runs, if not the default. */
   readonly proveNextMs?: number;
+}
+
+/**
+ * Slots in which runtimes can wait while submissions run. Set-up gives the launcher as many (slots_for in
+ * setup/instance.sh).
+ */
+function waitingSlots(workers: number): number {
+  return Math.min(workers + 4, 64);
 }
 
 /** Claims submissions and runs them, one at a time on each slot. */
@@ -37,6 +51,8 @@ export class Worker implements Engine {
   readonly id = randomUUID();
   readonly #options: WorkerOptions;
   readonly #slots: Slots;
+  readonly #runtimes: Runtimes;
+  readonly #wanted: number;
   readonly #prover: SelfTest;
   readonly #proofs: ProofSchedule;
   readonly #leases: Leases;
@@ -48,16 +64,24 @@ export class Worker implements Engine {
   private constructor(options: WorkerOptions) {
     const { store, languages, launcherSocket, leaseMs, log, meter = NO_METER, tracer = NO_TRACER } = options;
     this.#options = options;
-    this.#slots = new Slots(launcherSocket, log, meter, () => this.#claims.wake());
+    const { workers, parkBytes = 0 } = options;
+    this.#wanted = workers + (parkBytes > 0 ? waitingSlots(workers) : 0);
+    const runtimes = new Runtimes(preparations(languages), parkBytes);
+    this.#runtimes = runtimes;
+    const running = () => this.#leases.active;
+    const onFree = () => this.#claims.wake();
+    this.#slots = new Slots({ socketPath: launcherSocket, log, meter, runtimes, running, most: workers, onFree });
     this.#prover = new SelfTest(launcherSocket, languages, ({ ok, detail, fault }) => {
       meter.count("proofs", { result: ok ? "ok" : "failed" });
       if (!ok) log.error({ detail: fault ?? detail }, "not ready");
     });
     this.#proofs = new ProofSchedule(this.#prover, log, options.proveNextMs);
     this.#leases = new Leases({ store, leaseMs, log, meter });
-    this.#runner = new Runner({ store, languages, workerId: this.id, leaseMs, log, meter, tracer });
+    const { artifactBytes = 0 } = options;
+    this.#runner = new Runner({ store, languages, workerId: this.id, leaseMs, log, meter, tracer, artifactBytes });
     const onClaim = (claim: Claim, slot: Slot) => void this.#serve(claim, slot);
-    this.#claims = new ClaimLoop({ store, workerId: this.id, leaseMs, slots: this.#slots, log, onClaim });
+    const choose = (claim: Claim, slots: Slot[]) => runtimes.take(slots, this.#runner.kindOf(claim));
+    this.#claims = new ClaimLoop({ store, workerId: this.id, leaseMs, slots: this.#slots, log, choose, onClaim });
     this.begun = this.#begin();
   }
 
@@ -71,7 +95,9 @@ export class Worker implements Engine {
   }
 
   slots(): SlotCounts {
-    return { wanted: this.#options.workers, alive: this.#slots.alive, busy: this.#leases.active };
+    const { amount: waiting, bytes } = this.#runtimes;
+    const runtimes = { waiting, bytes, budgetBytes: this.#options.parkBytes ?? 0 };
+    return { wanted: this.#wanted, alive: this.#slots.alive, busy: this.#leases.active, runtimes };
   }
 
   languages(): readonly string[] {
@@ -94,13 +120,13 @@ export class Worker implements Engine {
   }
 
   async #begin(): Promise<void> {
-    const { store, log, workers } = this.#options;
+    const { store, log } = this.#options;
     try {
       if (!(await this.#proofs.first())) return;
       log.info({ languages: this.languages() }, "languages proven");
       // In a database with a single process, every other lease holder is dead, so its leases need not expire first.
       await this.#leases.sweep(!store.manyProcesses);
-      await this.#slots.open(workers);
+      await this.#slots.open(this.#wanted);
       this.#proofs.start();
     } catch (error) {
       log.error({ err: error }, "the worker could not start");

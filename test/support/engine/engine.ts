@@ -88,7 +88,7 @@ async function start({
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
-  const launcher = await startLauncher({ slots: workers + 1 + moreSlots, clientUid: NOBODY, sanitize });
+  const launcher = await startLauncher({ slots: 2 * workers + 5 + moreSlots, clientUid: NOBODY, sanitize });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const service = await serve(context, data, ...own, ...flags);

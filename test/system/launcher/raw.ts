@@ -156,6 +156,7 @@ export function step(
     STDERR_BYTES: 64 * 1024,
     CPUS: UNLIMITED,
     KERNEL_BYTES: 64 * 1_048_576,
+    COLLECT: 0,
     ...changed,
   };
   return [
@@ -167,6 +168,10 @@ export function step(
 
 export function stepFrame(entries: readonly Entry[]): Buffer {
   return frame(FRAMES.STEP, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
+}
+
+export function parkFrame(entries: readonly Entry[]): Buffer {
+  return frame(FRAMES.PARK, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
 }
 
 /** Runs one step and reads its output and reports. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { FRAMES, type KeyName } from "../../../src/sandbox/protocol.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { connected, type Entry, entry, frame, Raw, run, step, stepFrame } from "./raw.ts";
+import { connected, type Entry, entry, frame, parkFrame, Raw, run, step, stepFrame } from "./raw.ts";
 
 /**
  * The only bytes that root reads from an unprivileged process. Every case goes over a real socket to the build with
@@ -68,6 +68,27 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
     "files only into a fresh work directory",
     "FILE_NAME",
   ],
+  [
+    "a file for a runtime before its step",
+    parkFrame([...TRUE, ...file("a")]),
+    "files and input only in a STEP",
+    "PARK",
+  ],
+  [
+    "input for a runtime before its step",
+    parkFrame(step(["/bin/true"], { STDIN: "x" })),
+    "files and input only in a STEP",
+    "PARK",
+  ],
+  ["a NUL in an argument of a runtime", parkFrame([...TRUE, ["PARK_ARG", "a\0b"]]), "contains NUL", "PARK_ARG"],
+  [
+    "129 arguments of a runtime",
+    parkFrame([...TRUE, ...Array(129).fill(["PARK_ARG", "a"])]),
+    "too many, or out of order",
+    "PARK_ARG",
+  ],
+  ["a step with arguments of a runtime", also(["PARK_ARG", "a"]), "only in PARK", "PARK_ARG"],
+  ["a PARK without limits", frame(FRAMES.PARK, entry("ARG", "a")), "missing key", "STDIN"],
   [
     "a memory limit below the smallest",
     stepFrame(step(["/bin/true"], { MEMORY_BYTES: MiB - 1 })),

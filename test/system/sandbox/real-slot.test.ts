@@ -83,6 +83,49 @@ test("files in /box are kept only for a step that keeps the work directory", LIM
   slot.close();
 });
 
+test("a step that asks for it returns the files that it leaves", LIMIT, async () => {
+  const slot = await open();
+  const files = [{ name: "main.c", data: Buffer.from("source") }];
+  const left = await slot.run(shell("echo x > 'A$B.class'; : > empty; chmod 0 empty", { files, collect: true }));
+  const found = left.files?.map(({ name, data }) => [name, String(data)]).sort();
+  assert.deepEqual(found, [
+    ["A$B.class", "x\n"],
+    ["empty", ""],
+    ["main.c", "source"],
+  ]);
+  const others = left.files?.map(({ data }) => Buffer.from(data));
+  await slot.run(shell("head -c 60000 /dev/zero"));
+  assert.deepEqual(
+    left.files?.map(({ data }) => data),
+    others,
+    "the bytes do not belong to a later frame",
+  );
+  assert.equal((await slot.run(shell("echo x > a"))).files, undefined, "not asked for");
+  const again = await slot.run(shell("cat 'A$B.class' main.c", { files: left.files ?? [] }));
+  assert.equal(String(again.stdout), "x\nsource");
+  slot.close();
+});
+
+for (const [what, script] of [
+  ["exits with another code than 0", "echo x > a; exit 1"],
+  ["leaves a process behind", "echo x > a; sleep 60 &"],
+  ["leaves a symbolic link", "echo x > a; ln -s /etc/passwd b"],
+  ["leaves a FIFO", "mkfifo a"],
+  ["leaves a directory", "echo x > a; mkdir b"],
+  ["leaves a hidden file", "echo x > .a"],
+  ["leaves a file with an unusual name", "echo x > 'a b'"],
+  ["leaves a file with a long name", `echo x > ${"a".repeat(65)}`],
+  ["leaves 17 files", "for i in $(seq 17); do : > $i; done"],
+  ["leaves more than 4 MiB", "for i in a b c; do truncate -s 1500000 $i; done"],
+] as const) {
+  test(`a step that ${what} returns no files`, LIMIT, async () => {
+    const slot = await open();
+    assert.equal((await slot.run(shell(script, { collect: true }))).files, undefined);
+    assert.equal((await slot.run(shell("ls -A"))).exitCode, 0, "the slot is still usable");
+    slot.close();
+  });
+}
+
 test("counts output beyond the limit without keeping it", LIMIT, async () => {
   const slot = await open();
   const report = await slot.run(shell("head -c 1000000 /dev/zero"));

@@ -36,6 +36,7 @@ test("a compiled language has two steps: the compiler gets the source, the progr
       limits: limits.compile,
       work: "fresh",
       more: true,
+      collect: true,
     },
     execute: {
       command: c.execute,

@@ -1,0 +1,89 @@
+/*
+ * Files that a step left in /box, for a later step on the same source. A payload has written them, so their names, types
+ * and sizes are hostile. All its processes have ended, so nothing changes meanwhile. Only regular files directly in /box
+ * are read, without following links. If /box has anything else, or too much, none is sent: a later step would miss it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slot-parts.h"
+
+enum { COLLECT_BYTES = 4 * 1024 * 1024 };
+
+struct collected {
+	unsigned count;
+	size_t used;
+	char name[FILES_MAX][65];
+	size_t size[FILES_MAX];
+	uint8_t data[COLLECT_BYTES];
+};
+
+static int read_file(int fd, struct collected *c)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > sizeof c->data - c->used)
+		return -1;
+	size_t size = (size_t)st.st_size;
+	for (size_t done = 0; done < size;) {
+		ssize_t n = read(fd, c->data + c->used + done, size - done);
+		if (n <= 0)
+			return -1;
+		done += (size_t)n;
+	}
+	c->size[c->count++] = size;
+	c->used += size;
+	return 0;
+}
+
+static int collect_entry(int dir, const char *name, struct collected *c)
+{
+	size_t length = strlen(name);
+	if (c->count == FILES_MAX || length >= sizeof c->name[0] || !file_name_valid((struct bytes){(const uint8_t *)name, length}))
+		return -1;
+	memcpy(c->name[c->count], name, length + 1);
+	/* A FIFO without a writer would block the open. */
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	int done = read_file(fd, c);
+	close(fd);
+	return done;
+}
+
+static int collect_all(struct collected *c)
+{
+	DIR *list = opendir("/box");
+	if (!list)
+		return -1;
+	int done = 0;
+	for (struct dirent *entry; done == 0 && (entry = readdir(list));)
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			done = collect_entry(dirfd(list), entry->d_name, c);
+	closedir(list);
+	return done;
+}
+
+void send_files(struct queue *out)
+{
+	struct collected *c = malloc(sizeof *c);
+	if (!c)
+		return;
+	c->count = 0;
+	c->used = 0;
+	if (collect_all(c) == 0) {
+		size_t at = 0;
+		for (unsigned i = 0; i < c->count; i++) {
+			queue_frame(out, FRAME_FILE);
+			queue_text(out, KEY_LEFT_NAME, c->name[i]);
+			queue_bytes(out, KEY_LEFT_DATA, c->data + at, c->size[i]);
+			queue_frame_end(out);
+			at += c->size[i];
+		}
+	}
+	free(c);
+}

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import type { StepReport, WorkFile } from "../domain/report.ts";
+import type { Submission } from "../domain/submission.ts";
+import type { Step } from "../sandbox/step.ts";
+
+/** What a compile step left: its report, all files of its work directory, and the space that they take there. */
+export interface Artifact {
+  readonly report: StepReport;
+  readonly files: readonly WorkFile[];
+  readonly keptBytes: number;
+}
+
+interface Entry {
+  readonly artifact: Artifact;
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+/** An entry without files and output: report, key and the places in the maps. */
+const ENTRY_BYTES = 4_096;
+
+/**
+ * Compiled programs in memory, the least recently used ones removed first. Only the account that submitted a source gets
+ * its artifact: a shared one would tell others by its speed that the source had been submitted. A restart forgets them all,
+ * so that none outlives its compiler.
+ */
+export class Artifacts {
+  readonly #capacityBytes: number;
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+
+  constructor(capacityBytes: number) {
+    this.#capacityBytes = capacityBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** The artifact of the key. One whose bytes have changed in memory is removed. */
+  get(key: string): Artifact | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    this.#remove(key);
+    if (digestOf(entry.artifact) !== entry.digest) return undefined;
+    this.#add(key, entry);
+    return entry.artifact;
+  }
+
+  /** Does nothing if the artifact is larger than all space. */
+  put(key: string, artifact: Artifact): void {
+    const bytes = sizeOf(artifact);
+    if (bytes > this.#capacityBytes) return;
+    this.#remove(key);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes + bytes <= this.#capacityBytes) break;
+      this.#remove(oldest);
+    }
+    this.#add(key, { artifact, digest: digestOf(artifact), bytes });
+  }
+
+  #add(key: string, entry: Entry): void {
+    this.#entries.set(key, entry);
+    this.#bytes += entry.bytes;
+  }
+
+  #remove(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.bytes ?? 0;
+    this.#entries.delete(key);
+  }
+}
+
+/** Identifies everything that determines the result of the compile step, and the account. */
+export function artifactKey({ accountId, language }: Submission, { command, limits, files }: Step): string {
+  const hash = createHash("sha256").update(JSON.stringify([accountId, language, command, limits]));
+  for (const { name, data } of files) hash.update(`\0${name}\0${data.length}\0`).update(data);
+  return hash.digest("base64");
+}
+
+function digestOf({ files }: Artifact): string {
+  const hash = createHash("sha256");
+  for (const { name, data } of files) hash.update(`${name}\0${data.length}\0`).update(data);
+  return hash.digest("base64");
+}
+
+function sizeOf({ report, files }: Artifact): number {
+  const output = report.stdout.length + report.stderr.length;
+  return files.reduce((sum, { data }) => sum + data.length, ENTRY_BYTES + output);
+}

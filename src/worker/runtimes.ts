@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import { totalmem } from "node:os";
+import type { Slot } from "../sandbox/slot.ts";
+import { Mix, type Preparation } from "./parking.ts";
+
+/** Until a kind was parked once. */
+const ASSUMED_BYTES = 64 * 1_048_576;
+/** Weight of a kind that was not submitted recently: one of each waits while nothing else needs the slots. */
+const PRIOR = 0.01;
+/** A waiting runtime is replaced if the new one is more useful by this factor. */
+const REPLACE_FACTOR = 2;
+/** Below this part of the machine's memory, no runtime waits. */
+const LEAST_AVAILABLE = 0.1;
+
+interface Waiting {
+  readonly kind: string;
+  readonly bytes: number;
+}
+
+/**
+ * Which runtimes wait in the free slots. Their number follows the recent mix of submissions by the D'Hondt method, within
+ * a budget of memory: each next runtime is of the kind with the most submissions for each that already waits.
+ */
+export class Runtimes {
+  readonly #preparations: ReadonlyMap<string, Preparation>;
+  readonly #budgetBytes: number;
+  readonly #mix = new Mix();
+  readonly #waiting = new Map<Slot, Waiting>();
+  /** Slots whose runtime is being started, with its kind. */
+  readonly #starting = new Map<Slot, string>();
+  readonly #sizes = new Map<string, number>();
+
+  /** @param budgetBytes 0: no runtime waits. */
+  constructor(preparations: ReadonlyMap<string, Preparation>, budgetBytes: number) {
+    this.#preparations = preparations;
+    this.#budgetBytes = budgetBytes;
+  }
+
+  /** Memory of the waiting runtimes. */
+  get bytes(): number {
+    return [...this.#waiting.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  get amount(): number {
+    return this.#waiting.size;
+  }
+
+  get starting(): number {
+    return this.#starting.size;
+  }
+
+  /** Takes the slot for a submission out of the list: where it starts soonest, and at the least cost for others. */
+  take(slots: Slot[], kind: string): Slot | undefined {
+    this.#mix.add(kind, Date.now());
+    const worth = (slot: Slot) => {
+      const waits = this.#waiting.get(slot)?.kind;
+      if (waits === kind) return -1;
+      return waits === undefined ? 0 : this.#weight(waits);
+    };
+    const [best] = [...slots].sort((a, b) => worth(a) - worth(b));
+    if (!best) return undefined;
+    slots.splice(slots.indexOf(best), 1);
+    this.#waiting.delete(best);
+    return best;
+  }
+
+  lost(slot: Slot): void {
+    this.#waiting.delete(slot);
+  }
+
+  /** The most useful runtime to start, and a free slot for it. @param idle whether costly ones may start. */
+  next(free: readonly Slot[], idle: boolean): { readonly slot: Slot; readonly preparation: Preparation } | undefined {
+    if (this.#budgetBytes === 0 || scarce()) return undefined;
+    const candidates = [...this.#preparations.values()].filter(({ costly }) => idle || !costly);
+    const [best] = candidates.sort((a, b) => this.#value(b.kind) - this.#value(a.kind));
+    if (!best || this.#value(best.kind) === 0) return undefined;
+    const plain = free.find((slot) => !this.#waiting.has(slot));
+    const [least] = free
+      .filter((slot) => this.#waiting.has(slot))
+      .sort((a, b) => this.#valueOfWaiting(a) - this.#valueOfWaiting(b));
+    const freed = plain ? 0 : (this.#waiting.get(least as Slot)?.bytes ?? 0);
+    const fits = this.bytes - freed + this.#size(best.kind) <= this.#budgetBytes;
+    if (plain && fits) return { slot: plain, preparation: best };
+    const better = least && this.#value(best.kind) > REPLACE_FACTOR * this.#valueOfWaiting(least);
+    return least && better && fits ? { slot: least, preparation: best } : undefined;
+  }
+
+  /** Starts the runtimes. Resolves when they wait; a slot without a runtime is as good as before. */
+  async start(slot: Slot, { kind, steps }: Preparation): Promise<void> {
+    this.#waiting.delete(slot);
+    this.#starting.set(slot, kind);
+    try {
+      let bytes = 0;
+      let waiting = false;
+      for (const step of steps) {
+        const parked = await slot.park(step);
+        if (step.command.park && !parked.waiting) return;
+        waiting ||= parked.waiting;
+        bytes += parked.bytes;
+      }
+      if (!waiting) return;
+      this.#sizes.set(kind, bytes);
+      this.#waiting.set(slot, { kind, bytes });
+    } catch {
+      // The slot is lost, and replaced like any other.
+    } finally {
+      this.#starting.delete(slot);
+    }
+  }
+
+  /** A free slot whose runtime must end, because memory is scarce. */
+  toEnd(free: readonly Slot[]): Slot | undefined {
+    return scarce() ? free.find((slot) => this.#waiting.has(slot)) : undefined;
+  }
+
+  async end(slot: Slot): Promise<void> {
+    const preparation = this.#preparations.get(this.#waiting.get(slot)?.kind ?? "");
+    this.#waiting.delete(slot);
+    for (const step of preparation?.steps ?? []) {
+      await slot.park({ ...step, command: { ...step.command, park: undefined } }).catch(() => {});
+    }
+  }
+
+  #weight(kind: string): number {
+    const unused = kind.endsWith(" judge") ? PRIOR : 0;
+    return this.#mix.of(kind, Date.now()) + unused;
+  }
+
+  #value(kind: string): number {
+    return this.#weight(kind) / (this.#count(kind) + 1);
+  }
+
+  #valueOfWaiting(slot: Slot): number {
+    const { kind } = this.#waiting.get(slot) as Waiting;
+    return this.#weight(kind) / this.#count(kind);
+  }
+
+  #count(kind: string): number {
+    const waiting = [...this.#waiting.values()].filter((one) => one.kind === kind).length;
+    return waiting + [...this.#starting.values()].filter((one) => one === kind).length;
+  }
+
+  #size(kind: string): number {
+    return this.#sizes.get(kind) ?? ASSUMED_BYTES;
+  }
+}
+
+function scarce(): boolean {
+  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
+  return Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
+}

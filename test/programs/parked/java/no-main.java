@@ -1,0 +1,3 @@
+public class Other {
+  public static void main(String[] args) {}
+}

@@ -1,0 +1,3 @@
+const lines = require("readline").createInterface({ input: process.stdin });
+lines.on("line", (line) => console.log("line", line));
+lines.on("close", () => process.exit(4));

@@ -1,0 +1,2 @@
+Promise.reject(new RangeError("rejected"));
+console.log("first");

@@ -1,0 +1,5 @@
+import os
+import signal
+
+print("before", flush=True)
+os.kill(os.getpid(), signal.SIGINT)

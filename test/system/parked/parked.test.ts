@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { StepReports } from "../../../src/domain/report.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { Slot } from "../../../src/sandbox/slot.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { type Plan, plan } from "../../../src/worker/plan.ts";
+import { run } from "../../../src/worker/run.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+
+const LIMIT = { timeout: 60_000 };
+const STDIN = "one\ntwo\n";
+const languages = loadLanguages(LANGUAGES);
+const PROGRAMS = new URL("../../programs/parked/", import.meta.url);
+
+let launcher: Launcher;
+let slot: Slot;
+before(async () => {
+  launcher = await startLauncher({ slots: 1 });
+  slot = await Slot.open(launcher.socket);
+});
+after(async () => {
+  slot?.close();
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+});
+
+function planOf(name: string, code: string | Buffer, stdin = STDIN): Plan {
+  const language = languages.resolve(name);
+  assert.ok(language);
+  const program = { code: Buffer.from(code), stdin: Buffer.from(stdin) };
+  return plan(language, languages.limitsFor(language, "judge"), program);
+}
+
+async function park({ compile, execute }: Plan): Promise<void> {
+  for (const step of compile ? [compile, execute] : [execute]) {
+    const { waiting, bytes } = await slot.park(step);
+    assert.equal(waiting, step.command.park !== undefined, launcher.stderr());
+    assert.ok(bytes > 0);
+  }
+}
+
+/** Everything that a client sees of a run, without times, amounts of memory and numbers that differ by chance. */
+function seen({ compile, execute }: StepReports) {
+  return [compile, execute].map(
+    (report) =>
+      report && {
+        failure: report.failure,
+        ended: [report.exitCode, report.signal, report.killReason, report.survivors],
+        stdout: String(report.stdout),
+        stderr: String(report.stderr).replaceAll(/0x[0-9a-f]{6,}/g, "0x"),
+        controls: [report.controls, report.controlsMissing],
+        rlimits: report.rlimits,
+        limits: [report.memoryLimitBytes, report.pidsLimit, report.pidsRefused, report.oomKills],
+      },
+  );
+}
+
+const sources = languages
+  .list()
+  .filter(({ compile, execute }) => compile?.park ?? execute.park)
+  .flatMap(({ name }) => readdirSync(new URL(`${name}/`, PROGRAMS)).map((file) => ({ name, file })));
+
+for (const { name, file } of sources) {
+  test(`${name}/${file} does the same in a parked runtime as in a new one`, LIMIT, async () => {
+    const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
+    const cold = await run(slot, steps);
+    await park(steps);
+    const parked = await run(slot, steps);
+    assert.deepEqual(seen(parked), seen(cold));
+    for (const [step, report] of [[steps.compile, parked.compile] as const, [steps.execute, parked.execute] as const])
+      if (report) assert.equal(report.parkedRuntime, step?.command.park !== undefined);
+    assert.deepEqual(buildOutcome(parked).judgement, buildOutcome(cold).judgement);
+  });
+}
+
+test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
+  const steps = planOf("java", languages.resolve("java")?.smokeTest.code ?? "");
+  const cold = await run(slot, steps);
+  await park(steps);
+  const parked = await run(slot, steps);
+  for (const value of ["cpuUsec", "wallNs"] as const) {
+    const [mine, other] = [parked.compile?.[value] ?? 0, cold.compile?.[value] ?? 0];
+    assert.ok(mine < 0.6 * other, `${value}: ${mine} of ${other}`);
+  }
+  assert.ok((parked.execute?.memoryPeakBytes ?? 0) > 1_048_576);
+});
+
+test("a runtime serves only a step with its command, environment and limits", LIMIT, async () => {
+  const { execute } = planOf("python", "print(open('main.py').read())");
+  const changes = [
+    { limits: { ...execute.limits, memoryBytes: execute.limits.memoryBytes / 2 } },
+    { command: { ...execute.command, env: { ...execute.command.env, A: "b" } } },
+    { command: { ...execute.command, command: [...execute.command.command, "argument"] } },
+  ];
+  for (const change of changes) {
+    await park({ execute });
+    assert.equal((await slot.run({ ...execute, ...change })).parkedRuntime, false);
+  }
+  await park({ execute });
+  assert.equal((await slot.run(execute)).parkedRuntime, true);
+  const again = await slot.run(execute);
+  assert.deepEqual([again.parkedRuntime, again.exitCode], [false, 0], "it serves one step");
+});
+
+test("a runtime that has ended or cannot start is replaced by a new one", LIMIT, async () => {
+  const { execute } = planOf("python", "print('ran')");
+  for (const park of [["-c", "import os; os._exit(0)"], ["-c", "print('output')"], ["--no-such-option"]]) {
+    const broken = { ...execute, command: { ...execute.command, park } };
+    assert.equal((await slot.park(broken)).waiting, false);
+    const { stdout, exitCode, parkedRuntime } = await slot.run(execute);
+    assert.deepEqual([String(stdout), exitCode, parkedRuntime], ["ran\n", 0, false]);
+  }
+});
+
+test("a parked runtime can be replaced by one of another step, and by none", LIMIT, async () => {
+  const python = planOf("python", "print('python')");
+  const node = planOf("javascript", "console.log('node')");
+  await park(python);
+  await park(node);
+  assert.equal(String((await slot.run(node.execute)).stdout), "node\n");
+  await park(python);
+  const { park: _, ...command } = python.execute.command;
+  assert.equal((await slot.park({ ...python.execute, command })).waiting, false);
+  assert.equal((await slot.run(python.execute)).parkedRuntime, false);
+});
+
+test("a slot is not idle while a runtime starts in it", LIMIT, async () => {
+  const { execute } = planOf("python", "print('ran')");
+  const parking = slot.park(execute);
+  await assert.rejects(slot.park(execute), { name: "SandboxError" });
+  await assert.rejects(slot.run(execute), { name: "SandboxError" });
+  assert.equal((await parking).waiting, true);
+  assert.equal((await slot.run(execute)).exitCode, 0);
+});

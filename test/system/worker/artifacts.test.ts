@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { StepReports } from "../../../src/domain/report.ts";
+import { newSubmission, type Submission } from "../../../src/domain/submission.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Step } from "../../../src/sandbox/step.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { Artifacts, artifactKey } from "../../../src/worker/artifacts.ts";
+import { plan } from "../../../src/worker/plan.ts";
+import { run } from "../../../src/worker/run.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+
+const LIMIT = { timeout: 60_000 };
+const languages = loadLanguages(LANGUAGES);
+const compiled = languages.list().filter(({ compile }) => compile);
+const CALLER = {
+  keyId: "key",
+  projectId: null,
+  requestsPerMinute: 1,
+  concurrency: 1,
+  profiles: ["judge" as const],
+  defaultProfile: "judge" as const,
+};
+
+let launcher: Launcher;
+let slot: Slot;
+let steps: Step[] = [];
+before(async () => {
+  launcher = await startLauncher({ slots: 1 });
+  slot = await Slot.open(launcher.socket);
+});
+after(async () => {
+  slot?.close();
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+});
+
+/** Runs a program of an account and records the steps that the slot ran. */
+async function judged(
+  artifacts: Artifacts,
+  name: string,
+  code: string,
+  stdin = "",
+  accountId = "one",
+): Promise<StepReports> {
+  const language = languages.resolve(name);
+  assert.ok(language);
+  const request = { language: name, profile: "judge" as const, code, stdin };
+  const submission: Submission = newSubmission(request, { ...CALLER, accountId }, Date.now());
+  const program = { code: Buffer.from(code), stdin: Buffer.from(stdin) };
+  steps = [];
+  const recording: Pick<Slot, "run"> = {
+    run: (step, onOutput) => {
+      steps.push(step);
+      return slot.run(step, onOutput);
+    },
+  };
+  return await run(recording, plan(language, languages.limitsFor(language, "judge"), program), {
+    kept: {
+      get: (compile) => artifacts.get(artifactKey(submission, compile)),
+      put: (compile, artifact) => artifacts.put(artifactKey(submission, compile), artifact),
+    },
+  });
+}
+
+/** The outcome without values that differ between two runs of the same program. */
+function lasting(reports: StepReports) {
+  const { course, metrics, evidence, ...outcome } = buildOutcome(reports);
+  assert.ok(metrics && evidence);
+  const { limits, ...others } = evidence;
+  const { cpuUsec, memoryPeakBytes, ...fixed } = limits;
+  return { ...outcome, ...others, fixed };
+}
+
+for (const { name, smokeTest } of compiled) {
+  test(
+    `${name}: a source that was submitted before is not compiled again, and its outcome is the same`,
+    LIMIT,
+    async () => {
+      const artifacts = new Artifacts(64 * 1_048_576);
+      const first = await judged(artifacts, name, smokeTest.code);
+      assert.equal(steps.length, 2);
+      const second = await judged(artifacts, name, smokeTest.code);
+      assert.equal(steps.length, 1);
+      assert.equal(second.compileKept, true);
+      assert.equal(String(second.execute?.stdout), smokeTest.stdout);
+      assert.deepEqual(lasting(second), lasting(first));
+      assert.equal(second.compile, (await judged(artifacts, name, smokeTest.code)).compile);
+    },
+  );
+}
+
+test("an artifact serves other input, and no other account", LIMIT, async () => {
+  const artifacts = new Artifacts(64 * 1_048_576);
+  const echo = "#include <stdio.h>\nint main(void) { for (int c; (c = getchar()) != EOF;) putchar(c); }";
+  for (const [stdin, account, ran] of [
+    ["one\n", "one", 2],
+    ["two\n", "one", 1],
+    ["three\n", "two", 2],
+    ["four\n", "two", 1],
+  ] as const) {
+    const { execute } = await judged(artifacts, "c", echo, stdin, account);
+    assert.deepEqual([String(execute?.stdout), steps.length], [stdin, ran]);
+  }
+});
+
+test("the program finds the same files of the same size as after its compilation", LIMIT, async () => {
+  const artifacts = new Artifacts(64 * 1_048_576);
+  const lists = `#include <dirent.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/statvfs.h>
+    int main(void) {
+      struct statvfs box;
+      statvfs(".", &box);
+      printf("%lu %lu %lu\\n", box.f_blocks, box.f_bfree, box.f_ffree);
+      fflush(stdout);
+      return system("ls -s . && cksum *");
+    }`;
+  const first = await judged(artifacts, "c", lists);
+  const second = await judged(artifacts, "c", lists);
+  assert.equal(steps.length, 1);
+  assert.match(String(first.execute?.stdout), /main\.c/);
+  assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));
+});
+
+test("classes with inner classes are kept; a program that is too large is compiled each time", LIMIT, async () => {
+  const artifacts = new Artifacts(64 * 1_048_576);
+  const java = `public class Main {
+    record Pair(int a, int b) {}
+    public static void main(String[] args) { System.out.println(new Pair(1, 2)); }
+  }`;
+  await judged(artifacts, "java", java);
+  const { execute } = await judged(artifacts, "java", java);
+  assert.deepEqual([String(execute?.stdout), steps.length], ["Pair[a=1, b=2]\n", 1]);
+  const large = '#include <stdio.h>\nchar data[5000000] = {1};\nint main(void) { printf("%d\\n", data[0]); }';
+  for (let time = 0; time < 2; time++) {
+    const { execute } = await judged(artifacts, "c", large);
+    assert.deepEqual([String(execute?.stdout), steps.length], ["1\n", 2]);
+  }
+});
+
+test("a source with a compile error is compiled each time", LIMIT, async () => {
+  const artifacts = new Artifacts(64 * 1_048_576);
+  for (let time = 0; time < 2; time++) {
+    const reports = await judged(artifacts, "c", "int main( {");
+    assert.deepEqual([buildOutcome(reports).judgement.cause, steps.length], ["compile_error", 1]);
+  }
+  assert.equal(artifacts.bytes, 0);
+});
