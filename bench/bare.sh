@@ -13,7 +13,7 @@ mount -t tmpfs tmpfs "$rootfs/box"
 mount -t tmpfs tmpfs "$rootfs/dev"
 mknod -m 666 "$rootfs/dev/null" c 1 3
 mknod -m 666 "$rootfs/dev/urandom" c 1 9
-cp "$3"/* "$rootfs/box/"
+cp -r "$3"/* "$rootfs/box/"
 cp "$4" "$rootfs/tmp/bare.mjs"
 exec chroot "$rootfs" /usr/bin/env -i -C /box PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LC_ALL=C.UTF-8 TMPDIR=/tmp \
   /usr/local/bin/node /tmp/bare.mjs <"$2"

@@ -12,40 +12,9 @@ import { startService } from "../src/cli/service.ts";
 import { loadConfig } from "../src/config.ts";
 import type { Languages } from "../src/languages/load.ts";
 import { openStore } from "../src/store/open.ts";
+import { PLAIN } from "./plain.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
 import { timed } from "./service.ts";
-
-/**
- * Commands with the compilers' default flags; other languages are compared with their own commands. The sources have the
- * names of the language files.
- */
-const PLAIN: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  c: [["gcc", "-O2", "-o", "main-c", "main.c"], ["./main-c"]],
-  cpp: [["g++", "-O2", "-o", "main-cpp", "main.cpp"], ["./main-cpp"]],
-  go: [
-    [
-      ...["/opt/assay/go/tool/compile", "-p", "main", "-complete", "-pack"],
-      ...["-importcfg", "/opt/assay/go/compile.cfg", "-o", "main.a", "main.go"],
-    ],
-    ["/opt/assay/go/tool/link", "-importcfg", "/opt/assay/go/link.cfg", "-o", "main-go", "main.a"],
-    ["./main-go"],
-  ],
-  java: [
-    ["javac", "Main.java"],
-    ["java", "Main"],
-  ],
-  javascript: [["node", "main.js"]],
-  python: [["python3", "-I", "main.py"]],
-  rust: [["rustc", "-O", "-o", "main-rs", "main.rs"], ["./main-rs"]],
-  typescript: [
-    [
-      "/opt/assay/typescript/lib/tsc",
-      ...["--ignoreConfig", "--skipLibCheck", "--module", "commonjs", "--moduleDetection", "force", "--outDir", "out"],
-      ...["--types", "node", "--typeRoots", "/opt/assay/typescript/node_modules/@types", "main.ts"],
-    ],
-    ["node", "out/main.js"],
-  ],
-};
 
 /**
  * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image.
@@ -76,13 +45,16 @@ export async function languageRows(flags: EngineFlags, socket: string, runs: num
 async function bareTimes(flags: EngineFlags, languages: Languages, runs: number): Promise<Record<string, number[]>> {
   const directory = mkdtempSync(join(tmpdir(), "assay-bare-"));
   const sources = join(directory, "sources");
-  mkdirSync(sources);
-  for (const { source, smokeTest } of languages.list()) writeFileSync(join(sources, source), smokeTest.code);
+  for (const { name, source, smokeTest } of languages.list()) {
+    mkdirSync(join(sources, name), { recursive: true });
+    writeFileSync(join(sources, name, source), smokeTest.code);
+  }
   const plan = {
     runs,
     languages: languages.list().map(({ name, compile, execute }) => {
       const own = [compile, execute].flatMap((step) => (step ? [step.command] : []));
-      return { name, commands: PLAIN[name] ?? own };
+      const plain = PLAIN[name];
+      return { name, commands: plain ? [...plain.compile, plain.execute] : own };
     }),
   };
   writeFileSync(join(directory, "plan.json"), JSON.stringify(plan));

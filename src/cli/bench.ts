@@ -1,9 +1,13 @@
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { languageRows } from "../../bench/languages.ts";
 import { launcherRows } from "../../bench/launcher.ts";
 import { MIXES, type Mix } from "../../bench/load/mixes.ts";
 import { wholeTable } from "../../bench/load/tables.ts";
 import { measureWhole } from "../../bench/load/whole.ts";
+import { peerTable } from "../../bench/peers/measure.ts";
+import { measurePeers } from "../../bench/peers/peers.ts";
 import { type Row, rowTable } from "../../bench/row.ts";
 import { serviceRow } from "../../bench/service.ts";
 import type { EngineFlags } from "./engine.ts";
@@ -31,7 +35,35 @@ export function benchCommand(): Command {
     .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
     .action(bench)
-    .addCommand(serviceCommand());
+    .addCommand(serviceCommand())
+    .addCommand(peersCommand());
+}
+
+interface PeersFlags extends BenchFlags {
+  readonly data: string;
+  readonly seconds: number;
+  readonly clients: readonly number[];
+  readonly programs?: string;
+}
+
+/** `assay bench peers`: programs of all languages on this service and on other judges; bench/README.md explains the rows. */
+function peersCommand(): Command {
+  return new Command("peers")
+    .description(
+      "Build go-judge with the machine's Go, and measure it and a service in turn on the same image: latency and throughput of programs in every language.",
+    )
+    .option("--json", "print an array of {program, clients, ours, peer, ratio}")
+    .option("--seconds <number>", "duration of each round; each side has two", wholeNumber, 2)
+    .option("--clients <numbers>", "numbers of clients", wholeNumbers, [1, 4, 16])
+    .option("--programs <names>", "only programs whose names begin with one of these, such as hello_,mid_python")
+    .action(async (_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<PeersFlags>();
+      const tell = (words: string) => process.stderr.write(`${words}\n`);
+      const programs = flags.programs?.split(",") ?? [];
+      const [built, workers] = [join(flags.data, "peers"), availableParallelism()];
+      const rows = await measurePeers({ ...flags, built, workers, programs, tell });
+      process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${peerTable(rows)}\n`);
+    });
 }
 
 interface ServiceFlags extends BenchFlags {

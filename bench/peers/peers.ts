@@ -1,0 +1,59 @@
+import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { ourLanguages } from "../../src/cli/engine.ts";
+import { makeDatabase } from "../load/database.ts";
+import { makePlace, realSandbox } from "../load/serving.ts";
+import { buildGoJudge, startGoJudge } from "./go-judge.ts";
+import { compare, type PeerRow } from "./measure.ts";
+import { startOurs } from "./ours.ts";
+import { programsOf } from "./works.ts";
+
+export interface PeersOptions {
+  readonly image: string;
+  readonly launcherSocket: string;
+  readonly workers: number;
+  /** Where peers are built; kept for the next measurement. */
+  readonly built: string;
+  readonly seconds: number;
+  readonly clients: readonly number[];
+  /** Beginnings of program names; all programs if empty. */
+  readonly programs: readonly string[];
+  readonly tell: (words: string) => void;
+}
+
+/** Runs `assay bench peers`. @returns no rows if no peer can be built. */
+export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
+  const { image, launcherSocket, tell, clients } = options;
+  const program = await buildGoJudge(options.built);
+  if (!program) {
+    tell("go-judge is left out: Go is not installed");
+    return [];
+  }
+  const within = dirname(launcherSocket);
+  const place = makePlace(within, { uid: statSync(launcherSocket).uid, gid: statSync(within).gid });
+  const rows: PeerRow[] = [];
+  try {
+    const peer = await startGoJudge(program, join(image, "rootfs"), place.directory);
+    try {
+      const database = await makeDatabase(undefined, place.directory);
+      const ours = await startOurs(place, database, realSandbox(launcherSocket, options.workers));
+      try {
+        for (const one of ourLanguages().list().flatMap(programsOf)) {
+          if (options.programs.length > 0 && !options.programs.some((begin) => one.name.startsWith(begin))) continue;
+          for (const amount of clients) {
+            const row = await compare(one, amount, { ours, peer, seconds: options.seconds });
+            tell(`${row.program}, ${row.clients} clients: ${row.ratio} times better`);
+            rows.push(row);
+          }
+        }
+      } finally {
+        await ours.stop();
+      }
+    } finally {
+      await peer.stop();
+    }
+  } finally {
+    place.remove();
+  }
+  return rows;
+}
