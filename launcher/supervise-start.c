@@ -128,7 +128,11 @@ static int bind_program(struct watch *w, struct failure *f)
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[TASKS_MAX] = {w->box->program};
 	int tasks = w->box->runtime ? leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_MAX) : 1;
-	if (tasks < 1 || tasks > TASKS_MAX)
+	if (tasks < 1) { /* it is not in its group, which its evidence shows */
+		task[0] = w->box->program;
+		tasks = 1;
+	}
+	if (tasks > TASKS_MAX)
 		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
 	return cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f);
 }

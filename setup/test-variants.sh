@@ -6,7 +6,7 @@
 #
 # To add a variant, add these three functions and its name in $variants.
 
-variants='uml qemu sanitized'
+variants='uml qemu sanitized cold'
 # The variant of which the plain `assay test` runs a part, alongside the tests that share the machine.
 beside=uml
 
@@ -64,4 +64,12 @@ use_sanitized() {
   about="the launcher with sanitizers"
   suites=$engine_suites
   ASSAY_TEST_LAUNCHER=${launcher_asan-}
+}
+
+lacks_cold() { :; }
+prepare_cold() { :; }
+use_cold() {
+  about="without runtimes that wait for submissions"
+  suites=$engine_suites
+  ASSAY_TEST_COLD=yes
 }

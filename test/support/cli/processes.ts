@@ -26,6 +26,9 @@ export function dataDirectory(t: TestContext): string {
   return data;
 }
 
+/** Runtimes that wait for submissions take two seconds of CPU time to start, which most tests do not need. */
+const NOT_PARKED = { ASSAY_PARK_BYTES: "0" };
+
 export interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -66,8 +69,18 @@ export interface Serving extends Started {
 }
 
 /** Starts `serve` on a free port; it is killed after the test if it still runs. */
-export async function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
-  const started = start(t, [], "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
+export function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
+  return serveWith(NOT_PARKED, t, data, ...args);
+}
+
+/** The same, with these variables of the environment. */
+export async function serveWith(
+  env: NodeJS.ProcessEnv,
+  t: TestContext,
+  data: string,
+  ...args: string[]
+): Promise<Serving> {
+  const started = start(env, t, [], "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
   const [, port] = await says(started, /"port":(\d+)/);
   return { ...started, port: Number(port) };
 }
@@ -84,14 +97,20 @@ export async function workerWithin(
   data: string,
   ...args: string[]
 ): Promise<Started> {
-  const started = start(t, within, "worker", "--data", data, ...args);
+  const started = start(NOT_PARKED, t, within, "worker", "--data", data, ...args);
   await says(started, /"msg":"working"/);
   return started;
 }
 
-function start(t: TestContext, within: readonly string[], command: string, ...args: string[]): Started {
+function start(
+  env: NodeJS.ProcessEnv,
+  t: TestContext,
+  within: readonly string[],
+  command: string,
+  ...args: string[]
+): Started {
   const [program = "", ...more] = [...within, process.execPath, MAIN, command, ...args];
-  const child = spawn(program, more);
+  const child = spawn(program, more, { env: { ...process.env, ...env } });
   t.after(() => child.kill("SIGKILL"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

@@ -5,9 +5,10 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { assay, dataDirectory, NOBODY, type Serving, serve } from "../cli/processes.ts";
+import { assay, dataDirectory, NOBODY, type Serving, serveWith } from "../cli/processes.ts";
 import { pathOf } from "../languages/directory.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { COLD } from "../sandbox/parked.ts";
 
 /** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
 export interface Engine {
@@ -42,6 +43,8 @@ export interface EngineOptions {
   readonly sanitize?: boolean;
   /** Runs before the service starts. @returns additional flags for the service. */
   readonly prepare?: (data: string) => Promise<readonly string[]>;
+  /** Runtimes wait for the submissions, unless the variant `cold` runs. Without this option, none waits. */
+  readonly parked?: boolean;
   /** The project of the key, which is created. */
   readonly project?: string;
 }
@@ -83,6 +86,7 @@ async function start({
   moreSlots = 0,
   sanitize = false,
   prepare,
+  parked = false,
   project,
 }: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
@@ -91,7 +95,8 @@ async function start({
   const launcher = await startLauncher({ slots: 2 * workers + 5 + moreSlots, clientUid: NOBODY, sanitize });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
-  const service = await serve(context, data, ...own, ...flags);
+  const env = { ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0" };
+  const service = await serveWith(env, context, data, ...own, ...flags);
   if (project) await assay("projects", "create", "--name", project, "--data", data);
   const makeKey = async (...whose: string[]) => {
     const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];

@@ -8,7 +8,7 @@ import { checked } from "../../support/engine/record.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 
 /** A compiler reads files for a submission. It may see only the image, which is public, and the source. */
-const engine = useEngine({ workers: 2 });
+const engine = useEngine({ workers: 2, parked: true });
 const SECRET = "SECRETOFTHEHOST";
 const data = environment("ASSAY_TEST_DATA");
 const secret = join(data, "secret.ts");

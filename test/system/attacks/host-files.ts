@@ -9,7 +9,7 @@ import { languagesOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { all, attack, linesOf } from "./probes.ts";
 
-const engine = useEngine({ workers: 2 });
+const engine = useEngine({ workers: 2, parked: true });
 
 /** A file of the host that all users can read; a box must not even see that it exists. */
 const secret = join(environment("ASSAY_TEST_DATA"), "readable-by-all");

@@ -8,7 +8,7 @@ import { connected, run, step } from "../launcher/raw.ts";
 import { all, attack, linesOf, type Way } from "./probes.ts";
 
 /** One worker, so that every run uses the slot of the run before it. */
-const engine = useEngine({ workers: 1 });
+const engine = useEngine({ workers: 1, parked: true });
 
 attack(
   engine,

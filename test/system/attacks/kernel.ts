@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { useEngine } from "../../support/engine/engine.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 1 });
+const engine = useEngine({ workers: 1, parked: true });
 /** In user-mode Linux, every entry is the native one, so the filter sees a different call. */
 const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 const x64 = process.arch === "x64";

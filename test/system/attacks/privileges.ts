@@ -1,7 +1,7 @@
 import { useEngine } from "../../support/engine/engine.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 1 });
+const engine = useEngine({ workers: 1, parked: true });
 const NONE = /^0+$/;
 const UID = /^(\d{10})\t\1\t\1\t\1$/;
 

@@ -11,7 +11,7 @@ import { chargedBytesOf, hostMounts, kernelBytes, programsOf, tracesOf } from ".
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 
 /** Programs that use as many resources as they can. Each is bounded, and leaves the host unchanged. */
-const engine = useEngine({ workers: 1 });
+const engine = useEngine({ workers: 1, parked: true });
 const MIB = 1_048_576;
 const PATIENCE_MS = 15_000 * PATIENCE;
 

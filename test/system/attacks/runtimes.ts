@@ -1,7 +1,7 @@
 import { useEngine } from "../../support/engine/engine.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 2 });
+const engine = useEngine({ workers: 2, parked: true });
 
 attack(
   engine,

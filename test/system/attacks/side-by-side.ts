@@ -69,7 +69,7 @@ print(json.dumps({
 `;
 
 describe("submissions of two accounts, side by side", () => {
-  const engine = useEngine();
+  const engine = useEngine({ parked: true });
   interface Seen {
     readonly name: string;
     readonly began: number;

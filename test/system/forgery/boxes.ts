@@ -10,6 +10,7 @@ import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { source } from "../../support/engine/engine.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { park } from "../../support/sandbox/parked.ts";
 
 export interface Judged {
   /** The facts of the execute step, or of the compile step if there was no execute step. */
@@ -48,7 +49,9 @@ export function useBoxes(): () => Boxes {
       const changed = { ...given, execute: { ...given.execute, ...limits } };
       const program = { code: Buffer.from(code), stdin: Buffer.from(stdin) };
       if (!slot?.alive) slot = await Slot.open(launcher.socket);
-      const steps = await run(slot, plan(language, changed, program));
+      const planned = plan(language, changed, program);
+      await park(slot, planned);
+      const steps = await run(slot, planned);
       const facts = steps.execute ?? steps.compile;
       assert.ok(facts);
       return { facts, outcome: buildOutcome(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };

@@ -30,7 +30,7 @@ const WAITING = 4;
 /** Approximate number of adjacent pages in each mapping of a program that fills memory page by page. */
 const NEIGHBOURS = 1.5;
 
-const engine = useEngine({ workers: COMPUTING + WAITING });
+const engine = useEngine({ workers: COMPUTING + WAITING, parked: true });
 const languages = ourLanguages();
 let tracepoint: Promise<boolean> | undefined;
 const seen = new Map<Cell["row"], Map<string, string>>();

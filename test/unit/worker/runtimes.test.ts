@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import type { ParkedRuntime, Slot } from "../../../src/sandbox/slot.ts";
+import type { Step } from "../../../src/sandbox/step.ts";
+import { kindOf, Mix, preparations } from "../../../src/worker/parking.ts";
+import { Runtimes } from "../../../src/worker/runtimes.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+
+const MIB = 1_048_576;
+const ALL = preparations(loadLanguages(LANGUAGES));
+const PYTHON = kindOf("python", "judge", false);
+const NODE = kindOf("javascript", "judge", false);
+const JAVA = kindOf("java", "judge", false);
+
+/** A fake slot that records the steps for which it was prepared. */
+function fakeSlot(parked: ParkedRuntime = { waiting: true, bytes: 10 * MIB }) {
+  const steps: Step[] = [];
+  const park = async (step: Step) => {
+    steps.push(step);
+    return step.command.park ? parked : { waiting: false, bytes: 0 };
+  };
+  return { steps, park } as unknown as Slot & { steps: Step[] };
+}
+
+/** Starts runtimes in the free slots until none is worth it. @returns their kinds. */
+async function fill(runtimes: Runtimes, free: readonly Slot[], idle = true): Promise<string[]> {
+  const kinds: string[] = [];
+  for (let next = runtimes.next(free, idle); next; next = runtimes.next(free, idle)) {
+    await runtimes.start(next.slot, next.preparation);
+    kinds.push(next.preparation.kind);
+    assert.ok(kinds.length < 50, "it does not end");
+  }
+  return kinds;
+}
+
+const slots = (amount: number) => Array.from({ length: amount }, () => fakeSlot());
+
+test("every language with a runtime can be prepared, also after its artifact is kept", () => {
+  const kinds = [...ALL.keys()].filter((kind) => kind.includes("judge")).sort();
+  assert.deepEqual(kinds, [
+    "java judge",
+    "java judge kept",
+    "javascript judge",
+    "python judge",
+    "typescript judge",
+    "typescript judge kept",
+  ]);
+  assert.deepEqual(
+    ALL.get(JAVA)?.steps.map(({ work }) => work),
+    ["fresh", "keep"],
+  );
+  assert.equal(ALL.get(JAVA)?.costly, true);
+  const [kept] = ALL.get(kindOf("java", "judge", true))?.steps ?? [];
+  assert.deepEqual([kept?.work, kept?.limits.workBytes], ["fresh", ALL.get(JAVA)?.steps[0]?.limits.workBytes]);
+});
+
+test("without submissions, one of each kind of the profile judge waits", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const kinds = await fill(runtimes, slots(4));
+  assert.deepEqual([...kinds].sort(), ["java judge", "javascript judge", "python judge", "typescript judge"]);
+  assert.deepEqual([runtimes.amount, runtimes.bytes], [4, 50 * MIB]);
+});
+
+test("a runtime whose start is costly starts only in an idle worker", async () => {
+  const kinds = await fill(new Runtimes(ALL, 1024 * MIB), slots(3), false);
+  assert.equal(kinds.includes(JAVA), false);
+  assert.equal(kinds.length, 3);
+});
+
+test("the numbers follow the recent submissions", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const free = slots(6);
+  for (let times = 0; times < 20; times++) runtimes.take([...free], PYTHON);
+  for (let times = 0; times < 10; times++) runtimes.take([...free], NODE);
+  const kinds = await fill(runtimes, free);
+  assert.deepEqual(
+    [kinds.filter((kind) => kind === PYTHON).length, kinds.filter((kind) => kind === NODE).length],
+    [4, 2],
+  );
+});
+
+test("a waiting runtime is replaced if another one is more useful", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const [first, second] = [fakeSlot(), fakeSlot()];
+  await runtimes.start(first, ALL.get(NODE) as never);
+  await runtimes.start(second, ALL.get(PYTHON) as never);
+  assert.deepEqual(await fill(runtimes, [first, second]), [], "equally useful");
+  for (let times = 0; times < 5; times++) runtimes.take(slots(1), PYTHON);
+  assert.deepEqual(await fill(runtimes, [first, second]), [PYTHON]);
+});
+
+test("the budget of memory is kept, and 0 disables runtimes", async () => {
+  const runtimes = new Runtimes(ALL, 100 * MIB);
+  for (let times = 0; times < 20; times++) runtimes.take(slots(1), PYTHON);
+  const large = Array.from({ length: 6 }, () => fakeSlot({ waiting: true, bytes: 40 * MIB }));
+  await fill(runtimes, large);
+  assert.ok(runtimes.bytes <= 100 * MIB, `${runtimes.bytes}`);
+  assert.equal(runtimes.amount, 2);
+  assert.deepEqual(await fill(new Runtimes(ALL, 0), slots(3)), []);
+});
+
+test("a submission gets the slot with its runtime, else one without, else the least useful", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const [python, node, plain] = [fakeSlot(), fakeSlot(), fakeSlot()];
+  await runtimes.start(python, ALL.get(PYTHON) as never);
+  await runtimes.start(node, ALL.get(NODE) as never);
+  assert.equal(runtimes.take([plain, node, python], PYTHON), python);
+  await runtimes.start(python, ALL.get(PYTHON) as never);
+  assert.equal(runtimes.take([node, python, plain], "c judge"), plain);
+  assert.equal(runtimes.take([python, node], "c judge"), node, "Python was submitted before");
+  assert.equal(runtimes.take([], PYTHON), undefined);
+  assert.equal(runtimes.amount, 1);
+});
+
+test("a slot whose runtime does not start, or that is lost, has none", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  await runtimes.start(fakeSlot({ waiting: false, bytes: 0 }), ALL.get(PYTHON) as never);
+  const lost = { park: async () => Promise.reject(new Error("lost")) } as unknown as Slot;
+  await runtimes.start(lost, ALL.get(PYTHON) as never);
+  const slot = fakeSlot();
+  await runtimes.start(slot, ALL.get(PYTHON) as never);
+  runtimes.lost(slot);
+  assert.deepEqual([runtimes.amount, runtimes.starting, runtimes.bytes], [0, 0, 0]);
+});
+
+test("the mix forgets half in a minute", () => {
+  const mix = new Mix();
+  mix.add("a", 0);
+  mix.add("a", 0);
+  assert.deepEqual([mix.of("a", 0), mix.of("a", 60_000), mix.of("b", 0)], [2, 1, 0]);
+  mix.add("a", 60_000);
+  assert.equal(mix.of("a", 120_000), 1);
+});
