@@ -7,8 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { loadConfig } from "../config.ts";
 import { MEANINGS } from "../domain/remedies.ts";
 import { ourBuild } from "../sandbox/build.ts";
+import { type ParkedRuntime, Slot } from "../sandbox/slot.ts";
+import { kindOf, preparations } from "../worker/parking.ts";
 import { SelfTest } from "../worker/self-test.ts";
 import { type EngineFlags, ourLanguages } from "./engine.ts";
 import { DATA } from "./with-store.ts";
@@ -90,10 +93,40 @@ async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => vo
     for (const { name, ok, detail, fault } of await prover.proveAll())
       note(finding(`language ${name}`, ok, fault ?? detail, "language"));
     prover.close();
+    await checkRuntimes(socket, note);
   } finally {
     child.kill("SIGTERM");
     await ended;
     rmSync(directory, { recursive: true });
+  }
+}
+
+/** Whether the runtimes of each language wait for a submission, and in how much memory. */
+async function checkRuntimes(socket: string, note: (finding: Finding) => void): Promise<void> {
+  const mebibytes = (bytes: number) => Math.round(bytes / 1_048_576);
+  const budget = mebibytes(loadConfig({}).parkBytes);
+  for (const { kind, language, steps } of preparations(ourLanguages()).values()) {
+    if (kind !== kindOf(language, "judge", false)) continue;
+    const slot = await openSlot(socket);
+    const parked: ParkedRuntime[] = [];
+    for (const step of steps) parked.push(await slot.park(step));
+    slot.close();
+    const waits = steps.every(({ command }, at) => !command.park || parked[at]?.waiting);
+    const bytes = parked.reduce((sum, one) => sum + one.bytes, 0);
+    const detail = waits ? `waits in ${mebibytes(bytes)} MiB, of ${budget} MiB for all` : "does not wait";
+    note(finding(`runtime ${language}`, waits, detail, "runtime"));
+  }
+}
+
+/** The only slot is free a moment after its last connection has closed. */
+async function openSlot(socket: string): Promise<Slot> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await Slot.open(socket);
+    } catch (error) {
+      if (tries === 100) throw error;
+      await sleep(50);
+    }
   }
 }
 

@@ -12,7 +12,7 @@ const namespace = (what: string): Meaning => ({
   remedy: "use a kernel with all namespaces enabled, and run as root outside an unprivileged container",
 });
 
-/** One row for each check that `assay-launcher --check` prints, and two that only the doctor makes. */
+/** One row for each check that `assay-launcher --check` prints, and three that only the doctor makes. */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
   build: {
     needed: true,
@@ -134,6 +134,11 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     needed: false,
     means: "the language is not offered",
     remedy: "see the detail; if the image is damaged, remove image/ in the data directory and start assay again",
+  },
+  runtime: {
+    needed: false,
+    means: "each submission in this language starts its own runtime, which takes longer",
+    remedy: "see the launcher's messages; give the machine more memory",
   },
   launcher: {
     needed: true,
