@@ -109,7 +109,8 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
   const database = there.database.kind === "postgres" ? ["--database", there.database.url] : [];
   const out = openSync(log, "a");
   const args = [MAIN, "serve", ...where, ...database, "--workers", String(sandbox.workers)];
-  const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ASSAY_DRAIN_MS: "0" };
+  const park = sandbox.kind === "no-op" ? { ASSAY_PARK_BYTES: "0" } : {};
+  const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ASSAY_DRAIN_MS: "0", ...park };
   const child = spawn(process.execPath, args, { stdio: ["ignore", out, out], env });
   const deadline = performance.now() + START_MS;
   for (;;) {

@@ -50,7 +50,7 @@ interface PeersFlags extends BenchFlags {
 function peersCommand(): Command {
   return new Command("peers")
     .description(
-      "Build go-judge with the machine's Go, and measure it and a service in turn on the same image: latency and throughput of programs in every language.",
+      "Measure a service and go-judge, which it builds with the machine's Go, in turn on the same image.",
     )
     .option("--json", "print an array of {program, clients, ours, peer, ratio}")
     .option("--seconds <number>", "duration of each round; each side has two", wholeNumber, 2)

@@ -93,11 +93,11 @@ export const settingsSchema = z.object({
   }),
   ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("67108864"), {
     description:
-      "Memory of a worker for compiled programs. A source that the same account submits again is then not compiled again. `0` compiles each time.",
+      "Memory of a worker for compiled programs: a source that an account submits again is not compiled again. `0`: none.",
   }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:
-      "Memory of a worker for language runtimes that have started and wait for a submission, by the recent mix of languages. `0` starts each when it is needed.",
+      "Memory of a worker for language runtimes that wait for a submission, by the recent mix of languages. `0`: none.",
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),

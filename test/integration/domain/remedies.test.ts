@@ -7,7 +7,7 @@ import { MEANINGS, meaningOf } from "../../../src/domain/remedies.ts";
 import { environment, startLauncher } from "../../support/launcher/launcher.ts";
 
 /** Checks that only the doctor makes. */
-const DOCTORS_OWN = ["language", "launcher"];
+const DOCTORS_OWN = ["runtime", "language", "launcher"];
 
 /** All check names in the launcher's source, including those that never fail here. */
 function namesInSource(): string[] {
