@@ -68,14 +68,15 @@ test("tests every control and language on this machine successfully", LIMIT, asy
     [],
   );
   assert.deepEqual([code, ok], [0, true]);
-  const controls = Object.keys(MEANINGS).filter((name) => name !== "launcher" && name !== "language");
+  const controls = Object.keys(MEANINGS).filter((name) => !["launcher", "language", "runtime"].includes(name));
+  const runtimes = ["java", "javascript", "python", "typescript"].map((name) => `runtime ${name}`);
   assert.deepEqual(
     checks.map(({ name }) => name).sort(),
-    [...controls, ...NAMES.map((name) => `language ${name}`)].sort(),
+    [...controls, ...runtimes, ...NAMES.map((name) => `language ${name}`)].sort(),
   );
   assert.ok(checks.every(({ detail }) => detail.length > 0));
   assert.ok(checks.every(explained));
-  assert.ok(checks.filter(({ name }) => name.startsWith("language ")).every(({ works }) => works));
+  assert.ok(checks.filter(({ name }) => /^(language|runtime) /.test(name)).every(({ works }) => works));
   assert.deepEqual(await tracesLeft(where), []);
 });
 

@@ -128,7 +128,8 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       while (String(seen.map((name) => now.get(name))) !== "2,2,1") now = await samples();
       assert.ok((now.get("assay_submissions_oldest_pending_age_seconds") ?? 0) > 0);
       const page: StatusPage = JSON.parse(await askOperator({ path: socket() }, "/status"));
-      assert.deepEqual(page.slots, { wanted: 2, alive: 2, busy: 2 });
+      const runtimes = { waiting: 0, bytes: 0, budgetBytes: 0 };
+      assert.deepEqual(page.slots, { wanted: 2, alive: 2, busy: 2, runtimes });
       assert.deepEqual([page.engine.ready, page.engine.workers], [true, 2]);
       while (
         total(await samples(), "assay_submissions_running") +

@@ -158,8 +158,9 @@ function withKernel(fake: FakeCheckout, kernel = KERNEL): FakeCheckout {
 }
 
 /** A test whose name has the way in which it was run. */
-const REPORTS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: launcher } = process.env;
-  test("run: " + (patience > 1 ? "patient" : launcher.endsWith(".asan") ? "sanitized" : "as ever"), () => {});`;
+const REPORTS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: launcher, ASSAY_TEST_COLD: cold } = process.env;
+  const how = patience > 1 ? "patient" : launcher.endsWith(".asan") ? "sanitized" : cold ? "cold" : "as ever";
+  test("run: " + how, () => {});`;
 
 const runs = (stdout: string) => [...stdout.matchAll(/✔ run: (.*) \(/g)].map(([, how]) => how).toSorted();
 
@@ -179,11 +180,12 @@ test("only the engine's suites also run on another kernel, with longer timeouts"
 test("full runs every variant of the chosen tests, and on runs only one variant", async () => {
   using fake = withKernel(checkoutWith({ "system/matrix/cells": REPORTS, "pears/green": REPORTS }));
   for (const [words, expected] of [
-    ["full", ["as ever", "as ever", "patient", "patient", "sanitized"]],
-    ["full matrix", ["as ever", "patient", "patient", "sanitized"]],
+    ["full", ["as ever", "as ever", "cold", "patient", "patient", "sanitized"]],
+    ["full matrix", ["as ever", "cold", "patient", "patient", "sanitized"]],
     ["full pears", ["as ever"]],
     ["on uml", ["patient"]],
     ["on sanitized matrix/", ["sanitized"]],
+    ["on cold", ["cold"]],
   ] as const) {
     const { code, stdout, stderr } = await fake.run("test", ...words.split(" "));
     assert.equal(code, 0, stderr);

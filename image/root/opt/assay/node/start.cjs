@@ -1,7 +1,28 @@
-// Loaded with --require before each program: sets the stack limit (stack.c) and removes its traces.
+// Loaded with --require before each program, also by worker threads: sets the stack limit (stack.c), lets a parked runtime wait
+// for its step, and removes its traces, so that the program runs as without it.
 "use strict";
 
-process.execArgv.splice(process.execArgv.indexOf("--require"), 2);
-process._preload_modules?.splice(0);
-delete require.cache[__filename];
+const PARKED = Symbol.for("assay.parked"); // set by park.cjs
+
 process.dlopen({ exports: {} }, "/opt/assay/node/stack.node");
+for (let at = process.execArgv.indexOf("--require"); at >= 0; at = process.execArgv.indexOf("--require"))
+  process.execArgv.splice(at, 2);
+process._preload_modules?.splice(0);
+for (const name of Object.keys(require.cache)) delete require.cache[name];
+if (globalThis[PARKED] && require("node:worker_threads").isMainThread) wait();
+delete globalThis[PARKED];
+
+/** The sandbox starts Node before a program exists: reports that Node waits, and returns when /box has the source (launcher/PROTOCOL.md). */
+function wait() {
+  const fs = require("node:fs");
+  // What programs use first.
+  for (const name of ["buffer", "events", "module", "path", "readline", "stream", "timers", "url", "util", "vm"])
+    require(`node:${name}`);
+  void fs.ReadStream;
+  void process.stdout;
+  void process.stderr;
+  fs.writeSync(4, Buffer.from([1, 0, 0, 0, 0, 0, 0, 0]));
+  fs.readSync(3, Buffer.alloc(8));
+  fs.closeSync(3);
+  fs.closeSync(4);
+}
