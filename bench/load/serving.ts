@@ -109,7 +109,8 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
   const database = there.database.kind === "postgres" ? ["--database", there.database.url] : [];
   const out = openSync(log, "a");
   const args = [MAIN, "serve", ...where, ...database, "--workers", String(sandbox.workers)];
-  const park = sandbox.kind === "no-op" ? { ASSAY_PARK_BYTES: "0" } : {};
+  const { ASSAY_PARK_BYTES: given } = process.env; // 0 measures without runtimes that wait
+  const park = sandbox.kind === "no-op" ? { ASSAY_PARK_BYTES: "0" } : given && { ASSAY_PARK_BYTES: given };
   const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ASSAY_DRAIN_MS: "0", ...park };
   const child = spawn(process.execPath, args, { stdio: ["ignore", out, out], env });
   const deadline = performance.now() + START_MS;

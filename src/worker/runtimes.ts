@@ -7,6 +7,8 @@ import { Mix, type Preparation } from "./parking.ts";
 const ASSUMED_BYTES = 64 * 1_048_576;
 /** Weight of a kind that was not submitted recently: one of each waits while nothing else needs the slots. */
 const PRIOR = 0.01;
+/** Additional weight of the first runtime of a kind that was submitted recently, so that a burst of others leaves it. */
+const FIRST = 1_000_000;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
 const REPLACE_FACTOR = 2;
 /** Below this part of the machine's memory, no runtime waits. */
@@ -18,8 +20,9 @@ interface Waiting {
 }
 
 /**
- * Which runtimes wait in the free slots. Their number follows the recent mix of submissions by the D'Hondt method, within
- * a budget of memory: each next runtime is of the kind with the most submissions for each that already waits.
+ * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
+ * others follows the recent mix by the D'Hondt method: the next one is of the kind with the most submissions for each that
+ * already waits.
  */
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
@@ -127,12 +130,18 @@ export class Runtimes {
   }
 
   #value(kind: string): number {
-    return this.#weight(kind) / (this.#count(kind) + 1);
+    return this.#valueOfNumber(kind, this.#count(kind) + 1);
   }
 
   #valueOfWaiting(slot: Slot): number {
     const { kind } = this.#waiting.get(slot) as Waiting;
-    return this.#weight(kind) / this.#count(kind);
+    return this.#valueOfNumber(kind, this.#count(kind));
+  }
+
+  /** The value of the runtime with this number among those of the kind. */
+  #valueOfNumber(kind: string, number: number): number {
+    const weight = this.#weight(kind);
+    return weight / number + (number === 1 && weight > 2 * PRIOR ? FIRST : 0);
   }
 
   #count(kind: string): number {

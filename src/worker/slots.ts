@@ -4,8 +4,6 @@ import { Slot } from "../sandbox/slot.ts";
 import type { Runtimes } from "./runtimes.ts";
 
 const RETRY_MS = 1_000;
-/** Runtimes that start at the same time: they take CPU time from the running submissions. */
-const MOST_STARTING = 2;
 /** Time without a submission after which runtimes start whose start costs more than it saves. */
 const IDLE_MS = 300;
 /** Between two checks whether memory is scarce. */
@@ -85,13 +83,16 @@ export class Slots {
     for (const slot of this.#all) slot.close();
   }
 
-  /** Starts the next runtime, unless a submission that may run would then lack a slot. @param idle for a while. */
+  /**
+   * Starts the next runtimes, if no running submission lacks CPU time for that, and no other one a slot. @param idle for a
+   * while.
+   */
   #startRuntime(idle = false): void {
-    const { runtimes, running } = this.#options;
+    const { runtimes, running, most } = this.#options;
     clearTimeout(this.#idle);
     if (this.#closed) return;
     this.#idle = setTimeout(() => running() === 0 && this.#startRuntime(true), IDLE_MS).unref();
-    while (runtimes.starting < MOST_STARTING && this.#free.length > this.capacity) {
+    while (running() + runtimes.starting < most && this.#free.length > this.capacity) {
       const next = runtimes.next(this.#free, idle);
       if (!next) return;
       this.#free.splice(this.#free.indexOf(next.slot), 1);

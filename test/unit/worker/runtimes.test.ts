@@ -80,6 +80,15 @@ test("the numbers follow the recent submissions", async () => {
   );
 });
 
+test("a burst of one kind leaves a runtime of each that was submitted recently", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const free = slots(4);
+  runtimes.take([...free], NODE);
+  for (let times = 0; times < 500; times++) runtimes.take([...free], PYTHON);
+  const kinds = await fill(runtimes, free);
+  assert.deepEqual([...kinds].sort(), [NODE, PYTHON, PYTHON, PYTHON]);
+});
+
 test("a waiting runtime is replaced if another one is more useful", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const [first, second] = [fakeSlot(), fakeSlot()];
