@@ -9,6 +9,8 @@ const ASSUMED_BYTES = 64 * 1_048_576;
 const PRIOR = 0.01;
 /** Additional weight of the first runtime of a kind that was submitted recently, so that a burst of others leaves it. */
 const FIRST = 1_000_000;
+/** Most that wait of a kind whose start is costly. */
+const MOST_COSTLY = 2;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
 const REPLACE_FACTOR = 2;
 /** Below this part of the machine's memory, no runtime waits. */
@@ -140,6 +142,7 @@ export class Runtimes {
 
   /** The value of the runtime with this number among those of the kind. */
   #valueOfNumber(kind: string, number: number): number {
+    if (number > MOST_COSTLY && this.#preparations.get(kind)?.costly) return 0;
     const weight = this.#weight(kind);
     return weight / number + (number === 1 && weight > 2 * PRIOR ? FIRST : 0);
   }

@@ -80,6 +80,13 @@ test("the numbers follow the recent submissions", async () => {
   );
 });
 
+test("at most two runtimes of a costly kind wait", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  for (let times = 0; times < 50; times++) runtimes.take(slots(1), JAVA);
+  const kinds = await fill(runtimes, slots(6));
+  assert.equal(kinds.filter((kind) => kind === JAVA).length, 2);
+});
+
 test("a burst of one kind leaves a runtime of each that was submitted recently", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const free = slots(4);
