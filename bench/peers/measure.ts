@@ -25,7 +25,7 @@ const ROUNDS = 2;
  * A single client measures latency: it submits this often in a round and pauses in between, like a person or an agent, so
  * that neither side is busy. More clients measure throughput, without pauses.
  */
-const PACED = 6;
+const PACED = 4;
 const PAUSE_MS = 1_000;
 
 interface Measured {

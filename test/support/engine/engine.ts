@@ -92,7 +92,8 @@ async function start({
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
-  const launcher = await startLauncher({ slots: 2 * workers + 5 + moreSlots, clientUid: NOBODY, sanitize });
+  const waiting = parked ? workers + 4 : 0;
+  const launcher = await startLauncher({ slots: workers + 1 + waiting + moreSlots, clientUid: NOBODY, sanitize });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const env = { ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0" };

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../engine/timeouts.ts";
 
-/** Uids of one launcher: two for each of at most 16 slots. A whole run starts some 180 launchers. */
-export const UIDS_EACH = 32;
+/** Uids of one launcher: two for each of at most 26 slots. A whole run starts some 180 launchers. */
+export const UIDS_EACH = 52;
 const UIDS_OF_A_RUN = 10_000;
 const SANITIZER = /Sanitizer|runtime error: /;
 const START_PATIENCE_MS = 15_000 * PATIENCE;
