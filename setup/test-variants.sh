@@ -41,6 +41,8 @@ use_uml() {
     # Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
     suites='test/system/forgery/counters test/system/matrix/'
     ASSAY_TEST_MATRIX=python
+    # Starting runtimes that then wait takes it minutes.
+    ASSAY_TEST_COLD=yes
     # Its slow clock makes each of them take 8 to 80 s; test/system/forgery/ has similar programs.
     ASSAY_TEST_MATRIX_WITHOUT='busy busy-threads busy-children sleeps eats-managed-heap eats-files-and-memory'
     left_out="test/system/attacks/, test/system/falsify/, test/system/forgery/ except for counters, and in test/system/matrix/ all languages except $ASSAY_TEST_MATRIX and the programs $ASSAY_TEST_MATRIX_WITHOUT"
