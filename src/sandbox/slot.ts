@@ -127,8 +127,8 @@ export class Slot {
   }
 
   /**
-   * Prepares a box for such a step, whatever its files and input, and starts its runtime if it has one. A step that keeps
-   * the work directory is prepared after the one before it, on the same directory.
+   * Prepares a box for a step with this command and these limits, and starts the runtime of the command. Files and input are sent
+   * with the step. If the step keeps the work directory, the box is on the directory of the step before it.
    * @throws SandboxError if the slot is lost.
    */
   park(step: Step): Promise<ParkedRuntime> {

@@ -13,6 +13,8 @@ const FIRST = 1_000_000;
 const MOST_COSTLY = 2;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
 const REPLACE_FACTOR = 2;
+/** Pause after a failed start of a kind, so that a broken runtime does not use up the CPUs. */
+const RETRY_MS = 60_000;
 /** Below this part of the machine's memory, no runtime waits. */
 const LEAST_AVAILABLE = 0.1;
 
@@ -34,6 +36,8 @@ export class Runtimes {
   /** Slots whose runtime is being started, with its kind. */
   readonly #starting = new Map<Slot, string>();
   readonly #sizes = new Map<string, number>();
+  /** When each kind last failed to start. */
+  readonly #failedAtMs = new Map<string, number>();
 
   /** @param budgetBytes 0: no runtime waits. */
   constructor(preparations: ReadonlyMap<string, Preparation>, budgetBytes: number) {
@@ -76,7 +80,9 @@ export class Runtimes {
   /** The most useful runtime to start, and a free slot for it. @param idle whether costly ones may start. */
   next(free: readonly Slot[], idle: boolean): { readonly slot: Slot; readonly preparation: Preparation } | undefined {
     if (this.#budgetBytes === 0 || scarce()) return undefined;
-    const candidates = [...this.#preparations.values()].filter(({ costly }) => idle || !costly);
+    const candidates = [...this.#preparations.values()].filter(
+      ({ kind, costly }) => (idle || !costly) && Date.now() - (this.#failedAtMs.get(kind) ?? 0) > RETRY_MS,
+    );
     const [best] = candidates.sort((a, b) => this.#value(b.kind) - this.#value(a.kind));
     if (!best || this.#value(best.kind) === 0) return undefined;
     const plain = free.find((slot) => !this.#waiting.has(slot));
@@ -99,7 +105,10 @@ export class Runtimes {
       let waiting = false;
       for (const step of steps) {
         const parked = await slot.park(step);
-        if (step.command.park && !parked.waiting) return;
+        if (step.command.park && !parked.waiting) {
+          this.#failedAtMs.set(kind, Date.now());
+          return;
+        }
         waiting ||= parked.waiting;
         bytes += parked.bytes;
       }

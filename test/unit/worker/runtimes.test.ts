@@ -140,6 +140,14 @@ test("a slot whose runtime does not start, or that is lost, has none", async () 
   assert.deepEqual([runtimes.amount, runtimes.starting, runtimes.bytes], [0, 0, 0]);
 });
 
+test("a kind whose runtime does not start is not tried again at once", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const broken = Array.from({ length: 3 }, () => fakeSlot({ waiting: false, bytes: 0 }));
+  const kinds = await fill(runtimes, broken);
+  assert.equal(new Set(kinds).size, kinds.length);
+  assert.deepEqual([runtimes.amount, runtimes.next(broken, true)], [0, undefined]);
+});
+
 test("the mix forgets half in a minute", () => {
   const mix = new Mix();
   mix.add("a", 0);
