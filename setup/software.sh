@@ -168,6 +168,7 @@ build_image() {
       rm -rf -- "${data:?}/cache"
     fi
   fi
+  "$app/image/build" --freeze "$image" || say "warning: interpreters start without their frozen state, which takes longer"
   # The service's user must not read it: it could drop pages from the page cache, which would be charged to the next box.
   chmod 0700 "$data/image"
   touch "$image"

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { arch } from "node:os";
 import { after, before, test } from "node:test";
 import type { StepReports } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
@@ -11,6 +12,7 @@ import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 
 const LIMIT = { timeout: 60_000 };
+const FROZEN = { ...LIMIT, skip: arch() !== "x64" && "interpreters are frozen only on x86-64" };
 const STDIN = "one\ntwo\n";
 const languages = loadLanguages(LANGUAGES);
 const PROGRAMS = new URL("../../programs/parked/", import.meta.url);
@@ -74,6 +76,37 @@ for (const { name, file } of sources) {
     assert.deepEqual(buildOutcome(parked).judgement, buildOutcome(cold).judgement);
   });
 }
+
+/** A stack limit that no interpreter was frozen with, so that it starts by itself. */
+function startedAnew({ execute }: Plan): Plan {
+  const { limits } = execute;
+  return { execute: { ...execute, limits: { ...limits, stackBytes: limits.stackBytes + 65_536 } } };
+}
+
+const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';
+
+for (const file of readdirSync(new URL("python/", PROGRAMS))) {
+  test(`python/${file} does the same from its frozen state as after its own start`, FROZEN, async () => {
+    const steps = planOf("python", readFileSync(new URL(`python/${file}`, PROGRAMS)));
+    const [anew] = seen(await run(slot, startedAnew(steps))).slice(1);
+    const [frozen] = seen(await run(slot, steps)).slice(1);
+    assert.deepEqual({ ...frozen, rlimits: [] }, { ...anew, rlimits: [] });
+  });
+}
+
+test("Python continues from its frozen state, and starts by itself if anything differs", FROZEN, async () => {
+  const steps = planOf("python", WHICH);
+  const { execute } = steps;
+  const { command } = execute;
+  const cases: [Plan, string][] = [
+    [steps, "python3"],
+    [startedAnew(steps), "python3.13"],
+    [{ execute: { ...execute, command: { ...command, env: { ...command.env, A: "b" } } } }, "python3.13"],
+    [{ execute: { ...execute, command: { ...command, command: [...command.command, "argument"] } } }, "python3.13"],
+  ];
+  for (const [plan, program] of cases)
+    assert.equal(String((await run(slot, plan)).execute?.stdout), `/usr/bin/${program}\n`);
+});
 
 test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
   const steps = planOf("java", languages.resolve("java")?.smokeTest.code ?? "");

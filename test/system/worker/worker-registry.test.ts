@@ -9,7 +9,7 @@ import { onEachEngine } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 20_000 };
 const PATIENT = { timeout: 60_000 };
-const LEASE_MS = 600;
+const LEASE_MS = 1_500;
 const PROVEN: Readiness = {
   ready: true,
   cgroupBackend: "cgroup_v2",

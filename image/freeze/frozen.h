@@ -1,0 +1,69 @@
+/* The state of a program, as freeze.c writes it and thaw.c restores it: this structure, then pages of memory. */
+#ifndef ASSAY_FROZEN_H
+#define ASSAY_FROZEN_H
+
+#include <stdint.h>
+
+#define FROZEN_MAGIC 0x312d6e657a6f7266ull
+
+enum { FROZEN_MAPS = 192, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_TEXT = 8192, VDSO_BYTES = 65536 };
+
+/* The descriptors of launcher/inside.h. */
+enum { GO_FD = 3, READY_FD = 4 };
+
+enum frozen_kind {
+	FROM_SNAPSHOT, /* pages of this file, from offset */
+	FROM_FILE,     /* pages of the file text[path] */
+	ZEROES,
+	STACK,         /* of the size of its limit, because seccomp refuses MAP_GROWSDOWN; the last `filled` bytes are in this file */
+};
+
+struct frozen_map {
+	uint64_t start, size, offset, filled;
+	uint32_t kind, prot, path, unused;
+};
+
+/* As rt_sigaction takes it. */
+struct frozen_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+struct frozen {
+	uint64_t magic;
+
+	/* The machine: the program has chosen functions for this processor and calls those of this vDSO. */
+	uint32_t processor[8];
+	uint64_t vdso, vdso_size, vdso_offset;
+	struct { uint64_t offset, size; } special[FROZEN_SPECIALS]; /* the kernel's mappings, by their offset from the vDSO */
+	uint32_t specials;
+
+	/* The step. Lists of strings begin at these offsets of text. */
+	uint32_t args, arg, waiting_args, waiting_arg, envs, env;
+	uint64_t stack_limit; /* the size of new threads' stacks depends on it */
+
+	/* State that the kernel keeps for the process. */
+	uint64_t fs_base, tid_address, robust_list, robust_size, rseq, rseq_size, rseq_signature, signal_mask;
+	uint64_t has_action; /* bit 0 is signal 1 */
+	struct frozen_action action[FROZEN_SIGNALS];
+	uint64_t rbx, rbp, r12, r13, r14, r15, rdx, rsi, rdi, r8, r9, r10, rsp, rip;
+	uint8_t fp[512] __attribute__((aligned(16)));
+
+	uint32_t maps;
+	struct frozen_map map[FROZEN_MAPS];
+	char text[FROZEN_TEXT];
+};
+
+static inline void cpuid(uint32_t leaf, uint32_t *r)
+{
+	__asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+}
+
+/* Model and features. EBX of leaf 1 has the number of the current CPU. */
+static inline void read_processor(uint32_t r[8])
+{
+	cpuid(1, r);
+	r[1] = 0;
+	cpuid(7, r + 4);
+}
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * Takes the place of an interpreter: continues it from the state in SNAPSHOT, which freeze.c has written after the
+ * interpreter's own start, if command and environment are the same as at that time. Otherwise, and if the processor, the
+ * kernel, a limit or an occupied address prevents it, executes INTERPRETER. Static and without a C library, whose own
+ * start takes longer than this program.
+ *
+ * Processes share no memory by this but pages of files, which are mapped privately.
+ */
+#include <asm/prctl.h>
+#include <asm/unistd.h>
+#include <linux/auxvec.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/resource.h>
+#include <linux/signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "frozen.h"
+
+static struct frozen frozen;
+
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+#define CALL_6(name, a, b, c, d, e, f, ...) call(__NR_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define CALL(...) CALL_6(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+
+static bool same(const void *a, const void *b, uint64_t size)
+{
+	const char *x = a, *y = b;
+	for (uint64_t i = 0; i < size; i++)
+		if (x[i] != y[i])
+			return false;
+	return true;
+}
+
+/* Whether the list has exactly the strings of the text, each of which ends with a zero. */
+static bool same_strings(char **list, uint32_t count, const char *text)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const char *s = list[i];
+		if (!s)
+			return false;
+		do {
+			if (*s != *text++)
+				return false;
+		} while (*s++);
+	}
+	return list[count] == NULL;
+}
+
+static bool same_machine(void)
+{
+	uint32_t processor[8];
+	struct rlimit64 stack;
+	read_processor(processor);
+	return same(processor, frozen.processor, sizeof processor) &&
+	       CALL(prlimit64, 0, RLIMIT_STACK, NULL, &stack) == 0 && stack.rlim_cur == frozen.stack_limit;
+}
+
+static bool map(int snapshot, const struct frozen_map *m, bool waits)
+{
+	int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd = -1;
+	switch (m->kind) {
+	case FROM_SNAPSHOT:
+		fd = snapshot;
+		/* To copy all at once takes less than a fault for each page. The copies count as the program's memory. */
+		flags |= m->prot & PROT_WRITE ? MAP_POPULATE : 0;
+		break;
+	case FROM_FILE:
+		fd = (int)CALL(openat, AT_FDCWD, frozen.text + m->path, O_RDONLY);
+		/* Most of these pages are not used, but a program that waits has the time. */
+		flags |= waits ? MAP_POPULATE : 0;
+		break;
+	default:
+		flags |= MAP_ANONYMOUS | MAP_NORESERVE;
+	}
+	bool done = CALL(mmap, m->start, m->size, m->prot, flags, fd, m->kind == FROM_SNAPSHOT || m->kind == FROM_FILE ? m->offset : 0) ==
+		    (long)m->start;
+	if (m->kind == FROM_FILE)
+		CALL(close, fd);
+	return done && (m->kind != STACK || CALL(pread64, snapshot, m->start + m->size - m->filled, m->filled, m->offset) ==
+						    (long)m->filled);
+}
+
+static bool map_all(int snapshot, bool waits)
+{
+	for (uint32_t i = 0; i < frozen.maps; i++)
+		if (!map(snapshot, &frozen.map[i], waits))
+			return false;
+	return true;
+}
+
+/* The kernel gives each process its vDSO at another address, and the program has the addresses of the functions in it. */
+static bool move_vdso(int snapshot, uint64_t vdso)
+{
+	static char copy[VDSO_BYTES];
+	if (!vdso || CALL(pread64, snapshot, copy, frozen.vdso_size, frozen.vdso_offset) != (long)frozen.vdso_size ||
+	    !same(copy, (const void *)vdso, frozen.vdso_size))
+		return false;
+	for (uint32_t i = 0; i < frozen.specials; i++) {
+		uint64_t offset = frozen.special[i].offset, size = frozen.special[i].size;
+		/* mremap would replace a mapping at the new address. */
+		if (CALL(mmap, frozen.vdso + offset, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
+			    (long)(frozen.vdso + offset) ||
+		    CALL(mremap, vdso + offset, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, frozen.vdso + offset) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Reports that the runtime waits, and waits for its step (launcher/PROTOCOL.md). */
+static bool wait_for_step(void)
+{
+	uint64_t value = 1;
+	return CALL(write, READY_FD, &value, sizeof value) == sizeof value && CALL(read, GO_FD, &value, sizeof value) == sizeof value &&
+	       CALL(close, GO_FD) == 0 && CALL(close, READY_FD) == 0;
+}
+
+static void restore_kernel_state(void)
+{
+	for (int i = 0; i < FROZEN_SIGNALS; i++)
+		if (frozen.has_action >> i & 1)
+			CALL(rt_sigaction, i + 1, &frozen.action[i], NULL, sizeof frozen.action[i].mask);
+	CALL(rt_sigprocmask, SIG_SETMASK, &frozen.signal_mask, NULL, sizeof frozen.signal_mask);
+	*(int *)frozen.tid_address = (int)CALL(set_tid_address, frozen.tid_address);
+	CALL(set_robust_list, frozen.robust_list, frozen.robust_size);
+	CALL(rseq, frozen.rseq, frozen.rseq_size, 0, frozen.rseq_signature);
+	CALL(arch_prctl, ARCH_SET_FS, frozen.fs_base);
+}
+
+/* As after the system call at which the program was frozen, which returned 0. */
+#define LOAD(r) "mov %c[" #r "](%%rax), %%" #r "\n\t"
+#define AT(r) [r] "i"(offsetof(struct frozen, r))
+static _Noreturn void resume(void)
+{
+	__asm__ volatile("fxrstor64 %c[fp](%%rax)\n\t"
+			 LOAD(rbx) LOAD(rbp) LOAD(r12) LOAD(r13) LOAD(r14) LOAD(r15) LOAD(rdx) LOAD(rsi) LOAD(rdi) LOAD(r8)
+			 LOAD(r9) LOAD(r10) LOAD(rsp)
+			 "mov %c[rip](%%rax), %%rcx\n\t"
+			 "xor %%eax, %%eax\n\t"
+			 "jmp *%%rcx"
+			 : : "a"(&frozen), AT(fp), AT(rbx), AT(rbp), AT(r12), AT(r13), AT(r14), AT(r15), AT(rdx), AT(rsi), AT(rdi),
+			     AT(r8), AT(r9), AT(r10), AT(rsp), AT(rip));
+	__builtin_unreachable();
+}
+
+static uint64_t vdso_address(char **envp)
+{
+	while (*envp)
+		envp++;
+	unsigned long *aux = (unsigned long *)(envp + 1);
+	while (aux[0] != AT_NULL && aux[0] != AT_SYSINFO_EHDR)
+		aux += 2;
+	return aux[0] == AT_NULL ? 0 : aux[1];
+}
+
+/* Returns only if the program cannot be continued; then all that was done is undone by the exec. */
+static void thaw(char **argv, char **envp)
+{
+	int snapshot = (int)CALL(openat, AT_FDCWD, SNAPSHOT, O_RDONLY | O_CLOEXEC);
+	if (snapshot < 0 || CALL(pread64, snapshot, &frozen, sizeof frozen, 0) != sizeof frozen || frozen.magic != FROZEN_MAGIC)
+		return;
+	bool waits = same_strings(argv, frozen.waiting_args, frozen.text + frozen.waiting_arg);
+	if ((!waits && !same_strings(argv, frozen.args, frozen.text + frozen.arg)) ||
+	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() || !map_all(snapshot, waits) ||
+	    !move_vdso(snapshot, vdso_address(envp)))
+		return;
+	CALL(close, snapshot);
+	if (waits && !wait_for_step())
+		CALL(exit_group, 125);
+	restore_kernel_state();
+	resume();
+}
+
+__attribute__((used)) _Noreturn static void start(char **stack)
+{
+	char **argv = stack + 1, **envp = argv + (long)stack[0] + 1;
+	thaw(argv, envp);
+	CALL(execve, INTERPRETER, argv, envp);
+	for (;;)
+		CALL(exit_group, 127);
+}
+
+__asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall start\n");
