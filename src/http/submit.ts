@@ -32,7 +32,9 @@ export function submitRoute(
     if (known || !wait) reply.code(202).header("location", `/api/result/${id}`);
     if (!wait && !known) return { id, status, queue_depth: accepted.queueDepth };
     const signal = AbortSignal.any([AbortSignal.timeout(dependencies.holdMs), disconnected(reply), ended]);
-    const read = wait ? submissions.whenTerminal(id, accountId, signal, admit) : submissions.get(id, accountId, admit);
+    const read = wait
+      ? submissions.whenTerminal(id, accountId, signal, admit, !known)
+      : submissions.get(id, accountId, admit);
     const now = (await read) ?? accepted.submission;
     if (known || isTerminal(now.status)) return answers.send(owner, reply, toLongRecord(now));
     const fields = { id, status: now.status };

@@ -45,9 +45,14 @@ export class Leases {
     ];
   }
 
-  /** Number of active runs. */
-  get active(): number {
-    return this.#active.size;
+  /** Number of runs that have not ended. */
+  get running(): number {
+    return [...this.#active].filter(({ ended }) => !ended).length;
+  }
+
+  /** Number of ended runs whose outcomes are not stored yet. */
+  get ended(): number {
+    return this.#active.size - this.running;
   }
 
   /** Renews the lease of a claim until `drop`. */
@@ -138,5 +143,5 @@ export class Leases {
 /** Ends the run without deciding the state of its submission. */
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
-  run.slot.close();
+  if (!run.ended) run.slot.close(); // else it may serve another run
 }

@@ -55,23 +55,30 @@ export class Runner {
     return kindOf(language.name, submission.profile, kept);
   }
 
-  /** Never rejects. */
-  async run(active: ActiveRun): Promise<void> {
-    const { workerId, log, meter, tracer } = this.#options;
+  /** Never rejects. Afterwards, the slot can run another submission. */
+  async run(active: ActiveRun): Promise<Outcome> {
+    const { workerId, meter, tracer } = this.#options;
     const { claim, slot } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
+    const outcome = await this.#outcome(claim, slot);
+    active.ended = true;
+    meter.time("ran", { language, profile }, secondsSince(started));
+    const ran = { outcome, workerId, attempt: claim.lease.attempt, startMs, endMs: Date.now() };
+    tracer.ran(claim.submission, ran);
+    return outcome;
+  }
+
+  /** Never rejects. @returns whether the outcome was stored or the run will be repeated, which notifies all workers. */
+  async store({ claim, abandoned }: ActiveRun, outcome: Outcome): Promise<boolean> {
+    if (abandoned) return false;
     try {
-      const outcome = await this.#outcome(claim, slot);
-      active.ended = true;
-      meter.time("ran", { language, profile }, secondsSince(started));
-      const ran = { outcome, workerId, attempt: claim.lease.attempt, startMs, endMs: Date.now() };
-      tracer.ran(claim.submission, ran);
-      if (!active.abandoned) await this.#end(claim, outcome);
+      return await this.#end(claim, outcome);
     } catch (error) {
       // The lease expires, and a sweep then requeues or fails the submission.
-      log.error({ err: error, ...about(claim) }, "the result could not be stored");
+      this.#options.log.error({ err: error, ...about(claim) }, "the result could not be stored");
+      return false;
     }
   }
 
@@ -79,12 +86,11 @@ export class Runner {
    * Stores the outcome. While the database is unavailable, it retries for the duration of a lease,
    * so that a database restart loses no result. After the loss of the lease, storing has no effect.
    */
-  async #end(claim: Claim, outcome: Outcome): Promise<void> {
+  async #end(claim: Claim, outcome: Outcome): Promise<boolean> {
     const deadline = performance.now() + this.#options.leaseMs;
     for (;;) {
       try {
-        await this.#endOnce(claim, outcome);
-        return;
+        return await this.#endOnce(claim, outcome);
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || performance.now() > deadline) throw error;
         await sleep(STORE_RETRY_MS);
@@ -93,7 +99,7 @@ export class Runner {
   }
 
   /** Repeats an internal error while attempts remain, because it proves nothing about the program. */
-  async #endOnce(claim: Claim, outcome: Outcome): Promise<void> {
+  async #endOnce(claim: Claim, outcome: Outcome): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
@@ -101,11 +107,13 @@ export class Runner {
     if (outcome.status === "error" && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
       log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
-    } else if (await store.submissions.finish(lease, outcome)) {
-      meter.count("ended", { language, verdict });
-      tracer.ended(claim.submission, outcome, Date.now());
-      log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
+      return true;
     }
+    if (!(await store.submissions.finish(lease, outcome))) return false;
+    meter.count("ended", { language, verdict });
+    tracer.ended(claim.submission, outcome, Date.now());
+    log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
+    return true;
   }
 
   /** Turns any exception of the run into an internal error of the submission. */

@@ -61,13 +61,13 @@ export class Slots {
     return taken.filter((slot) => slot.alive);
   }
 
-  /** Gives a taken slot back; a lost one is replaced. */
-  give(slot: Slot): void {
+  /** Gives a taken slot back; a lost one is replaced. @param notifies whether to call `onFree`. */
+  give(slot: Slot, notifies = true): void {
     if (this.#closed) {
       slot.close();
     } else if (slot.alive) {
       this.#free.push(slot);
-      this.#options.onFree();
+      if (notifies) this.#options.onFree();
       this.#startRuntime();
     } else {
       this.#replace(slot);

@@ -68,7 +68,8 @@ export class Worker implements Engine {
     this.#wanted = workers + (parkBytes > 0 ? waitingSlots(workers) : 0);
     const runtimes = new Runtimes(preparations(languages), parkBytes);
     this.#runtimes = runtimes;
-    const running = () => this.#leases.active;
+    // More outcomes than workers that wait for the database take the places of runs.
+    const running = () => Math.max(this.#leases.running, this.#leases.ended - workers);
     const onFree = () => this.#claims.wake();
     this.#slots = new Slots({ socketPath: launcherSocket, log, meter, runtimes, running, most: workers, onFree });
     this.#prover = new SelfTest(launcherSocket, languages, ({ ok, detail, fault }) => {
@@ -97,7 +98,7 @@ export class Worker implements Engine {
   slots(): SlotCounts {
     const { amount: waiting, bytes } = this.#runtimes;
     const runtimes = { waiting, bytes, budgetBytes: this.#options.parkBytes ?? 0 };
-    return { wanted: this.#wanted, alive: this.#slots.alive, busy: this.#leases.active, runtimes };
+    return { wanted: this.#wanted, alive: this.#slots.alive, busy: this.#leases.running, runtimes };
   }
 
   languages(): readonly string[] {
@@ -135,8 +136,11 @@ export class Worker implements Engine {
 
   async #serve(claim: Claim, slot: Slot): Promise<void> {
     const run = this.#leases.hold(claim, slot);
-    await this.#runner.run(run);
+    const outcome = await this.#runner.run(run);
+    this.#slots.give(slot, false);
+    // Storing it wakes the loop, so that the next claim can share the transaction.
+    const stored = await this.#runner.store(run, outcome);
     this.#leases.drop(run);
-    this.#slots.give(slot);
+    if (!stored || this.#leases.ended >= this.#options.workers) this.#claims.wake();
   }
 }

@@ -15,9 +15,12 @@ export class CompletionWaiters {
     this.#wakeups = wakeups;
   }
 
-  /** @returns the last result of `read`: an unknown or ended submission, or any state once `signal` aborts or the store closes. */
-  async until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
-    const waiting = this.#until(id, read, AbortSignal.any([signal, this.#closing.signal]));
+  /**
+   * @param running whether the submission exists and has not ended, so that a first read is not needed.
+   * @returns the last result of `read`: an unknown or ended submission, or any state once `signal` aborts or the store closes.
+   */
+  async until(id: string, read: () => Promise<Seen>, signal: AbortSignal, running = false): Promise<Seen> {
+    const waiting = this.#until(id, read, AbortSignal.any([signal, this.#closing.signal]), running);
     this.#waiting.add(waiting);
     try {
       return await waiting;
@@ -32,18 +35,19 @@ export class CompletionWaiters {
     await Promise.allSettled(this.#waiting);
   }
 
-  async #until(id: string, read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen> {
+  async #until(id: string, read: () => Promise<Seen>, signal: AbortSignal, running: boolean): Promise<Seen> {
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
     // Subscribed before the first read, and armed again before each further read, so that no end is missed.
     const unsubscribe = this.#wakeups.onEnd(id, wake);
     signal.addEventListener("abort", wake, { once: true });
     try {
+      if (running && !signal.aborted) await woken.promise;
       for (;;) {
+        woken = Promise.withResolvers<void>();
         const seen = await readIfAvailable(read, signal);
         if (seen !== UNAVAILABLE && (signal.aborted || !seen || isTerminal(seen.submission.status))) return seen;
         await woken.promise;
-        woken = Promise.withResolvers<void>();
       }
     } finally {
       unsubscribe();

@@ -30,6 +30,12 @@ export function submissionStore(
   steady: () => number,
 ) {
   const { db } = engine;
+  const { oneWriter } = engine.capabilities;
+  /**
+   * With one writer, transactions run in the order of their calls: a claim that this notification causes finds the work of
+   * the transaction that is called next, and shares its commit. With several, the notification follows the commit.
+   */
+  const announceWork = () => oneWriter && wakeups.publish(WORK);
   const waits = new CompletionWaiters(wakeups);
   const holders = new HeartbeatMonitor(steady);
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
@@ -44,18 +50,22 @@ export function submissionStore(
     return swept;
   };
   const reads = new Batcher((wanted: readonly Wanted[]) => readHeads(db, wanted));
-  const enqueues = new Batcher((requests: readonly Enqueue[]) =>
-    transactions.call(
+  const enqueues = new Batcher((requests: readonly Enqueue[]) => {
+    announceWork();
+    return transactions.call(
       "enqueue",
       { requests, nowMs: now() },
       {
         // A client may repeat a request after a lost response; the notification may have been lost as well.
         words: (results) =>
-          results.some((result) => "submission" in result && result.submission.status === "pending") ? [WORK] : [],
+          !oneWriter && results.some((result) => "submission" in result && result.submission.status === "pending")
+            ? [WORK]
+            : [],
       },
-    ),
-  );
+    );
+  });
   const finishes = new Batcher(async (group: readonly Finish[]) => {
+    announceWork();
     const results = await transactions.call(
       "finish",
       { group, nowMs: now() },
@@ -63,7 +73,11 @@ export function submissionStore(
         words: (finished) => {
           const over = group.filter((_, at) => finished[at]).map(({ lease }) => ended(lease.submissionId));
           if (over.length === 0) return [];
-          return [...over, WORK, ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : [])];
+          return [
+            ...over,
+            ...(oneWriter ? [] : [WORK]),
+            ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : []),
+          ];
         },
       },
     );
@@ -161,15 +175,18 @@ export function submissionStore(
     /**
      * Resolves with the submission once it is terminal, without polling, or with its present state
      * when `signal` aborts or the store closes.
-     * @param admit awaited before a large output is read.
+     * @param admit awaited before a large output is read. @param accepted whether `enqueue` has just accepted it.
      */
     async whenTerminal(
       id: string,
       accountId: string,
       signal: AbortSignal,
       admit?: Admit,
+      accepted = false,
     ): Promise<Submission | undefined> {
-      const head = await waits.until(id, () => reads.add({ id, accountId }), signal);
+      // With several writers, another process may have ended it already.
+      const known = accepted && oneWriter;
+      const head = await waits.until(id, () => reads.add({ id, accountId }), signal, known);
       return head && (await complete(head, admit));
     },
 
