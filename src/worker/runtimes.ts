@@ -17,6 +17,7 @@ const REPLACE_FACTOR = 2;
 const RETRY_MS = 60_000;
 /** Below this part of the machine's memory, no runtime waits. */
 const LEAST_AVAILABLE = 0.1;
+const SCARCE_MS = 200;
 
 interface Waiting {
   readonly kind: string;
@@ -166,7 +167,13 @@ export class Runtimes {
   }
 }
 
+/** Reading it takes 0.1 ms, so a result is used for a while. */
+const memory = { scarce: false, readMs: Number.NEGATIVE_INFINITY };
+
 function scarce(): boolean {
+  if (performance.now() - memory.readMs < SCARCE_MS) return memory.scarce;
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
-  return Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
+  memory.scarce = Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
+  memory.readMs = performance.now();
+  return memory.scarce;
 }

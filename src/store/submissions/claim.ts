@@ -12,15 +12,21 @@ export interface ClaimRequest {
   readonly max: number;
 }
 
+export interface Claimed {
+  readonly claims: Claim[];
+  /** Whether pending submissions are left, which may run now or later. */
+  readonly more: boolean;
+}
+
 export async function claim(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
   request: ClaimRequest,
-): Promise<Claim[]> {
+): Promise<Claimed> {
   // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
   await lock(trx, "claim");
-  const chosen = await choose(trx, request.max);
-  if (chosen.length === 0) return [];
+  const { chosen, more } = await choose(trx, request.max);
+  if (chosen.length === 0) return { claims: [], more };
   const seqs = chosen.map(({ seq }) => seq);
   await trx
     .updateTable("submissions")
@@ -53,12 +59,13 @@ export async function claim(
     .execute();
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
-  return rows.map((row) => ({
+  const claims = rows.map((row) => ({
     submission: toSubmission(row, null),
     program: { code: row.code, stdin: row.stdin },
     lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
     live: row.live === 1,
   }));
+  return { claims, more };
 }
 
 interface Chosen {
@@ -68,8 +75,8 @@ interface Chosen {
 }
 
 /** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
-async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> {
-  const queues = await readQueues(trx);
+async function choose(trx: Transaction<Schema>, max: number): Promise<{ chosen: Chosen[]; more: boolean }> {
+  const { queues, suspended } = await readQueues(trx);
   const chosen: Chosen[] = [];
   while (chosen.length < max) {
     const next = fairest(queues);
@@ -78,11 +85,11 @@ async function choose(trx: Transaction<Schema>, max: number): Promise<Chosen[]> 
     chosen.push({ seq, keyId, accountId: account.id });
     next.underWay++;
     account.underWay++;
-    const following = chosen.length < max ? await readNext(trx, keyId, seq) : undefined;
+    const following = await readNext(trx, keyId, seq);
     if (following === undefined) queues.splice(queues.indexOf(next), 1);
     else next.seq = following;
   }
-  return chosen;
+  return { chosen, more: queues.length > 0 || suspended };
 }
 
 interface Head {
@@ -109,10 +116,10 @@ export const HEADS = sql<Head>`
 /** Keys per statement. */
 const KEYS_AT_ONCE = 1_000;
 
-/** The queues of keys for a claim, without suspended accounts. */
-async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
+/** The queues of keys for a claim, and whether there are others, of suspended accounts. */
+async function readQueues(trx: Transaction<Schema>): Promise<{ queues: Queue[]; suspended: boolean }> {
   const { rows } = await HEADS.execute(trx);
-  if (rows.length === 0) return [];
+  if (rows.length === 0) return { queues: [], suspended: false };
   const { rows: running } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
     select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
     from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
@@ -135,7 +142,7 @@ async function readQueues(trx: Transaction<Schema>): Promise<Queue[]> {
       queues.push({ keyId, turn, concurrency, underWay: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
     }
   }
-  return queues;
+  return { queues, suspended: queues.length < rows.length };
 }
 
 async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {

@@ -36,6 +36,13 @@ export function submissionStore(
    * the transaction that is called next, and shares its commit. With several, the notification follows the commit.
    */
   const announceWork = () => oneWriter && wakeups.publish(WORK);
+  /** With one writer: whether submissions may be pending, and how often some may have been added. */
+  const queue = { more: true, added: 0 };
+  if (oneWriter)
+    wakeups.on("work", () => {
+      queue.more = true;
+      queue.added++;
+    });
   const waits = new CompletionWaiters(wakeups);
   const holders = new HeartbeatMonitor(steady);
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
@@ -65,7 +72,7 @@ export function submissionStore(
     );
   });
   const finishes = new Batcher(async (group: readonly Finish[]) => {
-    announceWork();
+    if (queue.more) announceWork();
     const results = await transactions.call(
       "finish",
       { group, nowMs: now() },
@@ -93,16 +100,19 @@ export function submissionStore(
      * @param leaseMs duration of the lease unless renewed.
      * @returns [] if no submission may run now.
      */
-    claim(workerId: string, leaseMs: number, max = 1): Promise<Claim[]> {
+    async claim(workerId: string, leaseMs: number, max = 1): Promise<Claim[]> {
       const nowMs = now();
-      return transactions.call(
+      const { added } = queue;
+      const { claims, more } = await transactions.call(
         "claim",
         { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max },
         {
-          words: (claims) =>
+          words: ({ claims }) =>
             claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),
         },
       );
+      if (queue.added === added) queue.more = more;
+      return claims;
     },
 
     /**
