@@ -28,8 +28,9 @@ packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/p
 # Only root: launcher/prepare.c has the reason.
 packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
-# With its modification times: by them, Python and Java check that their compiled files are up to date.
-packed -C "$image" -cf "$made/release/image.tar" rootfs versions.json
+# With its modification times: by them, Python and Java check that their compiled files are up to date. Interpreters are frozen
+# by the set-up of each machine.
+packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"
 mv -T -- "$output/$name.tar.gz.tmp.$$" "$output/$name.tar.gz"

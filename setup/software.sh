@@ -168,12 +168,21 @@ build_image() {
       rm -rf -- "${data:?}/cache"
     fi
   fi
-  "$app/image/build" --freeze "$image" || say "warning: interpreters start without their frozen state, which takes longer"
+  freeze_interpreters
   # The service's user must not read it: it could drop pages from the page cache, which would be charged to the next box.
   chmod 0700 "$data/image"
   touch "$image"
   ln -sfn "$image_hash" "$data/image/current.tmp.$$"
   mv -T -- "$data/image/current.tmp.$$" "$data/image/current"
+}
+
+# A failure costs time in each submission, and nothing else.
+freeze_interpreters() {
+  ! "$app/image/build" --is-frozen "$image" || return 0
+  say "image: starting interpreters and keeping their state"
+  (cd "$app" && clean_env exec '' "$node" image/freeze/steps.ts) >"$data/tmp/steps.$$" &&
+    "$app/image/build" --freeze "$image" <"$data/tmp/steps.$$" || say "warning: interpreters start without their frozen state"
+  rm -f -- "$data/tmp/steps.$$"
 }
 
 # image/build prints its own progress and creates its directory only when complete. Downloads are kept for another try.

@@ -7,7 +7,8 @@
  *
  * OPTIONS, with blanks between them, let it wait; they follow PROGRAM, which is argv[0]. The interpreter gets this
  * environment, and the step's descriptors, directory and stack limit. Its state is taken at the end of the system call
- * that closes READY_FD, the last of the code that waits. It may have one thread and no other descriptors.
+ * that closes READY_FD, the last of the code that waits. Its other threads must then wait in system calls, which they
+ * repeat; its other descriptors must be of files.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -33,10 +34,13 @@
 #include "frozen.h"
 
 enum { PAGE = 4096, ARGUMENTS = 64, ZERO_RUN = 8, NOBODY = 65534 };
+/* Interrupted system calls, as the kernel marks them for itself. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+enum { SYSCALL_LENGTH = 2, QUIET_MS = 1000, COPIED_BYTES = 8 << 20 };
 
 extern char **environ;
 static struct frozen frozen;
-static pid_t child;
+static pid_t child, thread_id[FROZEN_THREADS];
 static int out, memory;
 static uint64_t out_end, text_end;
 
@@ -102,7 +106,7 @@ static _Noreturn void become(const char *interpreter, char **argv, struct rlimit
 	check(setrlimit(RLIMIT_STACK, &stack) == 0, "stack limit");
 	check(chdir("/box") == 0, "/box");
 	check(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "user");
-	check(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0, "trace");
+	raise(SIGSTOP);
 	execve(interpreter, argv, environ);
 	err(1, "%s", interpreter);
 }
@@ -112,89 +116,216 @@ static _Noreturn void become(const char *interpreter, char **argv, struct rlimit
  * maps its memory. This address is above all others, so later calls fail as well, once; then the C library knows the
  * real one.
  */
-static void refuse_brk(struct user_regs_struct *r)
+static void refuse_brk(pid_t thread)
 {
-	r->rax = 0x7ffffffff000;
-	check(ptrace(PTRACE_SETREGS, child, NULL, r) == 0, "registers");
+	struct user_regs_struct r;
+	check(ptrace(PTRACE_GETREGS, thread, NULL, &r) == 0, "registers");
+	r.rax = 0x7ffffffff000;
+	check(ptrace(PTRACE_SETREGS, thread, NULL, &r) == 0, "registers");
 }
 
-static void note_call(const struct user_regs_struct *r)
+/* @param t of the thread that has made the call. @return whether the program is to be frozen. */
+static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *a)
 {
-	switch (r->orig_rax) {
+	switch (number) {
 	case SYS_set_tid_address:
-		frozen.tid_address = r->rdi;
+		t->tid_address = a[0];
 		break;
 	case SYS_set_robust_list:
-		frozen.robust_list = r->rdi;
-		frozen.robust_size = r->rsi;
+		t->robust_list = a[0];
+		t->robust_size = a[1];
 		break;
 	case SYS_rseq:
-		frozen.rseq = r->rdi;
-		frozen.rseq_size = r->rsi;
-		frozen.rseq_signature = r->r10;
+		t->rseq = a[0];
+		t->rseq_size = a[1];
+		t->rseq_signature = a[3];
 		break;
 	case SYS_rt_sigaction:
-		if (r->rsi) {
-			peek(r->rsi, &frozen.action[r->rdi - 1], sizeof *frozen.action);
-			frozen.has_action |= 1ull << (r->rdi - 1);
+		if (a[1]) {
+			peek(a[1], &frozen.action[a[0] - 1], sizeof *frozen.action);
+			frozen.has_action |= 1ull << (a[0] - 1);
 		}
 		break;
 	case SYS_sigaltstack:
-	case SYS_clone:
-	case SYS_clone3:
+		if (a[0])
+			peek(a[0], t->signal_stack, sizeof t->signal_stack);
+		break;
 	case SYS_fork:
 	case SYS_vfork:
 	case SYS_timer_create:
 	case SYS_setitimer:
-	case SYS_prctl:
 		refuse("it has state in the kernel that is not restored");
 	default:
 		break;
 	}
+	return number == SYS_close && a[0] == READY_FD;
 }
 
-/* Follows the program's system calls to the one at which it is frozen, and returns its registers. */
-static struct user_regs_struct follow(void)
+static uint32_t find_thread(pid_t id)
 {
-	struct user_regs_struct r;
-	int status;
-	check(waitpid(child, &status, 0) == child && WIFSTOPPED(status), "start");
-	char name[32];
-	snprintf(name, sizeof name, "/proc/%d/mem", child);
-	memory = open(name, O_RDONLY | O_CLOEXEC);
-	check(memory >= 0, name);
-	check(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0, "options");
-	for (bool entered = false;; entered = !entered) {
-		check(ptrace(PTRACE_SYSCALL, child, NULL, NULL) == 0, "continue");
-		check(waitpid(child, &status, 0) == child, "wait");
-		if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80))
-			refuse("it did not wait for its step");
-		check(ptrace(PTRACE_GETREGS, child, NULL, &r) == 0, "registers");
-		if (!entered || (int64_t)r.rax < 0)
-			continue;
-		if (r.orig_rax == SYS_brk)
-			refuse_brk(&r);
-		else
-			note_call(&r);
-		if (r.orig_rax == SYS_close && r.rdi == READY_FD)
-			return r;
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		if (thread_id[i] == id)
+			return i;
+	if (frozen.threads == FROZEN_THREADS)
+		refuse("too many threads");
+	thread_id[frozen.threads] = id;
+	return frozen.threads++;
+}
+
+static uint64_t entered[FROZEN_THREADS][7]; /* number and arguments of the call that each thread makes */
+
+static void forget_thread(pid_t id)
+{
+	uint32_t i = find_thread(id), last = --frozen.threads;
+	frozen.thread[i] = frozen.thread[last];
+	frozen.thread[last] = (struct frozen_thread){0};
+	memcpy(entered[i], entered[last], sizeof *entered);
+	thread_id[i] = thread_id[last];
+}
+
+/* The C library calls clone3. */
+static void note_new_thread(pid_t parent)
+{
+	unsigned long id;
+	uint64_t clone_args[3]; /* flags, pidfd, child_tid */
+	const uint64_t *call = entered[find_thread(parent)];
+	check(ptrace(PTRACE_GETEVENTMSG, parent, NULL, &id) == 0, "new thread");
+	if (call[0] != SYS_clone3)
+		refuse("it has started a process");
+	peek(call[1], clone_args, sizeof clone_args);
+	frozen.thread[find_thread((pid_t)id)].tid_address = clone_args[2];
+}
+
+/* A stop at the beginning or the end of a system call. @return whether the program is to be frozen. */
+static bool handle_call(pid_t thread)
+{
+	struct __ptrace_syscall_info call;
+	uint32_t i = find_thread(thread);
+	check(ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof call, &call) > 0, "system call");
+	if (call.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		entered[i][0] = call.entry.nr;
+		memcpy(entered[i] + 1, call.entry.args, sizeof call.entry.args);
+		return false;
 	}
+	if (entered[i][0] == SYS_brk)
+		refuse_brk(thread);
+	return !call.exit.is_error && note_call(&frozen.thread[i], entered[i][0], entered[i] + 1);
+}
+
+/* Handles a stop of a thread and lets it continue. @return whether the program is to be frozen; then it does not continue. */
+static bool handle_stop(pid_t thread, int status)
+{
+	int signal = 0, event = status >> 16;
+	if (!WIFSTOPPED(status)) {
+		if (thread == child)
+			refuse("it did not wait for its step");
+		forget_thread(thread);
+		return false;
+	}
+	if (event == PTRACE_EVENT_CLONE) {
+		note_new_thread(thread);
+	} else if (event == PTRACE_EVENT_EXEC) {
+		char name[32];
+		snprintf(name, sizeof name, "/proc/%d/mem", child);
+		memory = open(name, O_RDONLY | O_CLOEXEC);
+		check(memory >= 0, name);
+	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		if (handle_call(thread))
+			return true;
+	} else if (event == 0) {
+		signal = WSTOPSIG(status); /* the JVM uses SIGSEGV */
+	}
+	check(ptrace(PTRACE_SYSCALL, thread, NULL, signal) == 0, "continue");
+	return false;
+}
+
+/* Follows the program's system calls to the one at which it is frozen. @return its thread. */
+static pid_t follow(void)
+{
+	int status;
+	pid_t thread = child;
+	check(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status), "start");
+	check(ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) == 0,
+	      "trace");
+	find_thread(child);
+	kill(child, SIGCONT);
+	do {
+		thread = waitpid(-1, &status, __WALL);
+		check(thread > 0, "wait");
+	} while (!handle_stop(thread, status));
+	return thread;
+}
+
+/* The others finish what they do, and are then stopped. */
+static void stop_others(pid_t last)
+{
+	int status;
+	for (int ms = 0; frozen.threads > 1 && ms < QUIET_MS; ms++) {
+		for (pid_t thread; (thread = waitpid(-1, &status, __WALL | WNOHANG)) > 0;)
+			handle_stop(thread, status);
+		usleep(1000);
+	}
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		if (thread_id[i] != last)
+			check(ptrace(PTRACE_INTERRUPT, thread_id[i], NULL, NULL) == 0 && waitpid(thread_id[i], &status, __WALL) > 0, "stop");
 }
 
 /* --- its state ------------------------------------------------------------------------------------- */
 
-static void save_registers(const struct user_regs_struct *r)
+static void save_thread(struct frozen_thread *t, pid_t id)
 {
+	struct user_regs_struct r;
 	struct user_fpregs_struct fp;
-	_Static_assert(sizeof fp == sizeof frozen.fp, "the layout of fxsave");
-	check(ptrace(PTRACE_GETFPREGS, child, NULL, &fp) == 0, "floating-point registers");
-	check(ptrace(PTRACE_GETSIGMASK, child, sizeof frozen.signal_mask, &frozen.signal_mask) == 0, "signal mask");
-	memcpy(frozen.fp, &fp, sizeof fp);
-	frozen.fs_base = r->fs_base;
-	frozen.rbx = r->rbx, frozen.rbp = r->rbp, frozen.rsp = r->rsp, frozen.rip = r->rip;
-	frozen.r8 = r->r8, frozen.r9 = r->r9, frozen.r10 = r->r10;
-	frozen.r12 = r->r12, frozen.r13 = r->r13, frozen.r14 = r->r14, frozen.r15 = r->r15;
-	frozen.rdx = r->rdx, frozen.rsi = r->rsi, frozen.rdi = r->rdi;
+	char path[64];
+	_Static_assert(sizeof fp == sizeof t->fp, "the layout of fxsave");
+	check(ptrace(PTRACE_GETREGS, id, NULL, &r) == 0, "registers");
+	check(ptrace(PTRACE_GETFPREGS, id, NULL, &fp) == 0, "floating-point registers");
+	check(ptrace(PTRACE_GETSIGMASK, id, sizeof t->signal_mask, &t->signal_mask) == 0, "signal mask");
+	memcpy(t->fp, &fp, sizeof fp);
+	t->fs_base = r.fs_base;
+	t->rax = r.rax, t->rbx = r.rbx, t->rbp = r.rbp, t->rdx = r.rdx, t->rsi = r.rsi, t->rdi = r.rdi;
+	t->r8 = r.r8, t->r9 = r.r9, t->r10 = r.r10, t->r12 = r.r12, t->r13 = r.r13, t->r14 = r.r14, t->r15 = r.r15;
+	t->rsp = r.rsp, t->rip = r.rip;
+	if ((int64_t)r.orig_rax < 0)
+		refuse("a thread does not wait");
+	switch (-(int64_t)r.rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+	case ERESTART_RESTARTBLOCK:
+		t->rip -= SYSCALL_LENGTH;
+		t->rax = r.orig_rax;
+	}
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", child, id);
+	FILE *name = fopen(path, "re");
+	check(name && fscanf(name, "%15[^\n]", t->name) == 1, path);
+	fclose(name);
+}
+
+/* Files that the program has open; not those of the step. */
+static void save_files(void)
+{
+	char path[64], target[4096], line[64];
+	for (uint32_t fd = READY_FD + 1; fd < 1024; fd++) {
+		struct stat st;
+		snprintf(path, sizeof path, "/proc/%d/fd/%u", child, fd);
+		ssize_t size = readlink(path, target, sizeof target - 1);
+		if (size < 0)
+			continue;
+		target[size] = 0;
+		if (stat(path, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) || frozen.files == FROZEN_FILES)
+			refuse(target);
+		snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", child, fd);
+		FILE *info = fopen(path, "re");
+		check(info, path);
+		while (fgets(line, sizeof line, info)) {
+			sscanf(line, "pos: %lu", &frozen.file[frozen.files].offset);
+			sscanf(line, "flags: %o", &frozen.file[frozen.files].flags);
+		}
+		fclose(info);
+		frozen.file[frozen.files].fd = fd;
+		frozen.file[frozen.files++].path = add_text(target);
+	}
 }
 
 static struct frozen_map *add_map(enum frozen_kind kind, uint64_t start, uint64_t size, uint32_t prot)
@@ -277,7 +408,7 @@ static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64
 			refuse("it shares memory");
 		if (!strcmp(path, "[stack]")) {
 			struct frozen_map *m = add_map(STACK, end - frozen.stack_limit, frozen.stack_limit, prot);
-			uint64_t used = frozen.rsp - 128 - start; /* with the red zone */
+			uint64_t used = frozen.thread[0].rsp - 128 - start; /* with the red zone */
 			m->filled = size - used;
 			m->offset = add_bytes(data + used, m->filled);
 		} else if (path[0] == '/' && same_as_file(path, offset, data, size)) {
@@ -341,14 +472,14 @@ int main(int argc, char **argv)
 	check(child >= 0, "fork");
 	if (child == 0)
 		become(interpreter, waiting, stack, ends);
-	char name[32];
-	snprintf(name, sizeof name, "/proc/%d/mem", child);
-	struct user_regs_struct r;
-	memory = open(name, O_RDONLY | O_CLOEXEC);
-	check(memory >= 0, name);
-	r = follow();
-	save_registers(&r);
+	pid_t last = follow();
+	stop_others(last);
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		save_thread(&frozen.thread[i], thread_id[i]);
+	frozen.last = find_thread(last);
+	save_files();
 	save_memory();
+	frozen.copied = out_end < COPIED_BYTES;
 	check(pwrite(out, &frozen, sizeof frozen, 0) == sizeof frozen && fsync(out) == 0, "write the snapshot");
 	kill(child, SIGKILL);
 	return 0;

@@ -4,9 +4,12 @@
 
 #include <stdint.h>
 
-#define FROZEN_MAGIC 0x312d6e657a6f7266ull
+#define FROZEN_MAGIC 0x322d6e657a6f7266ull
 
-enum { FROZEN_MAPS = 192, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_TEXT = 8192, VDSO_BYTES = 65536 };
+enum {
+	FROZEN_MAPS = 512, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_THREADS = 24, FROZEN_FILES = 16,
+	FROZEN_TEXT = 8192, VDSO_BYTES = 65536,
+};
 
 /* The descriptors of launcher/inside.h. */
 enum { GO_FD = 3, READY_FD = 4 };
@@ -28,6 +31,15 @@ struct frozen_action {
 	uint64_t handler, flags, restorer, mask;
 };
 
+/* At the end of a system call, which has overwritten rcx and r11, or before one. */
+struct frozen_thread {
+	uint64_t rax, rbx, rbp, rdx, rsi, rdi, r8, r9, r10, r12, r13, r14, r15, rsp, rip;
+	uint64_t fs_base, tid_address, robust_list, robust_size, rseq, rseq_size, rseq_signature, signal_mask;
+	uint64_t signal_stack[3]; /* stack_t; its size is 0 if there is none */
+	char name[16];
+	uint8_t fp[512] __attribute__((aligned(16)));
+};
+
 struct frozen {
 	uint64_t magic;
 
@@ -42,13 +54,13 @@ struct frozen {
 	uint64_t stack_limit; /* the size of new threads' stacks depends on it */
 
 	/* State that the kernel keeps for the process. */
-	uint64_t fs_base, tid_address, robust_list, robust_size, rseq, rseq_size, rseq_signature, signal_mask;
 	uint64_t has_action; /* bit 0 is signal 1 */
 	struct frozen_action action[FROZEN_SIGNALS];
-	uint64_t rbx, rbp, r12, r13, r14, r15, rdx, rsi, rdi, r8, r9, r10, rsp, rip;
-	uint8_t fp[512] __attribute__((aligned(16)));
+	uint32_t files, threads, last, maps; /* threads[0] is the first of the process, threads[last] has closed READY_FD */
+	struct { uint32_t fd, flags, path; uint64_t offset; } file[FROZEN_FILES];
+	struct frozen_thread thread[FROZEN_THREADS];
 
-	uint32_t maps;
+	uint32_t copied; /* whether written pages of the snapshot are copied at once, because most of them will be */
 	struct frozen_map map[FROZEN_MAPS];
 	char text[FROZEN_TEXT];
 };

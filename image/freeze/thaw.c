@@ -11,12 +11,17 @@
 #include <linux/auxvec.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/fs.h>
+#include <linux/prctl.h>
 #include <linux/resource.h>
+#include <linux/sched.h>
 #include <linux/signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "frozen.h"
+
+enum { RED_ZONE = 128 };
 
 static struct frozen frozen;
 
@@ -73,7 +78,7 @@ static bool map(int snapshot, const struct frozen_map *m, bool waits)
 	case FROM_SNAPSHOT:
 		fd = snapshot;
 		/* To copy all at once takes less than a fault for each page. The copies count as the program's memory. */
-		flags |= m->prot & PROT_WRITE ? MAP_POPULATE : 0;
+		flags |= frozen.copied && (m->prot & PROT_WRITE) ? MAP_POPULATE : 0;
 		break;
 	case FROM_FILE:
 		fd = (int)CALL(openat, AT_FDCWD, frozen.text + m->path, O_RDONLY);
@@ -125,32 +130,70 @@ static bool wait_for_step(void)
 	       CALL(close, GO_FD) == 0 && CALL(close, READY_FD) == 0;
 }
 
-static void restore_kernel_state(void)
+static void restore_signals(void)
 {
 	for (int i = 0; i < FROZEN_SIGNALS; i++)
 		if (frozen.has_action >> i & 1)
 			CALL(rt_sigaction, i + 1, &frozen.action[i], NULL, sizeof frozen.action[i].mask);
-	CALL(rt_sigprocmask, SIG_SETMASK, &frozen.signal_mask, NULL, sizeof frozen.signal_mask);
-	*(int *)frozen.tid_address = (int)CALL(set_tid_address, frozen.tid_address);
-	CALL(set_robust_list, frozen.robust_list, frozen.robust_size);
-	CALL(rseq, frozen.rseq, frozen.rseq_size, 0, frozen.rseq_signature);
-	CALL(arch_prctl, ARCH_SET_FS, frozen.fs_base);
 }
 
-/* As after the system call at which the program was frozen, which returned 0. */
-#define LOAD(r) "mov %c[" #r "](%%rax), %%" #r "\n\t"
-#define AT(r) [r] "i"(offsetof(struct frozen, r))
-static _Noreturn void resume(void)
+static bool open_files(void)
 {
-	__asm__ volatile("fxrstor64 %c[fp](%%rax)\n\t"
-			 LOAD(rbx) LOAD(rbp) LOAD(r12) LOAD(r13) LOAD(r14) LOAD(r15) LOAD(rdx) LOAD(rsi) LOAD(rdi) LOAD(r8)
-			 LOAD(r9) LOAD(r10) LOAD(rsp)
-			 "mov %c[rip](%%rax), %%rcx\n\t"
-			 "xor %%eax, %%eax\n\t"
+	for (uint32_t i = 0; i < frozen.files; i++) {
+		int fd = (int)CALL(openat, AT_FDCWD, frozen.text + frozen.file[i].path, frozen.file[i].flags);
+		int wanted = (int)frozen.file[i].fd;
+		if (fd < 0 || (fd != wanted && (CALL(dup3, fd, wanted, O_CLOEXEC) < 0 || CALL(close, fd) < 0)) ||
+		    CALL(lseek, wanted, frozen.file[i].offset, SEEK_SET) < 0)
+			return false;
+	}
+	return true;
+}
+
+#define LOAD(r) "mov %c[" #r "](%%rcx), %%" #r "\n\t"
+#define AT(r) [r] "i"(offsetof(struct frozen_thread, r))
+static _Noreturn void resume(const struct frozen_thread *t)
+{
+	__asm__ volatile("fxrstor64 %c[fp](%%rcx)\n\t"
+			 LOAD(rax) LOAD(rbx) LOAD(rbp) LOAD(rdx) LOAD(rsi) LOAD(rdi) LOAD(r8) LOAD(r9) LOAD(r10) LOAD(r12) LOAD(r13)
+			 LOAD(r14) LOAD(r15) LOAD(rsp)
+			 "mov %c[rip](%%rcx), %%rcx\n\t"
 			 "jmp *%%rcx"
-			 : : "a"(&frozen), AT(fp), AT(rbx), AT(rbp), AT(r12), AT(r13), AT(r14), AT(r15), AT(rdx), AT(rsi), AT(rdi),
-			     AT(r8), AT(r9), AT(r10), AT(rsp), AT(rip));
+			 : : "c"(t), AT(fp), AT(rax), AT(rbx), AT(rbp), AT(rdx), AT(rsi), AT(rdi), AT(r8), AT(r9), AT(r10), AT(r12), AT(r13),
+			     AT(r14), AT(r15), AT(rsp), AT(rip));
 	__builtin_unreachable();
+}
+
+/* In the thread itself. */
+__attribute__((used)) static _Noreturn void become(const struct frozen_thread *t)
+{
+	CALL(set_robust_list, t->robust_list, t->robust_size);
+	CALL(rseq, t->rseq, t->rseq_size, 0, t->rseq_signature);
+	if (t->signal_stack[2])
+		CALL(sigaltstack, t->signal_stack, NULL);
+	CALL(prctl, PR_SET_NAME, t->name);
+	CALL(rt_sigprocmask, SIG_SETMASK, &t->signal_mask, NULL, sizeof t->signal_mask);
+	resume(t);
+}
+
+/* The kernel writes the number of the new thread where the C library keeps it. */
+static bool start_thread(struct frozen_thread *t)
+{
+	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+			   CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	/* Until it resumes, the thread uses the unused part of its stack. */
+	long stack = ((long)t->rsp - RED_ZONE) & -16;
+	register long tid_address __asm__("r10") = (long)t->tid_address, tls __asm__("r8") = (long)t->fs_base;
+	long result;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "mov %%rbx, %%rdi\n\t"
+			 "call become\n"
+			 "1:"
+			 : "=a"(result)
+			 : "a"(__NR_clone), "D"(flags), "S"(stack), "d"(tid_address), "r"(tid_address), "r"(tls), "b"(t)
+			 : "rcx", "r11", "memory");
+	return result > 0;
 }
 
 static uint64_t vdso_address(char **envp)
@@ -175,10 +218,16 @@ static void thaw(char **argv, char **envp)
 	    !move_vdso(snapshot, vdso_address(envp)))
 		return;
 	CALL(close, snapshot);
-	if (waits && !wait_for_step())
+	restore_signals();
+	for (uint32_t i = 1; i < frozen.threads; i++)
+		if (i != frozen.last && !start_thread(&frozen.thread[i]))
+			CALL(exit_group, 125);
+	if ((waits && !wait_for_step()) || !open_files() || (frozen.last > 0 && !start_thread(&frozen.thread[frozen.last])))
 		CALL(exit_group, 125);
-	restore_kernel_state();
-	resume();
+	struct frozen_thread *first = &frozen.thread[0];
+	*(int *)first->tid_address = (int)CALL(set_tid_address, first->tid_address);
+	CALL(arch_prctl, ARCH_SET_FS, first->fs_base);
+	become(first);
 }
 
 __attribute__((used)) _Noreturn static void start(char **stack)

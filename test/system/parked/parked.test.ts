@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import type { StepReports } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
@@ -77,22 +78,40 @@ for (const { name, file } of sources) {
   });
 }
 
-/** A stack limit that no interpreter was frozen with, so that it starts by itself. */
-function startedAnew({ execute }: Plan): Plan {
-  const { limits } = execute;
-  return { execute: { ...execute, limits: { ...limits, stackBytes: limits.stackBytes + 65_536 } } };
+/** With a stack limit that no interpreter was frozen with, so that it starts by itself. */
+function startedAnew({ compile, execute }: Plan): Plan {
+  const changed = (step: Step): Step => ({
+    ...step,
+    limits: { ...step.limits, stackBytes: step.limits.stackBytes + 65_536 },
+  });
+  return { ...(compile && { compile: changed(compile) }), execute: changed(execute) };
 }
 
-const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';
-
-for (const file of readdirSync(new URL("python/", PROGRAMS))) {
-  test(`python/${file} does the same from its frozen state as after its own start`, FROZEN, async () => {
-    const steps = planOf("python", readFileSync(new URL(`python/${file}`, PROGRAMS)));
-    const [anew] = seen(await run(slot, startedAnew(steps))).slice(1);
-    const [frozen] = seen(await run(slot, steps)).slice(1);
-    assert.deepEqual({ ...frozen, rlimits: [] }, { ...anew, rlimits: [] });
+for (const { name, file } of sources.filter(({ name }) => name === "python" || name === "java")) {
+  test(`${name}/${file} does the same from its frozen state as after its own start`, FROZEN, async () => {
+    const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
+    const withoutLimit = async (plan: Plan) =>
+      seen(await run(slot, plan)).map((step) => step && { ...step, rlimits: [] });
+    assert.deepEqual(await withoutLimit(steps), await withoutLimit(startedAnew(steps)));
   });
 }
+
+test("Java continues from its frozen state, and two runs have other random numbers", FROZEN, async () => {
+  const code = `public class Main {
+    public static void main(String[] args) throws Exception {
+      System.out.println(new java.io.File("/proc/self/exe").getCanonicalPath());
+      System.out.println(java.util.concurrent.ThreadLocalRandom.current().nextLong() + " " + Math.random());
+      System.out.println(new java.util.Random().nextLong() + " " + java.util.UUID.randomUUID());
+    }
+  }`;
+  const lines = async () => String((await run(slot, planOf("java", code))).execute?.stdout).split("\n");
+  const [first, second] = [await lines(), await lines()];
+  assert.equal(first[0], "/usr/bin/java");
+  const numbers = [first, second].flatMap((lines) => lines.slice(1, 3).join(" ").split(" "));
+  assert.equal(new Set(numbers).size, 8, String(numbers));
+});
+
+const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';
 
 test("Python continues from its frozen state, and starts by itself if anything differs", FROZEN, async () => {
   const steps = planOf("python", WHICH);
@@ -109,7 +128,7 @@ test("Python continues from its frozen state, and starts by itself if anything d
 });
 
 test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
-  const steps = planOf("java", languages.resolve("java")?.smokeTest.code ?? "");
+  const steps = startedAnew(planOf("java", languages.resolve("java")?.smokeTest.code ?? ""));
   const cold = await run(slot, steps);
   await park(steps);
   const parked = await run(slot, steps);

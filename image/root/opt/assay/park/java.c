@@ -2,8 +2,9 @@
  * A JVM agent that lets the JVM wait after its start, before it loads the program's class. The sandbox starts the JVM before a
  * program exists. The agent reports that the JVM waits, and returns when /box has the source (launcher/PROTOCOL.md).
  *
- * Options: the number of times that a compiler first compiles the class of warm/Main.java, so that its own code is compiled. The
- * result is written to /tmp and removed. Uncaught errors end the JVM: then the step starts another one.
+ * Options: the number of times that a compiler first compiles the class of warm/Main.java, so that its own code is compiled; ten
+ * times as many if the JVM is frozen (image/freeze/), which is done once. The result is written to /tmp and removed. Uncaught errors
+ * end the JVM: then the step starts another one.
  */
 #include <jni.h>
 #include <jvmti.h>
@@ -82,7 +83,7 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 	jvmtiEnv *jvmti;
 	jvmtiEventCallbacks callbacks = {.VMInit = started};
 	(void)reserved;
-	warm_ups = options ? atoi(options) : 0;
+	warm_ups = (options ? atoi(options) : 0) * (access("/opt/assay/frozen.tmp", F_OK) == 0 ? 10 : 1);
 	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK ||
 	    (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) != JVMTI_ERROR_NONE ||
 	    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL) != JVMTI_ERROR_NONE)
