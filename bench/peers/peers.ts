@@ -6,7 +6,7 @@ import { makePlace, realSandbox } from "../load/serving.ts";
 import { buildGoJudge, startGoJudge } from "./go-judge.ts";
 import { compare, type PeerRow } from "./measure.ts";
 import { startOurs } from "./ours.ts";
-import { programsOf } from "./works.ts";
+import { type Program, programsOf } from "./works.ts";
 
 export interface PeersOptions {
   readonly image: string;
@@ -21,7 +21,7 @@ export interface PeersOptions {
   readonly tell: (words: string) => void;
 }
 
-/** Runs `assay bench peers`. @returns no rows if no peer can be built. */
+/** Runs `assay bench peers`. @returns no rows if no peer can be built; after SIGINT or SIGTERM, those until then. */
 export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
   const { image, launcherSocket, tell, clients } = options;
   const program = await buildGoJudge(options.built);
@@ -32,15 +32,22 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
   const within = dirname(launcherSocket);
   const place = makePlace(within, { uid: statSync(launcherSocket).uid, gid: statSync(within).gid });
   const rows: PeerRow[] = [];
+  let interrupted = false;
+  const interrupt = () => {
+    interrupted = true;
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, interrupt);
   try {
     const peer = await startGoJudge(program, join(image, "rootfs"), place.directory);
     try {
       const database = await makeDatabase(undefined, place.directory);
       const ours = await startOurs(place, database, realSandbox(launcherSocket, options.workers));
       try {
-        for (const one of ourLanguages().list().flatMap(programsOf)) {
-          if (options.programs.length > 0 && !options.programs.some((begin) => one.name.startsWith(begin))) continue;
+        const chosen = ({ name }: Program) =>
+          options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
+        for (const one of ourLanguages().list().flatMap(programsOf).filter(chosen)) {
           for (const amount of clients) {
+            if (interrupted) return rows;
             const row = await compare(one, amount, { ours, peer, seconds: options.seconds });
             tell(`${row.program}, ${row.clients} clients: ${row.ratio} times better`);
             rows.push(row);

@@ -21,7 +21,7 @@
 
 #include "frozen.h"
 
-enum { RED_ZONE = 128 };
+enum { RED_ZONE = 128, RETRY_FD = 9 };
 
 static struct frozen frozen;
 
@@ -104,13 +104,16 @@ static bool map_all(int snapshot, bool waits)
 	return true;
 }
 
-/* The kernel gives each process its vDSO at another address, and the program has the addresses of the functions in it. */
-static bool move_vdso(int snapshot, uint64_t vdso)
+static bool same_vdso(int snapshot, uint64_t vdso)
 {
 	static char copy[VDSO_BYTES];
-	if (!vdso || CALL(pread64, snapshot, copy, frozen.vdso_size, frozen.vdso_offset) != (long)frozen.vdso_size ||
-	    !same(copy, (const void *)vdso, frozen.vdso_size))
-		return false;
+	return vdso && CALL(pread64, snapshot, copy, frozen.vdso_size, frozen.vdso_offset) == (long)frozen.vdso_size &&
+	       same(copy, (const void *)vdso, frozen.vdso_size);
+}
+
+/* To where the program expects it. */
+static bool move_vdso(uint64_t vdso)
+{
 	for (uint32_t i = 0; i < frozen.specials; i++) {
 		uint64_t offset = frozen.special[i].offset, size = frozen.special[i].size;
 		/* mremap would replace a mapping at the new address. */
@@ -206,17 +209,34 @@ static uint64_t vdso_address(char **envp)
 	return aux[0] == AT_NULL ? 0 : aux[1];
 }
 
+/*
+ * Each process has its own stack and vDSO at random addresses, with Java one of 150 where the program has memory. Then this
+ * program is executed again, once: the open snapshot shows that it was.
+ */
+static bool is_retry(void)
+{
+	uint64_t magic = 0;
+	bool open = CALL(pread64, RETRY_FD, &magic, sizeof magic, 0) == sizeof magic && magic == FROZEN_MAGIC;
+	return open && CALL(close, RETRY_FD) == 0;
+}
+
 /* Returns only if the program cannot be continued; then all that was done is undone by the exec. */
 static void thaw(char **argv, char **envp)
 {
+	bool retry = is_retry();
 	int snapshot = (int)CALL(openat, AT_FDCWD, SNAPSHOT, O_RDONLY | O_CLOEXEC);
 	if (snapshot < 0 || CALL(pread64, snapshot, &frozen, sizeof frozen, 0) != sizeof frozen || frozen.magic != FROZEN_MAGIC)
 		return;
 	bool waits = same_strings(argv, frozen.waiting_args, frozen.text + frozen.waiting_arg);
 	if ((!waits && !same_strings(argv, frozen.args, frozen.text + frozen.arg)) ||
-	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() || !map_all(snapshot, waits) ||
-	    !move_vdso(snapshot, vdso_address(envp)))
+	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() ||
+	    !same_vdso(snapshot, vdso_address(envp)))
 		return;
+	if (!map_all(snapshot, waits) || !move_vdso(vdso_address(envp))) {
+		if (!retry && CALL(dup3, snapshot, RETRY_FD, 0) == RETRY_FD)
+			CALL(execve, frozen.text + frozen.arg, argv, envp);
+		return;
+	}
 	CALL(close, snapshot);
 	restore_signals();
 	for (uint32_t i = 1; i < frozen.threads; i++)

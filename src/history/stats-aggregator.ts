@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Store } from "../store/store.ts";
 
 export interface StatsAggregatorOptions {
-  readonly store: Pick<Store, "history" | "onWork">;
+  readonly store: Pick<Store, "history" | "onEnds">;
   readonly log: Logger;
   /** Interval between checks for ended submissions; five seconds by default. */
   readonly everyMs?: number;
@@ -39,7 +39,7 @@ export class StatsAggregator {
 
   private constructor(options: StatsAggregatorOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.onWork(() => {
+    this.#unsubscribe = options.store.onEnds(() => {
       this.#happened = true;
     });
     this.#running = this.#run();

@@ -119,6 +119,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     live: liveStore(engine, transactions, wakeups),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
+    onEnds: (listener) => wakeups.on("ends", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
     backup: (write) => backup(engine, now, write),
     backlog: (accountIds) => backlog(engine.db, now(), accountIds),

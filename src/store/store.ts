@@ -66,6 +66,9 @@ export interface Store {
    */
   onWork(listener: () => void): () => void;
 
+  /** The same for submissions that have ended. */
+  onEnds(listener: () => void): () => void;
+
   /** The same for deliveries that may be due. */
   onDeliveries(listener: () => void): () => void;
 

@@ -5,6 +5,8 @@
 export type StoreEvent =
   /** A submission may be claimed. */
   | { readonly kind: "work" }
+  /** Submissions have ended. */
+  | { readonly kind: "ends" }
   /** A webhook delivery may be due. */
   | { readonly kind: "deliveries" }
   /** A worker joined, left, or has a new proof. */
@@ -18,7 +20,7 @@ export type StoreEvent =
 
 type Topic = Exclude<StoreEvent, { readonly id: string }>["kind"];
 type SubmissionEventKind = Extract<StoreEvent, { readonly id: string }>["kind"];
-const TOPICS: readonly Topic[] = ["work", "deliveries", "workers", "prove"];
+const TOPICS: readonly Topic[] = ["work", "ends", "deliveries", "workers", "prove"];
 
 export function isTopic(text: string): text is Topic {
   return (TOPICS as readonly string[]).includes(text);
@@ -35,6 +37,7 @@ export function isSubmissionEvent(text: string): text is SubmissionEventKind {
 export class Notifier {
   readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
     work: new Set(),
+    ends: new Set(),
     deliveries: new Set(),
     workers: new Set(),
     prove: new Set(),

@@ -50,6 +50,7 @@ export function queueStore({ db, capabilities: abilities }: Engine, transactions
           {
             words: ({ ids, delivers }) => [
               ...ids.map((id) => ({ kind: "ended", id }) as const),
+              ...(ids.length > 0 ? [{ kind: "ends" } as const] : []),
               ...(delivers ? [{ kind: "deliveries" } as const] : []),
             ],
           },

@@ -12,6 +12,7 @@ import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
+const ENDS: StoreEvent = { kind: "ends" };
 const DELIVERIES: StoreEvent = { kind: "deliveries" };
 const ended = (id: string): StoreEvent => ({ kind: "ended", id });
 
@@ -50,6 +51,7 @@ export function submissionStore(
     const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
       words: ({ requeued, failed, delivers }) => [
         ...failed.map(ended),
+        ...(failed.length > 0 ? [ENDS] : []),
         ...(requeued.length + failed.length > 0 ? [WORK] : []),
         ...(delivers ? [DELIVERIES] : []),
       ],
@@ -82,6 +84,7 @@ export function submissionStore(
           if (over.length === 0) return [];
           return [
             ...over,
+            ENDS,
             ...(oneWriter ? [] : [WORK]),
             ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : []),
           ];
@@ -140,7 +143,11 @@ export function submissionStore(
         words: (released) => {
           if (!released) return [];
           const { became, delivers } = released;
-          return [...(became === "failed" ? [ended(lease.submissionId)] : []), WORK, ...(delivers ? [DELIVERIES] : [])];
+          return [
+            ...(became === "failed" ? [ended(lease.submissionId), ENDS] : []),
+            WORK,
+            ...(delivers ? [DELIVERIES] : []),
+          ];
         },
       });
       return released !== undefined;

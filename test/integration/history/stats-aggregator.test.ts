@@ -37,7 +37,7 @@ onEachEngine((temporaryStore) => {
 /** A store with a fake history and notifications that the test sends. */
 function storeOf(history: Partial<HistoryStore>) {
   let listener = () => {};
-  const onWork = (added: () => void) => {
+  const onEnds = (added: () => void) => {
     listener = added;
     return () => {
       listener = () => {};
@@ -48,7 +48,7 @@ function storeOf(history: Partial<HistoryStore>) {
     shrink: async () => {},
     read: async () => ({ ended: [], times: [] }),
   };
-  return { store: { history: { ...rest, ...history }, onWork }, say: () => listener() };
+  return { store: { history: { ...rest, ...history }, onEnds }, say: () => listener() };
 }
 
 test("queries only after a notification, and until nothing is left", async () => {

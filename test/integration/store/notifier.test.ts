@@ -77,6 +77,7 @@ onEachEngine((temporaryStore) => {
     await Promise.all([notified(), store.submissions.release(claim.lease, false)]);
     const [again] = await store.submissions.claim("w", 1000);
     assert.ok(again);
+    await enqueue(store, key);
     await Promise.all([notified(), store.submissions.finish(again.lease, internalError("x"))]);
     const idempotencyKey = "8716aa61-b3c9-473f-961a-d3d8661390c4";
     await Promise.all([notified(), enqueue(store, key, { idempotencyKey })]);

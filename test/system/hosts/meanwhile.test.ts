@@ -66,7 +66,7 @@ test("a damaged image is not ready until it is repaired", LIMIT, async (t) => {
     execFileSync("umount", ["-l", join(image, "rootfs")]);
     rmSync(image, { recursive: true });
   });
-  const python = execFileSync("chroot", [join(image, "rootfs"), "readlink", "-f", "/usr/bin/python3"], {
+  const python = execFileSync("chroot", [join(image, "rootfs"), "sh", "-c", "echo /usr/bin/python3.*"], {
     encoding: "utf8",
   });
   const interpreter = join(image, "rootfs", python.trim());
