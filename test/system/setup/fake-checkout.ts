@@ -184,7 +184,7 @@ if [ "$1" = --hash ]; then
   sha256sum <"$0" | cut -c1-16
   exit
 fi
-[ "$1" != --freeze ] || exit 0
+[ "$1" != --is-frozen ] || exit 0
 printf . >>${root}/image-begun
 mkdir -p "$1.tmp.$$/rootfs/mounted"
 mount -t tmpfs none "$1.tmp.$$/rootfs/mounted"
