@@ -224,7 +224,7 @@ test("a submission in a removed language ends as an internal error with that rea
 test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {
   const { store, submit, end, now } = await working(t);
   const other = await addKey(store, "other", { account: "key" });
-  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.3)")));
+  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(1)")));
   await programRuns(2);
   const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
   const one = await submit("print(1)", { of: other });
@@ -473,7 +473,7 @@ test("a stopped worker holds no timers or connections", LIMIT, async (t) => {
   const held = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout" || name === "PipeWrap");
   const before = held().length;
   const { worker, submit, end } = await working(t, { drainMs: 3_600_000, leaseMs: 3_600_000 });
-  const id = await submit("import time; time.sleep(0.2)");
+  const id = await submit("import time; time.sleep(1)");
   await programRuns();
   await worker.stop();
   assert.equal(verdictOf(await end(id)), "AC");
