@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -468,6 +466,11 @@ int main(int argc, char **argv)
 	check(pipe(output) == 0 && pipe(errors) == 0, "pipes");
 	ends[1] = output[1];
 	ends[2] = errors[1];
+	for (int fd = 0; fd < 3; fd++) {
+		struct stat st;
+		check(fstat(ends[fd], &st) == 0, "descriptors");
+		frozen.standard[fd] = st.st_mode & S_IFMT;
+	}
 	child = fork();
 	check(child >= 0, "fork");
 	if (child == 0)

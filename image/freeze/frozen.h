@@ -52,6 +52,7 @@ struct frozen {
 	/* The step. Lists of strings begin at these offsets of text. */
 	uint32_t args, arg, waiting_args, waiting_arg, envs, env;
 	uint64_t stack_limit; /* the size of new threads' stacks depends on it */
+	uint32_t standard[3]; /* file types of stdin, stdout and stderr: the program buffers them accordingly */
 
 	/* State that the kernel keeps for the process. */
 	uint64_t has_action; /* bit 0 is signal 1 */

@@ -7,6 +7,7 @@
  * Processes share no memory by this but pages of files, which are mapped privately.
  */
 #include <asm/prctl.h>
+#include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/auxvec.h>
 #include <linux/fcntl.h>
@@ -16,6 +17,7 @@
 #include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -69,6 +71,23 @@ static bool same_machine(void)
 	read_processor(processor);
 	return same(processor, frozen.processor, sizeof processor) &&
 	       CALL(prlimit64, 0, RLIMIT_STACK, NULL, &stack) == 0 && stack.rlim_cur == frozen.stack_limit;
+}
+
+/* A program of the step may start another one with other descriptors or signals, which an interpreter looks at. */
+static bool same_surroundings(void)
+{
+	uint64_t mask;
+	struct frozen_action action;
+	for (int fd = 0; fd < 3; fd++) {
+		struct stat st;
+		if (CALL(fstat, fd, &st) < 0 || (st.st_mode & S_IFMT) != frozen.standard[fd])
+			return false;
+	}
+	for (int i = 0; i < FROZEN_SIGNALS; i++)
+		if ((frozen.has_action >> i & 1) &&
+		    (CALL(rt_sigaction, i + 1, NULL, &action, sizeof action.mask) < 0 || action.handler != (uint64_t)SIG_DFL))
+			return false;
+	return CALL(lseek, 0, 0, SEEK_CUR) == 0 && CALL(rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask) == 0 && mask == 0;
 }
 
 static bool map(int snapshot, const struct frozen_map *m, bool waits)
@@ -210,8 +229,8 @@ static uint64_t vdso_address(char **envp)
 }
 
 /*
- * Each process has its own stack and vDSO at random addresses, with Java one of 150 where the program has memory. Then this
- * program is executed again, once: the open snapshot shows that it was.
+ * The kernel places stack and vDSO of each process at random. In one of 150 processes they lie where a JVM has memory. This
+ * program is then executed again, once: the open snapshot shows that it was.
  */
 static bool is_retry(void)
 {
@@ -229,7 +248,7 @@ static void thaw(char **argv, char **envp)
 		return;
 	bool waits = same_strings(argv, frozen.waiting_args, frozen.text + frozen.waiting_arg);
 	if ((!waits && !same_strings(argv, frozen.args, frozen.text + frozen.arg)) ||
-	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() ||
+	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() || !same_surroundings() ||
 	    !same_vdso(snapshot, vdso_address(envp)))
 		return;
 	if (!map_all(snapshot, waits) || !move_vdso(vdso_address(envp))) {

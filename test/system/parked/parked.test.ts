@@ -127,6 +127,27 @@ test("Python continues from its frozen state, and starts by itself if anything d
     assert.equal(String((await run(slot, plan)).execute?.stdout), `/usr/bin/${program}\n`);
 });
 
+test("the same command starts the interpreter if a program gives it other descriptors or signals", FROZEN, async () => {
+  const code = `import os, signal, subprocess, sys
+if sys.stdin.read() != "outer":
+    print(os.readlink("/proc/self/exe"))
+    sys.exit()
+def start(**options):
+    print(subprocess.run([sys.executable, "main.py"], capture_output=True, text=True, **options).stdout, end="")
+with open("input", "w+") as file:
+    start(stdin=file)
+    start(input="inner")
+    start(stdin=file, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    start(stdin=file, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1}))
+    file.write("text")
+    file.flush()
+    start(stdin=file)
+`;
+  const { execute } = await run(slot, planOf("python", code, "outer"));
+  const programs = ["python3", ...Array<string>(4).fill("python3.13")].map((name) => `/usr/bin/${name}\n`);
+  assert.equal(String(execute?.stdout), programs.join(""), String(execute?.stderr));
+});
+
 test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
   const steps = startedAnew(planOf("java", languages.resolve("java")?.smokeTest.code ?? ""));
   const cold = await run(slot, steps);
