@@ -83,7 +83,7 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 	jvmtiEnv *jvmti;
 	jvmtiEventCallbacks callbacks = {.VMInit = started};
 	(void)reserved;
-	warm_ups = (options ? atoi(options) : 0) * (access("/opt/assay/frozen.tmp", F_OK) == 0 ? 10 : 1);
+	warm_ups = (options ? atoi(options) : 0) * (access("/tmp/freezing", F_OK) == 0 ? 10 : 1);
 	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK ||
 	    (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) != JVMTI_ERROR_NONE ||
 	    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL) != JVMTI_ERROR_NONE)
