@@ -17,7 +17,8 @@ const REPLACE_FACTOR = 2;
 const RETRY_MS = 60_000;
 /** Below this part of the machine's memory, no runtime waits. */
 const LEAST_AVAILABLE = 0.1;
-const SCARCE_MS = 200;
+/** How long a look at the machine's memory is used: it takes 0.1 ms. */
+const LOOK_MS = 200;
 
 interface Waiting {
   readonly kind: string;
@@ -39,6 +40,7 @@ export class Runtimes {
   readonly #sizes = new Map<string, number>();
   /** When each kind last failed to start. */
   readonly #failedAtMs = new Map<string, number>();
+  #looked = { atMs: Number.NEGATIVE_INFINITY, scarce: false };
 
   /** @param budgetBytes 0: no runtime waits. */
   constructor(preparations: ReadonlyMap<string, Preparation>, budgetBytes: number) {
@@ -80,7 +82,7 @@ export class Runtimes {
 
   /** The most useful runtime to start, and a free slot for it. @param idle whether costly ones may start. */
   next(free: readonly Slot[], idle: boolean): { readonly slot: Slot; readonly preparation: Preparation } | undefined {
-    if (this.#budgetBytes === 0 || scarce()) return undefined;
+    if (this.#budgetBytes === 0 || this.#isScarce()) return undefined;
     const candidates = [...this.#preparations.values()].filter(
       ({ kind, costly }) => (idle || !costly) && Date.now() - (this.#failedAtMs.get(kind) ?? 0) > RETRY_MS,
     );
@@ -125,7 +127,7 @@ export class Runtimes {
 
   /** A free slot whose runtime must end, because memory is scarce. */
   toEnd(free: readonly Slot[]): Slot | undefined {
-    return scarce() ? free.find((slot) => this.#waiting.has(slot)) : undefined;
+    return this.#isScarce() ? free.find((slot) => this.#waiting.has(slot)) : undefined;
   }
 
   async end(slot: Slot): Promise<void> {
@@ -162,18 +164,18 @@ export class Runtimes {
     return waiting + [...this.#starting.values()].filter((one) => one === kind).length;
   }
 
+  #isScarce(): boolean {
+    const now = performance.now();
+    if (now - this.#looked.atMs > LOOK_MS) this.#looked = { atMs: now, scarce: scarce() };
+    return this.#looked.scarce;
+  }
+
   #size(kind: string): number {
     return this.#sizes.get(kind) ?? ASSUMED_BYTES;
   }
 }
 
-/** Reading it takes 0.1 ms, so a result is used for a while. */
-const memory = { scarce: false, readMs: Number.NEGATIVE_INFINITY };
-
 function scarce(): boolean {
-  if (performance.now() - memory.readMs < SCARCE_MS) return memory.scarce;
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
-  memory.scarce = Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
-  memory.readMs = performance.now();
-  return memory.scarce;
+  return Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
 }
