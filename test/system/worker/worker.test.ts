@@ -224,7 +224,7 @@ test("a submission in a removed language ends as an internal error with that rea
 test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {
   const { store, submit, end, now } = await working(t);
   const other = await addKey(store, "other", { account: "key" });
-  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(1)")));
+  const many = await Promise.all(Array.from({ length: 12 }, () => submit("import time; time.sleep(0.3)")));
   await programRuns(2);
   const waiting = async () => (await Promise.all(many.map(now))).filter(({ status }) => status === "pending").length;
   const one = await submit("print(1)", { of: other });
@@ -238,14 +238,14 @@ test("a key with many submissions does not delay a key with one", LIMIT, async (
 
 test("two slots run two submissions at once, never more", LIMIT, async (t) => {
   const { submit, end, now } = await working(t);
-  const ids = await Promise.all([1, 2, 3].map(() => submit("import time; time.sleep(0.3)")));
+  const ids = await Promise.all([1, 2, 3].map(() => submit("import time; time.sleep(1)")));
   await programRuns(2);
   const states = (await Promise.all(ids.map(now))).map(({ status }) => status);
   assert.deepEqual(states.sort(), ["pending", "running", "running"]);
   for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
 });
 
-test("an idle worker does not query the queue", LIMIT, async (t) => {
+test("an idle worker does not query the queue, and one submission takes one claim", LIMIT, async (t) => {
   let claims = 0;
   const { submit, end } = await working(t, {
     wrap: (store) => ({
@@ -266,6 +266,8 @@ test("an idle worker does not query the queue", LIMIT, async (t) => {
   await sleep(1_000);
   assert.equal(claims, before);
   await end(await submit("print(1)"));
+  await sleep(100);
+  assert.equal(claims, before + 1);
 });
 
 test("retries a failed claim without a notification", LIMIT, async (t) => {
