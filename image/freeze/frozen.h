@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-#define FROZEN_MAGIC 0x322d6e657a6f7266ull
+#define FROZEN_MAGIC 0x332d6e657a6f7266ull
 
 enum {
-	FROZEN_MAPS = 512, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_THREADS = 24, FROZEN_FILES = 16,
-	FROZEN_TEXT = 8192, VDSO_BYTES = 65536,
+	FROZEN_MAPS = 768, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_THREADS = 24, FROZEN_FILES = 32, FROZEN_WATCHES = 32,
+	FROZEN_TIMES = 128, FROZEN_FDS = 64, FROZEN_TEXT = 8192, VDSO_BYTES = 65536,
 };
 
 /* The descriptors of launcher/inside.h. */
@@ -24,6 +24,32 @@ enum frozen_kind {
 struct frozen_map {
 	uint64_t start, size, offset, filled;
 	uint32_t kind, prot, path, unused;
+};
+
+enum frozen_file_kind {
+	ORDINARY,      /* text[path], at the position value */
+	EVENT_COUNTER, /* eventfd with this value */
+	PIPE,          /* with its other end; holds the first `filled` bytes of content */
+	POLL,          /* epoll; the descriptors that it watches are in frozen.watch */
+};
+
+struct frozen_file {
+	uint32_t fd, flags, kind, path;
+	uint32_t other_fd, other_flags, filled, unused;
+	uint64_t value;
+	char content[64];
+};
+
+struct frozen_watch {
+	uint32_t poll_fd, fd, events, unused;
+	uint64_t data;
+};
+
+/* A moment between the start of the program and its freeze, which it keeps in its memory. */
+enum frozen_clock { MONOTONIC_NS, MONOTONIC_NS_DOUBLE, REAL_US_DOUBLE };
+
+struct frozen_time {
+	uint64_t address, clock;
 };
 
 /* As rt_sigaction takes it. */
@@ -57,8 +83,11 @@ struct frozen {
 	/* State that the kernel keeps for the process. */
 	uint64_t has_action; /* bit 0 is signal 1 */
 	struct frozen_action action[FROZEN_SIGNALS];
-	uint32_t files, threads, last, maps; /* threads[0] is the first of the process, threads[last] has closed READY_FD */
-	struct { uint32_t fd, flags, path; uint64_t offset; } file[FROZEN_FILES];
+	uint32_t files, watches, times, threads, last, maps; /* thread[0] is the first of the process, thread[last] has come to the point */
+	struct frozen_file file[FROZEN_FILES];
+	struct frozen_watch watch[FROZEN_WATCHES];
+	int64_t monotonic_ns, real_ns; /* when it was frozen */
+	struct frozen_time time[FROZEN_TIMES];
 	struct frozen_thread thread[FROZEN_THREADS];
 
 	uint32_t copied; /* whether written pages of the snapshot are copied at once, because most of them will be */

@@ -1,4 +1,6 @@
 /*
+ * Over 300 lines: one program, without a C library.
+ *
  * Takes the place of an interpreter: continues it from the state in SNAPSHOT, which freeze.c has written after the
  * interpreter's own start, if command and environment are the same as at that time. Otherwise, and if the processor, the
  * kernel, a limit or an occupied address prevents it, executes INTERPRETER. Static and without a C library, whose own
@@ -10,6 +12,7 @@
 #include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/auxvec.h>
+#include <linux/eventpoll.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/fs.h>
@@ -18,6 +21,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <linux/stat.h>
+#include <linux/time.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -159,16 +163,71 @@ static void restore_signals(void)
 			CALL(rt_sigaction, i + 1, &frozen.action[i], NULL, sizeof frozen.action[i].mask);
 }
 
+static bool move_fd(int fd, uint32_t wanted, uint32_t flags)
+{
+	return fd == (int)wanted || (fd >= 0 && CALL(dup3, fd, wanted, flags & O_CLOEXEC) >= 0 && CALL(close, fd) == 0);
+}
+
+/* The ends of a new pipe may have the numbers that the ends of this one need. */
+static bool open_pipe(const struct frozen_file *f)
+{
+	int ends[2];
+	return CALL(pipe2, ends, (f->flags | f->other_flags) & O_NONBLOCK) == 0 &&
+	       move_fd((int)CALL(fcntl, ends[0], F_DUPFD, FROZEN_FDS), f->fd, f->flags) &&
+	       move_fd((int)CALL(fcntl, ends[1], F_DUPFD, FROZEN_FDS), f->other_fd, f->other_flags) &&
+	       (ends[0] == (int)f->fd || ends[0] == (int)f->other_fd || CALL(close, ends[0]) == 0) &&
+	       (ends[1] == (int)f->fd || ends[1] == (int)f->other_fd || CALL(close, ends[1]) == 0) &&
+	       CALL(write, f->other_fd, f->content, f->filled) == (long)f->filled;
+}
+
+static bool open_file(const struct frozen_file *f)
+{
+	switch (f->kind) {
+	case EVENT_COUNTER:
+		return move_fd((int)CALL(eventfd2, f->value, f->flags & (O_CLOEXEC | O_NONBLOCK)), f->fd, f->flags);
+	case POLL:
+		return move_fd((int)CALL(epoll_create1, f->flags & O_CLOEXEC), f->fd, f->flags);
+	case PIPE:
+		return open_pipe(f);
+	default:
+		return move_fd((int)CALL(openat, AT_FDCWD, frozen.text + f->path, f->flags), f->fd, f->flags) &&
+		       (f->value == 0 || CALL(lseek, f->fd, f->value, SEEK_SET) >= 0);
+	}
+}
+
 static bool open_files(void)
 {
-	for (uint32_t i = 0; i < frozen.files; i++) {
-		int fd = (int)CALL(openat, AT_FDCWD, frozen.text + frozen.file[i].path, frozen.file[i].flags);
-		int wanted = (int)frozen.file[i].fd;
-		if (fd < 0 || (fd != wanted && (CALL(dup3, fd, wanted, O_CLOEXEC) < 0 || CALL(close, fd) < 0)) ||
-		    CALL(lseek, wanted, frozen.file[i].offset, SEEK_SET) < 0)
+	for (uint32_t i = 0; i < frozen.files; i++)
+		if (!open_file(&frozen.file[i]))
+			return false;
+	for (uint32_t i = 0; i < frozen.watches; i++) {
+		const struct frozen_watch *w = &frozen.watch[i];
+		struct epoll_event event = {.events = w->events, .data = w->data};
+		if (CALL(epoll_ctl, w->poll_fd, EPOLL_CTL_ADD, w->fd, &event) < 0)
 			return false;
 	}
 	return true;
+}
+
+static int64_t now_ns(int clock)
+{
+	struct __kernel_timespec t;
+	CALL(clock_gettime, clock, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* The program is as old as it was. */
+static void move_times(void)
+{
+	int64_t later_ns = now_ns(CLOCK_MONOTONIC) - frozen.monotonic_ns;
+	double later_us = (double)(now_ns(CLOCK_REALTIME) - frozen.real_ns) / 1e3;
+	for (uint32_t i = 0; i < frozen.times; i++) {
+		void *at = (void *)frozen.time[i].address;
+		if (frozen.time[i].clock == MONOTONIC_NS)
+			*(int64_t *)at += later_ns;
+		else
+			*(double *)at += frozen.time[i].clock == REAL_US_DOUBLE ? later_us : (double)later_ns;
+	}
 }
 
 #define LOAD(r) "mov %c[" #r "](%%rcx), %%" #r "\n\t"
@@ -258,10 +317,15 @@ static void thaw(char **argv, char **envp)
 	}
 	CALL(close, snapshot);
 	restore_signals();
+	if (!open_files())
+		CALL(exit_group, 125);
 	for (uint32_t i = 1; i < frozen.threads; i++)
 		if (i != frozen.last && !start_thread(&frozen.thread[i]))
 			CALL(exit_group, 125);
-	if ((waits && !wait_for_step()) || !open_files() || (frozen.last > 0 && !start_thread(&frozen.thread[frozen.last])))
+	if (waits && !wait_for_step())
+		CALL(exit_group, 125);
+	move_times();
+	if (frozen.last > 0 && !start_thread(&frozen.thread[frozen.last]))
 		CALL(exit_group, 125);
 	struct frozen_thread *first = &frozen.thread[0];
 	*(int *)first->tid_address = (int)CALL(set_tid_address, first->tid_address);

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { openSync, readSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { Slot } from "../sandbox/slot.ts";
 import { Mix, type Preparation } from "./parking.ts";
@@ -175,7 +175,12 @@ export class Runtimes {
   }
 }
 
+/** Kept open: a process without free file descriptors must still see its memory. */
+const meminfo = openSync("/proc/meminfo", "r");
+const text = Buffer.alloc(4096);
+
 function scarce(): boolean {
-  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
+  const bytes = readSync(meminfo, text, 0, text.length, 0);
+  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(text.toString("latin1", 0, bytes))?.[1];
   return Number(available) * 1024 < totalmem() * LEAST_AVAILABLE;
 }

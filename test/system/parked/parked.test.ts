@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { arch } from "node:os";
 import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { StepReports } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
@@ -65,19 +66,6 @@ const sources = languages
   .filter(({ compile, execute }) => compile?.park ?? execute.park)
   .flatMap(({ name }) => readdirSync(new URL(`${name}/`, PROGRAMS)).map((file) => ({ name, file })));
 
-for (const { name, file } of sources) {
-  test(`${name}/${file} does the same in a parked runtime as in a new one`, LIMIT, async () => {
-    const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
-    const cold = await run(slot, steps);
-    await park(steps);
-    const parked = await run(slot, steps);
-    assert.deepEqual(seen(parked), seen(cold));
-    for (const [step, report] of [[steps.compile, parked.compile] as const, [steps.execute, parked.execute] as const])
-      if (report) assert.equal(report.parkedRuntime, step?.command.park !== undefined);
-    assert.deepEqual(buildOutcome(parked).judgement, buildOutcome(cold).judgement);
-  });
-}
-
 /** With a stack limit that no interpreter was frozen with, so that it starts by itself. */
 function startedAnew({ compile, execute }: Plan): Plan {
   const changed = (step: Step): Step => ({
@@ -87,13 +75,24 @@ function startedAnew({ compile, execute }: Plan): Plan {
   return { ...(compile && { compile: changed(compile) }), execute: changed(execute) };
 }
 
-for (const { name, file } of sources.filter(({ name }) => name === "python" || name === "java")) {
-  test(`${name}/${file} does the same from its frozen state as after its own start`, FROZEN, async () => {
-    const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
-    const withoutLimit = async (plan: Plan) =>
-      seen(await run(slot, plan)).map((step) => step && { ...step, rlimits: [] });
-    assert.deepEqual(await withoutLimit(steps), await withoutLimit(startedAnew(steps)));
-  });
+for (const { name, file } of sources) {
+  test(
+    `${name}/${file} does the same from its frozen state and in a parked runtime as in a new one`,
+    LIMIT,
+    async () => {
+      const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
+      const anew = await run(slot, startedAnew(steps));
+      const frozen = await run(slot, steps);
+      await park(steps);
+      const parked = await run(slot, steps);
+      const withoutLimits = (reports: StepReports) => seen(reports).map((step) => step && { ...step, rlimits: [] });
+      assert.deepEqual(withoutLimits(frozen), withoutLimits(anew));
+      assert.deepEqual(seen(parked), seen(frozen));
+      for (const [step, report] of [[steps.compile, parked.compile] as const, [steps.execute, parked.execute] as const])
+        if (report) assert.equal(report.parkedRuntime, step?.command.park !== undefined);
+      assert.deepEqual(buildOutcome(parked).judgement, buildOutcome(anew).judgement);
+    },
+  );
 }
 
 test("Java continues from its frozen state, and two runs have other random numbers", FROZEN, async () => {
@@ -109,6 +108,37 @@ test("Java continues from its frozen state, and two runs have other random numbe
   assert.equal(first[0], "/usr/bin/java");
   const numbers = [first, second].flatMap((lines) => lines.slice(1, 3).join(" ").split(" "));
   assert.equal(new Set(numbers).size, 8, String(numbers));
+});
+
+test("Node continues from its frozen state, as a new process with other random numbers", FROZEN, async () => {
+  const code = `// @ts-nocheck
+  const { readlinkSync } = require("node:fs");
+  const { randomUUID } = require("node:crypto");
+  const { Worker } = require("node:worker_threads");
+  const random = [Math.random(), require("node:vm").runInNewContext("Math.random()"), randomUUID()];
+  const { timeOrigin } = performance;
+  const times = [performance.now(), process.uptime() * 1000, Date.now() - timeOrigin, performance.nodeTiming.nodeStart];
+  const worker = new Worker("require('node:worker_threads').parentPort.postMessage(Math.random())", { eval: true });
+  worker.on("message", (number) => {
+    const program = readlinkSync("/proc/self/exe");
+    const isMine = String(process.pid) === readlinkSync("/proc/self");
+    console.log(JSON.stringify({ program, isMine, times, random: [...random, number] }));
+  });`;
+  for (const name of ["javascript", "typescript"]) {
+    const steps = planOf(name, code);
+    const printed = async () => JSON.parse(String((await run(slot, steps)).execute?.stdout));
+    const before = await printed();
+    await park(steps);
+    await setTimeout(500);
+    const runs = [before, await printed(), await printed()];
+    for (const { program, isMine, times } of runs) {
+      assert.equal(program, `/opt/assay/node/${name}`);
+      assert.ok(isMine);
+      for (const ms of times) assert.ok(ms >= 0 && ms < 450, `${ms} ms after its start`);
+    }
+    const numbers = runs.flatMap(({ random }) => random);
+    assert.equal(new Set(numbers).size, 12, String(numbers));
+  }
 });
 
 const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';

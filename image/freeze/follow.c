@@ -1,0 +1,241 @@
+/* Follows the system calls of a program to the point at which it is frozen. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "freeze.h"
+
+/* Interrupted system calls, as the kernel marks them for itself; ENOSYS marks a call that begins. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+enum { SYSCALL_LENGTH = 2, QUIET_MS = 1000, PATH_BYTES = 64 };
+
+static pid_t thread_id[FROZEN_THREADS];
+static const char *point; /* the file, or NULL */
+
+/* Calls that the box refuses as well, and state of which is not restored. Programs do without. */
+static bool is_refused(uint64_t number) { return number == SYS_io_uring_setup || number == SYS_pkey_alloc; }
+
+/*
+ * Replaces the number of a call at its beginning, or the result at its end.
+ *
+ * Memory from brk is not kept: the kernel accepts no start of it from an unprivileged process. A program that gets none
+ * maps its memory. This address is above all others, so later calls fail as well, once; then the C library knows the
+ * real one.
+ */
+static void refuse_call(pid_t thread, uint64_t number, bool begins)
+{
+	struct user_regs_struct r;
+	check(ptrace(PTRACE_GETREGS, thread, NULL, &r) == 0, "registers");
+	if (begins)
+		r.orig_rax = (unsigned long long)-1;
+	else
+		r.rax = number == SYS_brk ? 0x7ffffffff000 : (unsigned long long)-ENOSYS;
+	check(ptrace(PTRACE_SETREGS, thread, NULL, &r) == 0, "registers");
+}
+
+/* @param t of the thread that has made the call. @return whether the program is to be frozen. */
+static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *a)
+{
+	switch (number) {
+	case SYS_set_tid_address:
+		t->tid_address = a[0];
+		break;
+	case SYS_set_robust_list:
+		t->robust_list = a[0];
+		t->robust_size = a[1];
+		break;
+	case SYS_rseq:
+		t->rseq = a[0];
+		t->rseq_size = a[1];
+		t->rseq_signature = a[3];
+		break;
+	case SYS_rt_sigaction:
+		if (a[1]) {
+			peek(a[1], &frozen.action[a[0] - 1], sizeof *frozen.action);
+			frozen.has_action |= 1ull << (a[0] - 1);
+		}
+		break;
+	case SYS_sigaltstack:
+		if (a[0])
+			peek(a[0], t->signal_stack, sizeof t->signal_stack);
+		break;
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_timer_create:
+	case SYS_setitimer:
+		refuse("it has state in the kernel that is not restored");
+	default:
+		break;
+	}
+	return !point && number == SYS_close && a[0] == READY_FD;
+}
+
+static uint32_t find_thread(pid_t id)
+{
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		if (thread_id[i] == id)
+			return i;
+	if (frozen.threads == FROZEN_THREADS)
+		refuse("too many threads");
+	thread_id[frozen.threads] = id;
+	return frozen.threads++;
+}
+
+static uint64_t entered[FROZEN_THREADS][7]; /* number and arguments of the call that each thread makes */
+
+static void forget_thread(pid_t id)
+{
+	uint32_t i = find_thread(id), last = --frozen.threads;
+	frozen.thread[i] = frozen.thread[last];
+	frozen.thread[last] = (struct frozen_thread){0};
+	memcpy(entered[i], entered[last], sizeof *entered);
+	thread_id[i] = thread_id[last];
+}
+
+/* The C library calls clone3. */
+static void note_new_thread(pid_t parent)
+{
+	unsigned long id;
+	uint64_t clone_args[3]; /* flags, pidfd, child_tid */
+	const uint64_t *call = entered[find_thread(parent)];
+	check(ptrace(PTRACE_GETEVENTMSG, parent, NULL, &id) == 0, "new thread");
+	if (call[0] != SYS_clone3)
+		refuse("it has started a process");
+	peek(call[1], clone_args, sizeof clone_args);
+	frozen.thread[find_thread((pid_t)id)].tid_address = clone_args[2];
+}
+
+/* Whether the call is the first one with the file. */
+static bool uses_point(uint64_t number, const uint64_t *a)
+{
+	char path[PATH_BYTES] = "";
+	if (!point || !a[1] || (number != SYS_openat && number != SYS_statx && number != SYS_newfstatat))
+		return false;
+	for (size_t i = 0; i < sizeof path - 1; i++) {
+		peek(a[1] + i, path + i, 1);
+		if (!path[i])
+			break;
+	}
+	return strcmp(path, point) == 0;
+}
+
+/* A stop at the beginning or the end of a system call. @return whether the program is to be frozen. */
+static bool handle_call(pid_t thread)
+{
+	struct __ptrace_syscall_info call;
+	uint32_t i = find_thread(thread);
+	check(ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof call, &call) > 0, "system call");
+	if (call.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		entered[i][0] = call.entry.nr;
+		memcpy(entered[i] + 1, call.entry.args, sizeof call.entry.args);
+		if (is_refused(entered[i][0]))
+			refuse_call(thread, entered[i][0], true);
+		return uses_point(entered[i][0], entered[i] + 1);
+	}
+	if (entered[i][0] == SYS_brk || is_refused(entered[i][0]))
+		refuse_call(thread, entered[i][0], false);
+	return !call.exit.is_error && note_call(&frozen.thread[i], entered[i][0], entered[i] + 1);
+}
+
+/* Handles a stop of a thread and lets it continue. @return whether the program is to be frozen; then it does not continue. */
+static bool handle_stop(pid_t thread, int status)
+{
+	int signal = 0, event = status >> 16;
+	if (!WIFSTOPPED(status)) {
+		if (thread == child)
+			refuse("it did not wait for its step");
+		forget_thread(thread);
+		return false;
+	}
+	if (event == PTRACE_EVENT_CLONE) {
+		note_new_thread(thread);
+	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		if (handle_call(thread))
+			return true;
+	} else if (event == 0) {
+		signal = WSTOPSIG(status); /* the JVM uses SIGSEGV */
+	}
+	check(ptrace(PTRACE_SYSCALL, thread, NULL, signal) == 0, "continue");
+	return false;
+}
+
+/* Follows the program's system calls to the one at which it is frozen. @return its thread. */
+static pid_t follow_first(void)
+{
+	int status;
+	pid_t thread = child;
+	check(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status), "start");
+	check(ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL) == 0,
+	      "trace");
+	find_thread(child);
+	kill(child, SIGCONT);
+	do {
+		thread = waitpid(-1, &status, __WALL);
+		check(thread > 0, "wait");
+	} while (!handle_stop(thread, status));
+	return thread;
+}
+
+/* The others finish what they do, and are then stopped. */
+static void stop_others(pid_t last)
+{
+	int status;
+	for (int ms = 0; frozen.threads > 1 && ms < QUIET_MS; ms++) {
+		for (pid_t thread; (thread = waitpid(-1, &status, __WALL | WNOHANG)) > 0;)
+			handle_stop(thread, status);
+		usleep(1000);
+	}
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		if (thread_id[i] != last)
+			check(ptrace(PTRACE_INTERRUPT, thread_id[i], NULL, NULL) == 0 && waitpid(thread_id[i], &status, __WALL) > 0, "stop");
+}
+
+static void save_thread(struct frozen_thread *t, pid_t id)
+{
+	struct user_regs_struct r;
+	struct user_fpregs_struct fp;
+	char path[64];
+	_Static_assert(sizeof fp == sizeof t->fp, "the layout of fxsave");
+	check(ptrace(PTRACE_GETREGS, id, NULL, &r) == 0, "registers");
+	check(ptrace(PTRACE_GETFPREGS, id, NULL, &fp) == 0, "floating-point registers");
+	check(ptrace(PTRACE_GETSIGMASK, id, sizeof t->signal_mask, &t->signal_mask) == 0, "signal mask");
+	memcpy(t->fp, &fp, sizeof fp);
+	t->fs_base = r.fs_base;
+	t->rax = r.rax, t->rbx = r.rbx, t->rbp = r.rbp, t->rdx = r.rdx, t->rsi = r.rsi, t->rdi = r.rdi;
+	t->r8 = r.r8, t->r9 = r.r9, t->r10 = r.r10, t->r12 = r.r12, t->r13 = r.r13, t->r14 = r.r14, t->r15 = r.r15;
+	t->rsp = r.rsp, t->rip = r.rip;
+	if ((int64_t)r.orig_rax < 0)
+		refuse("a thread does not wait");
+	switch (-(int64_t)r.rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+	case ERESTART_RESTARTBLOCK:
+	case ENOSYS:
+		t->rip -= SYSCALL_LENGTH;
+		t->rax = r.orig_rax;
+	}
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", child, id);
+	FILE *name = fopen(path, "re");
+	check(name && fscanf(name, "%15[^\n]", t->name) == 1, path);
+	fclose(name);
+}
+
+void follow(const char *source)
+{
+	point = source;
+	pid_t last = follow_first();
+	frozen.monotonic_ns = now_ns(CLOCK_MONOTONIC);
+	frozen.real_ns = now_ns(CLOCK_REALTIME);
+	stop_others(last);
+	for (uint32_t i = 0; i < frozen.threads; i++)
+		save_thread(&frozen.thread[i], thread_id[i]);
+	frozen.last = find_thread(last);
+}

@@ -1,0 +1,104 @@
+/* Saves what a program has open. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "freeze.h"
+
+static struct frozen_file *find_file(uint32_t fd)
+{
+	for (uint32_t i = 0; i < frozen.files; i++)
+		if (frozen.file[i].fd == fd)
+			return &frozen.file[i];
+	return NULL;
+}
+
+/* A line of the descriptor's /proc/PID/fdinfo. */
+static void note_info(struct frozen_file *f, const char *line)
+{
+	sscanf(line, "flags: %o", &f->flags);
+	if (f->kind == ORDINARY)
+		sscanf(line, "pos: %lu", &f->value);
+	if (f->kind == EVENT_COUNTER)
+		sscanf(line, "eventfd-count: %lx", &f->value);
+	struct frozen_watch w = {.poll_fd = f->fd};
+	if (f->kind == POLL && sscanf(line, "tfd: %u events: %x data: %lx", &w.fd, &w.events, &w.data) == 3) {
+		if (frozen.watches == FROZEN_WATCHES)
+			refuse("it watches too many descriptors");
+		frozen.watch[frozen.watches++] = w;
+	}
+}
+
+/* The first end of a pipe waits here for its other end: value is the pipe's number until then. */
+static bool save_pipe(const struct frozen_file *end, const char *path, uint64_t number)
+{
+	for (uint32_t i = 0; i < frozen.files; i++) {
+		struct frozen_file *f = &frozen.file[i];
+		if (f->kind != PIPE || f->other_fd || f->value != number)
+			continue;
+		/* pipe2 gives the end that is read the lower number. */
+		int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		check(fd >= 0, path);
+		f->other_fd = end->fd;
+		f->other_flags = end->flags;
+		ssize_t size = read(fd, f->content, sizeof f->content);
+		f->filled = size > 0 ? (uint32_t)size : 0;
+		if (size == sizeof f->content || (f->flags & O_ACCMODE) != O_RDONLY)
+			refuse(path);
+		close(fd);
+		return true;
+	}
+	return false;
+}
+
+void save_files(uint32_t first_fd)
+{
+	char path[64], info_path[64], target[4096], line[256];
+	for (uint32_t fd = first_fd; fd < 1024; fd++) {
+		struct stat st;
+		uint64_t number;
+		snprintf(path, sizeof path, "/proc/%d/fd/%u", child, fd);
+		snprintf(info_path, sizeof info_path, "/proc/%d/fdinfo/%u", child, fd);
+		ssize_t size = readlink(path, target, sizeof target - 1);
+		if (size < 0)
+			continue;
+		target[size] = 0;
+		if (fd >= FROZEN_FDS || stat(path, &st) < 0 || frozen.files == FROZEN_FILES)
+			refuse(target);
+		struct frozen_file f = {.fd = fd};
+		if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode))
+			f.path = add_text(target);
+		else if (!strcmp(target, "anon_inode:[eventfd]"))
+			f.kind = EVENT_COUNTER;
+		else if (!strcmp(target, "anon_inode:[eventpoll]"))
+			f.kind = POLL;
+		else if (sscanf(target, "pipe:[%lu]", &number) == 1)
+			f.kind = PIPE;
+		else
+			refuse(target);
+		FILE *info = fopen(info_path, "re");
+		check(info, info_path);
+		while (fgets(line, sizeof line, info))
+			note_info(&f, line);
+		fclose(info);
+		if (f.kind == PIPE && save_pipe(&f, path, number))
+			continue;
+		if (f.kind == PIPE)
+			f.value = number;
+		frozen.file[frozen.files++] = f;
+	}
+	for (uint32_t i = 0; i < frozen.files; i++)
+		if (frozen.file[i].kind == PIPE && !frozen.file[i].other_fd)
+			refuse("it has a pipe to another process");
+	for (uint32_t i = 0; i < frozen.watches; i++) {
+		uint32_t fd = frozen.watch[i].fd;
+		bool known = find_file(fd) != NULL;
+		for (uint32_t k = 0; k < frozen.files; k++)
+			known |= frozen.file[k].kind == PIPE && frozen.file[k].other_fd == fd;
+		if (!known)
+			refuse("it watches a descriptor of the step");
+	}
+}

@@ -1,0 +1,123 @@
+/* Saves the memory of a program. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "freeze.h"
+
+enum { ZERO_RUN = 8 };
+
+static struct frozen_map *add_map(enum frozen_kind kind, uint64_t start, uint64_t size, uint32_t prot)
+{
+	if (frozen.maps == FROZEN_MAPS)
+		refuse("too many mappings");
+	struct frozen_map *m = &frozen.map[frozen.maps++];
+	*m = (struct frozen_map){.start = start, .size = size, .kind = kind, .prot = prot};
+	return m;
+}
+
+static bool zero(const char *page)
+{
+	static const char zeroes[PAGE];
+	return memcmp(page, zeroes, PAGE) == 0;
+}
+
+/* Runs of zeroes are not stored, unless they are so short that a mapping costs more. */
+static void save_pages(const char *data, uint64_t start, uint64_t size, uint32_t prot)
+{
+	for (uint64_t from = 0, to; from < size; from = to) {
+		uint64_t zeroes = 0;
+		while (from + zeroes < size && zero(data + from + zeroes))
+			zeroes += PAGE;
+		if (zeroes >= ZERO_RUN * PAGE || from + zeroes == size) {
+			add_map(ZEROES, start + from, zeroes, prot);
+			to = from + zeroes;
+			continue;
+		}
+		for (to = from + zeroes, zeroes = 0; to + zeroes < size && zeroes < ZERO_RUN * PAGE;) {
+			if (zero(data + to + zeroes)) {
+				zeroes += PAGE;
+			} else {
+				to += zeroes + PAGE;
+				zeroes = 0;
+			}
+		}
+		add_map(FROM_SNAPSHOT, start + from, to - from, prot)->offset = add_bytes(data + from, to - from);
+	}
+}
+
+/* Whether the memory is still that of the file. */
+static bool same_as_file(const char *path, uint64_t offset, const char *data, uint64_t size)
+{
+	char *file = calloc(1, size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	check(file && fd >= 0 && pread(fd, file, size, (off_t)offset) >= 0, path);
+	bool same = memcmp(file, data, size) == 0;
+	close(fd);
+	free(file);
+	return same;
+}
+
+static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64_t offset, const char *path)
+{
+	uint64_t size = end - start;
+	uint32_t prot = (modes[0] == 'r' ? PROT_READ : 0) | (modes[1] == 'w' ? PROT_WRITE : 0) | (modes[2] == 'x' ? PROT_EXEC : 0);
+	if (!strcmp(path, "[vsyscall]"))
+		return;
+	if (!strncmp(path, "[v", 2)) {
+		if (frozen.specials == FROZEN_SPECIALS)
+			refuse("too many mappings of the kernel");
+		frozen.special[frozen.specials].offset = start; /* until the vDSO is known */
+		frozen.special[frozen.specials++].size = size;
+	}
+	char *data = calloc(1, size);
+	check(data, "memory");
+	if (!strcmp(path, "[vdso]")) {
+		peek(start, data, size);
+		frozen.vdso = start;
+		frozen.vdso_size = size;
+		frozen.vdso_offset = add_bytes(data, size);
+	} else if (!strncmp(path, "[v", 2)) {
+		;
+	} else if (!prot) {
+		add_map(ZEROES, start, size, prot);
+	} else {
+		peek(start, data, size);
+		if (modes[3] == 's' && (prot & PROT_WRITE))
+			refuse("it shares memory");
+		if (!strcmp(path, "[stack]")) {
+			struct frozen_map *m = add_map(STACK, end - frozen.stack_limit, frozen.stack_limit, prot);
+			uint64_t used = frozen.thread[0].rsp - 128 - start; /* with the red zone */
+			m->filled = size - used;
+			m->offset = add_bytes(data + used, m->filled);
+		} else if (path[0] == '/' && same_as_file(path, offset, data, size)) {
+			struct frozen_map *m = add_map(FROM_FILE, start, size, prot);
+			m->offset = offset;
+			m->path = add_text(path);
+		} else {
+			save_pages(data, start, size, prot);
+		}
+	}
+	free(data);
+}
+
+void save_memory(void)
+{
+	char name[32], line[4352], modes[8], path[4096];
+	uint64_t start, end, offset;
+	snprintf(name, sizeof name, "/proc/%d/maps", child);
+	FILE *maps = fopen(name, "re");
+	check(maps, name);
+	while (fgets(line, sizeof line, maps)) {
+		path[0] = 0;
+		check(sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, modes, &offset, path) >= 4, name);
+		save_mapping(start, end, modes, offset, path);
+	}
+	fclose(maps);
+	for (uint32_t i = 0; i < frozen.specials; i++)
+		frozen.special[i].offset -= frozen.vdso;
+}
