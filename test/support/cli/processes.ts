@@ -70,17 +70,18 @@ export interface Serving extends Started {
 
 /** Starts `serve` on a free port; it is killed after the test if it still runs. */
 export function serve(t: TestContext, data: string, ...args: string[]): Promise<Serving> {
-  return serveWith(NOT_PARKED, t, data, ...args);
+  return serveWith(NOT_PARKED, t, data, args);
 }
 
-/** The same, with these variables of the environment. */
+/** The same, with these variables of the environment, and with the program of `main`. */
 export async function serveWith(
   env: NodeJS.ProcessEnv,
   t: TestContext,
   data: string,
-  ...args: string[]
+  args: readonly string[],
+  main = MAIN,
 ): Promise<Serving> {
-  const started = start(env, t, [], "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
+  const started = start(env, t, [], main, "serve", "--data", data, "--listen", "127.0.0.1:0", ...args);
   const [, port] = await says(started, /"port":(\d+)/);
   return { ...started, port: Number(port) };
 }
@@ -97,7 +98,7 @@ export async function workerWithin(
   data: string,
   ...args: string[]
 ): Promise<Started> {
-  const started = start(NOT_PARKED, t, within, "worker", "--data", data, ...args);
+  const started = start(NOT_PARKED, t, within, MAIN, "worker", "--data", data, ...args);
   await says(started, /"msg":"working"/);
   return started;
 }
@@ -106,10 +107,10 @@ function start(
   env: NodeJS.ProcessEnv,
   t: TestContext,
   within: readonly string[],
-  command: string,
+  main: string,
   ...args: string[]
 ): Started {
-  const [program = "", ...more] = [...within, process.execPath, MAIN, command, ...args];
+  const [program = "", ...more] = [...within, process.execPath, main, ...args];
   const child = spawn(program, more, { env: { ...process.env, ...env } });
   t.after(() => child.kill("SIGKILL"));
   let output = "";

@@ -47,6 +47,8 @@ export interface EngineOptions {
   readonly parked?: boolean;
   /** The project of the key, which is created. */
   readonly project?: string;
+  /** A copy of the checkout, whose service runs. */
+  readonly checkout?: () => string;
 }
 
 interface Shared {
@@ -63,7 +65,7 @@ const shared = new Map<string | symbol, Shared>();
  */
 export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => Engine {
   const options = { workers, ...more };
-  const name = options.prepare ? Symbol() : JSON.stringify(options);
+  const name = options.prepare || options.checkout ? Symbol() : JSON.stringify(options);
   let engine: Engine;
   before(async () => {
     const found = shared.get(name) ?? { users: 0, started: start(options) };
@@ -88,6 +90,7 @@ async function start({
   prepare,
   parked = false,
   project,
+  checkout,
 }: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
@@ -97,7 +100,8 @@ async function start({
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const env = { ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0" };
-  const service = await serveWith(env, context, data, ...own, ...flags);
+  const main = checkout && join(checkout(), "src/main.ts");
+  const service = await serveWith(env, context, data, [...own, ...flags], main);
   if (project) await assay("projects", "create", "--name", project, "--data", data);
   const makeKey = async (...whose: string[]) => {
     const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];

@@ -18,6 +18,7 @@ import { createServer } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { MAIN } from "../../support/cli/processes.ts";
 import { type Answer, send } from "../../support/engine/engine.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { childrenOf, read } from "../../support/launcher/machine.ts";
@@ -63,7 +64,7 @@ export interface Installation {
   readonly env: Record<string, string | undefined>;
   /** Runs after the test, in reverse order of registration. */
   readonly after: (work: () => unknown) => void;
-  /** Runs an operator command. @returns its output. */
+  /** Runs the program of an operator command, without set-up, which takes longer. @returns its output. */
   readonly command: (...args: string[]) => string;
   /** Runs a command in the background with files as standard input and output. @returns its exit code and stderr. */
   readonly piped: (from: string, to: string, ...args: string[]) => Promise<[code: number | null, stderr: string]>;
@@ -94,7 +95,8 @@ export function installation(t: TestContext, settings: Record<string, string> = 
   const [checkout, data] = [join(root, "checkout"), join(root, "data")];
   cpSync(CHECKOUT, checkout, {
     recursive: true,
-    filter: (path) => !["node_modules", ".git"].includes(basename(path)),
+    // Every command reads the whole checkout. None of these needs the tests.
+    filter: (path) => !["node_modules", ".git"].includes(basename(path)) && path !== join(CHECKOUT, "test"),
   });
   for (const file of readdirSync(join(checkout, "languages")))
     if (file.endsWith(".json") && !LANGUAGES.includes(file)) rmSync(join(checkout, "languages", file));
@@ -124,7 +126,11 @@ export function installation(t: TestContext, settings: Record<string, string> = 
   const env: Installation["env"] = { PATH: process.env.PATH, ASSAY_DATA: data, ...settings };
   const assay = join(checkout, "assay");
   const command: Installation["command"] = (...args) =>
-    execFileSync(assay, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    execFileSync(process.execPath, [MAIN, ...args], {
+      env: { ...env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
   const piped: Installation["piped"] = async (from, to, ...args) => {
     const stdio = [openSync(from, "r"), openSync(to, "a"), "pipe"] as const;
     const child = spawn(assay, args, { env, stdio: [...stdio] });

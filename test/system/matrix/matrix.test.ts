@@ -1,13 +1,17 @@
+import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { ourLanguages } from "../../../src/cli/engine.ts";
-import type { Limits } from "../../../src/domain/limits.ts";
+import type { Limits, ProfileName } from "../../../src/domain/limits.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
 import { type Engine, source, useEngine } from "../../support/engine/engine.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
+import { environment } from "../../support/launcher/launcher.ts";
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
 import { assertJudged, ended } from "./judged.ts";
 import { assertLost, runAndLoseTheSlot } from "./lost.ts";
+import { withShortCpuTime } from "./short.ts";
 import { table } from "./table.ts";
 
 /** Computing programs run at once on at most as many cores as a small machine has. */
@@ -23,6 +27,9 @@ const isChosen = ({ language, row }: Pick<Cell, "language" | "row">) =>
   (CHOSEN?.includes(language) ?? true) &&
   !WITHOUT.includes(row.program) &&
   !(TOO_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
+/** The default limit of the CPU time takes each program four seconds of a core, so one program of the plain run has it. */
+const profileOf = ({ language, row }: Cell): ProfileName =>
+  TOO_LONG && row.cause === "cpu_timeout" && !(row.program === "busy" && language === "c") ? "agent" : "judge";
 /** Waiting programs run alongside computing ones, unless their compilers would take the only core for long. */
 const TOGETHER = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;
@@ -30,8 +37,10 @@ const WAITING = 4;
 /** Approximate number of adjacent pages in each mapping of a program that fills memory page by page. */
 const NEIGHBOURS = 1.5;
 
-const engine = useEngine({ workers: COMPUTING + WAITING, parked: true });
-const languages = ourLanguages();
+const checkout = withShortCpuTime(environment("ASSAY_TEST_DATA"));
+const engine = useEngine({ workers: COMPUTING + WAITING, parked: true, checkout: () => checkout });
+after(() => rmSync(checkout, { recursive: true }));
+const languages = loadLanguages(join(checkout, "languages"));
 let tracepoint: Promise<boolean> | undefined;
 const seen = new Map<Cell["row"], Map<string, string>>();
 
@@ -68,7 +77,12 @@ function earn(cell: Cell): void {
     tracepoint ??= hasTracepoint(engine());
     const expected = (await tracepoint) ? cell : withoutTheTracepoint(cell);
     if (expected !== cell) t.diagnostic("without the tracepoint, the documented fallback applies: RE nonzero_exit");
-    const record = assertJudged(expected, await engine().run(language, code, { stdin: INPUT }), limitsOf(cell));
+    const profile = profileOf(cell);
+    const record = assertJudged(
+      expected,
+      await engine().run(language, code, { stdin: INPUT, profile }),
+      limitsOf(cell),
+    );
     const { cause } = record.result;
     note(cell, cause === row.cause ? ended(record) : `${ended(record)} (${cause})`);
   });
@@ -83,10 +97,11 @@ async function hasTracepoint({ ask }: Engine): Promise<boolean> {
   return !evidence.detail.startsWith("fallback");
 }
 
-function limitsOf({ row, language }: Cell): Limits {
+function limitsOf(cell: Cell): Limits {
+  const { row, language } = cell;
   const found = languages.resolve(language);
   if (!found) throw new Error(`there is no language ${language}`);
-  const limits = languages.limitsFor(found, "judge");
+  const limits = languages.limitsFor(found, profileOf(cell));
   return row.cause === "compile_error" && limits.compile ? limits.compile : limits.execute;
 }
 
