@@ -172,7 +172,8 @@ static bool move_fd(int fd, uint32_t wanted, uint32_t flags)
 static bool open_pipe(const struct frozen_file *f)
 {
 	int ends[2];
-	return CALL(pipe2, ends, (f->flags | f->other_flags) & O_NONBLOCK) == 0 &&
+	return CALL(pipe2, ends, 0) == 0 && CALL(fcntl, ends[0], F_SETFL, f->flags & O_NONBLOCK) == 0 &&
+	       CALL(fcntl, ends[1], F_SETFL, f->other_flags & O_NONBLOCK) == 0 &&
 	       move_fd((int)CALL(fcntl, ends[0], F_DUPFD, FROZEN_FDS), f->fd, f->flags) &&
 	       move_fd((int)CALL(fcntl, ends[1], F_DUPFD, FROZEN_FDS), f->other_fd, f->other_flags) &&
 	       (ends[0] == (int)f->fd || ends[0] == (int)f->other_fd || CALL(close, ends[0]) == 0) &&
