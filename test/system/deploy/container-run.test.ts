@@ -48,7 +48,9 @@ function submit(podman: Podman, name: string, key: string, code: string, port = 
 }
 
 const groupsLeft = () =>
-  execFileSync("find", ["/sys/fs/cgroup", "-type", "d", "-path", "*libpod-*"], { encoding: "utf8" });
+  execFileSync("find", ["/sys/fs/cgroup", "-ignore_readdir_race", "-type", "d", "-path", "*libpod-*"], {
+    encoding: "utf8",
+  });
 
 test("an image of this checkout, run like compose.yaml, contains hostile programs, survives a kill and leaves nothing", {
   skip: TOO_LONG,

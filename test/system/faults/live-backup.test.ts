@@ -28,9 +28,9 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       home.command("webhooks", "create", "--project", "p", "--url", receiver.url);
       while (!(await service.isReady(key))) await sleep(50);
 
-      const load = new Load([service.port], { k: key });
+      const load = new Load([service.port], { k: key }, { sleepSecs: 0.1 });
       t.after(() => load.close());
-      // Enough clients that some submissions are under way at each moment, although clients pause between polls.
+      // More clients than the workers serve while each pauses between polls, so that submissions always wait.
       const clients = Array.from({ length: 30 }, () => load.client("k"));
       while (load.ended.size < 30) await sleep(20);
       const before = new Map(load.ended);

@@ -37,15 +37,24 @@ export class Load {
   readonly answers: Record<string, number> = {};
   readonly #ports: readonly number[];
   readonly #keys: Readonly<Record<string, string>>;
+  readonly #sleepSecs: number;
   readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 128 });
   #next = 0;
   #over = false;
 
-  /** @param first the number of its first submission: loads of one account must not share numbers. */
-  constructor(ports: readonly number[], keys: Readonly<Record<string, string>>, first = 0) {
+  /**
+   * @param first the number of its first submission: loads of one account must not share numbers.
+   * @param sleepSecs the time that each program sleeps
+   */
+  constructor(
+    ports: readonly number[],
+    keys: Readonly<Record<string, string>>,
+    { first = 0, sleepSecs = 0 }: { readonly first?: number; readonly sleepSecs?: number } = {},
+  ) {
     this.#ports = ports;
     this.#keys = keys;
     this.#next = first;
+    this.#sleepSecs = sleepSecs;
   }
 
   /** Submits until the load is over. @param polls false: results are read only by `settle`. */
@@ -90,7 +99,8 @@ export class Load {
 
   async #submit(n: number, key: string, wait: boolean): Promise<{ id: string }> {
     const path = wait ? "/api/submit?wait=true" : "/api/submit";
-    const body = { language: "python", code: `print(${n})` };
+    const sleeps = this.#sleepSecs > 0 ? `import time; time.sleep(${this.#sleepSecs}); ` : "";
+    const body = { language: "python", code: `${sleeps}print(${n})` };
     const idempotency = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
     const once = async (at: number) => {
       const sentMs = performance.now();

@@ -57,7 +57,7 @@ test("the next release starts alongside this one, migrates under load, and no re
   assert.equal(await version(), NEWEST + 1);
   const migratedAt = onOld.ended.size;
   while (!(await young.isReady(key))) await sleep(50);
-  const onNew = new Load([young.port], { k: key }, 1_000_000);
+  const onNew = new Load([young.port], { k: key }, { first: 1_000_000 });
   t.after(() => onNew.close());
   const newClients = Array.from({ length: 6 }, () => onNew.client("k", { pauseMs: 20 }));
   while (onOld.ended.size < migratedAt + 40 || onNew.ended.size < 20) await sleep(20);

@@ -43,7 +43,12 @@ async function until(condition: () => boolean): Promise<void> {
 
 const groupsBelow = (fake: FakeCheckout) =>
   fake.list("run").flatMap((instance) =>
-    execFileSync("find", ["/sys/fs/cgroup", "-maxdepth", "12", "-name", `assay-${instance}*`], { encoding: "utf8" })
+    execFileSync(
+      "find",
+      // Groups of other services end meanwhile.
+      ["/sys/fs/cgroup", "-ignore_readdir_race", "-maxdepth", "12", "-name", `assay-${instance}*`],
+      { encoding: "utf8" },
+    )
       .split("\n")
       .filter(Boolean),
   );

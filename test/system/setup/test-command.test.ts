@@ -340,12 +340,12 @@ test("a process that the tests leave behind fails the run", async () => {
       test("leaves", () => {
         const copy = process.env.ASSAY_TEST_DATA + "/../../../left";
         cpSync("/usr/bin/sleep", copy);
-        spawn(copy, ["20"], { detached: true, stdio: "ignore" }).unref();
+        spawn(copy, ["300"], { detached: true, stdio: "ignore" }).unref();
       });`,
   });
   const ended = await fake.run("test");
   assert.equal(ended.code, 1);
-  const pid = /left behind:\n +process (\d+) .*\/left 20/.exec(ended.stderr)?.[1];
+  const pid = /left behind:\n +process (\d+) .*\/left 300/.exec(ended.stderr)?.[1];
   assert.ok(pid, ended.stderr);
   try {
     process.kill(Number(pid));
