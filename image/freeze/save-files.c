@@ -84,6 +84,8 @@ void save_files(uint32_t first_fd)
 		while (fgets(line, sizeof line, info))
 			note_info(&f, line);
 		fclose(info);
+		if (S_ISREG(st.st_mode) && (f.flags & O_ACCMODE) != O_RDONLY)
+			refuse("it writes a file");
 		if (f.kind == PIPE && save_pipe(&f, path, number))
 			continue;
 		if (f.kind == PIPE)

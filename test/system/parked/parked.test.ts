@@ -94,6 +94,20 @@ for (const { name, file } of sources) {
   );
 }
 
+test("the assembler of C and C++ continues from its frozen state, as a program of its own", FROZEN, async () => {
+  const code = `#include <cstdio>
+    extern "C" const char exe[], exe_end[];
+    __asm__(".data; .globl exe, exe_end; exe: .incbin \\"/proc/self/exe\\"; exe_end:");
+    int main() { printf("%ld", (long)(exe_end - exe)); }`;
+  for (const [name, source] of [
+    ["cpp", code],
+    ["c", code.replace("cstdio", "stdio.h").replace('"C"', "")],
+  ] as const) {
+    const { execute } = await run(slot, planOf(name, source));
+    assert.ok(Number(execute?.stdout) > 0 && Number(execute?.stdout) < 100_000, `${name}: ${execute?.stdout} bytes`);
+  }
+});
+
 test("Java continues from its frozen state, and two runs have other random numbers", FROZEN, async () => {
   const code = `public class Main {
     public static void main(String[] args) throws Exception {
