@@ -78,8 +78,7 @@ describe("a backup of a busy service", { concurrency: 2 }, () => {
       const agent = new Agent({ rejectUnauthorized: false });
       t.after(() => agent.destroy());
       const headers = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
-      const body = { language: "python", code: `print(${n})` };
-      const repeated = await sendText(agent, next.port, key, "POST", "/api/submit", body, headers);
+      const repeated = await sendText(agent, next.port, key, "POST", "/api/submit", load.bodyOf(n), headers);
       assert.deepEqual([repeated.status, JSON.parse(repeated.text).id], [202, [...ids][0]]);
 
       // Every message is delivered. The restored service sends those that had not been delivered by then.

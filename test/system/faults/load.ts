@@ -71,6 +71,12 @@ export class Load {
     }
   }
 
+  /** The body of submission `n`. */
+  bodyOf(n: number): { language: string; code: string } {
+    const sleeps = this.#sleepSecs > 0 ? `import time; time.sleep(${this.#sleepSecs}); ` : "";
+    return { language: "python", code: `${sleeps}print(${n})` };
+  }
+
   end(): void {
     this.#over = true;
   }
@@ -99,8 +105,7 @@ export class Load {
 
   async #submit(n: number, key: string, wait: boolean): Promise<{ id: string }> {
     const path = wait ? "/api/submit?wait=true" : "/api/submit";
-    const sleeps = this.#sleepSecs > 0 ? `import time; time.sleep(${this.#sleepSecs}); ` : "";
-    const body = { language: "python", code: `${sleeps}print(${n})` };
+    const body = this.bodyOf(n);
     const idempotency = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
     const once = async (at: number) => {
       const sentMs = performance.now();

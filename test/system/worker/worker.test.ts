@@ -323,11 +323,11 @@ test("a notification between two claims is never lost", LIMIT, async (t) => {
 
 test("a killed slot delays its own run; other and later runs are not affected", LIMIT, async (t) => {
   const { worker, times, submit, end } = await working(t);
-  const victim = await submit("import time; time.sleep(0.5); print('after all')");
+  const victim = await submit("import time; time.sleep(2); print('after all')");
   await programRuns();
   const [program] = programs();
   assert.ok(program);
-  const neighbour = await submit("import time; time.sleep(0.3); print('here')");
+  const neighbour = await submit("import time; time.sleep(1.5); print('here')");
   await programRuns(2);
   process.kill(slotOf(program), "SIGKILL");
   assert.equal(stdoutOf(await end(neighbour)), "here\n");
