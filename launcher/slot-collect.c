@@ -1,11 +1,12 @@
 /*
  * Files that a step left in /box, for a later step on the same source. A payload has written them, so their names, types
- * and sizes are hostile. All its processes have ended, so nothing changes meanwhile. Only regular files directly in /box
+ * and sizes are hostile. All its processes have ended, so nothing changes meanwhile. Only regular files and their directories
  * are read, without following links. If /box has anything else, or too much, none is sent: a later step would miss it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@ enum { COLLECT_BYTES = 4 * 1024 * 1024 };
 struct collected {
 	unsigned count;
 	size_t used;
-	char name[FILES_MAX][65];
+	char name[FILES_MAX][FILE_PATH_MAX + 1];
 	size_t size[FILES_MAX];
 	uint8_t data[COLLECT_BYTES];
 };
@@ -40,32 +41,54 @@ static int read_file(int fd, struct collected *c)
 	return 0;
 }
 
-static int collect_entry(int dir, const char *name, struct collected *c)
+static int collect_directory(int fd, const char *path, struct collected *c);
+
+/* @param path of the entry, for the client */
+static int collect_entry(int dir, const char *name, const char *path, struct collected *c)
 {
-	size_t length = strlen(name);
-	if (c->count == FILES_MAX || length >= sizeof c->name[0] || !file_name_valid((struct bytes){(const uint8_t *)name, length}))
+	struct stat st;
+	if (!file_path_valid((struct bytes){(const uint8_t *)path, strlen(path)}))
 		return -1;
-	memcpy(c->name[c->count], name, length + 1);
 	/* A FIFO without a writer would block the open. */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	int done = read_file(fd, c);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return collect_directory(fd, path, c);
+	int done = -1;
+	if (c->count < FILES_MAX) {
+		strcpy(c->name[c->count], path);
+		done = read_file(fd, c);
+	}
 	close(fd);
 	return done;
 }
 
+/* Closes the directory. An empty one cannot be sent. The depth of a valid path bounds the recursion. */
+static int collect_directory(int fd, const char *path, struct collected *c)
+{
+	unsigned before = c->count;
+	DIR *list = fdopendir(fd);
+	if (!list) {
+		close(fd);
+		return -1;
+	}
+	int done = 0;
+	for (struct dirent *entry; done == 0 && (entry = readdir(list));) {
+		char below[FILE_PATH_MAX + 1];
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		int size = snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", entry->d_name);
+		done = size < (int)sizeof below ? collect_entry(dirfd(list), entry->d_name, below, c) : -1;
+	}
+	closedir(list);
+	return *path && c->count == before ? -1 : done;
+}
+
 static int collect_all(struct collected *c)
 {
-	DIR *list = opendir("/box");
-	if (!list)
-		return -1;
-	int done = 0;
-	for (struct dirent *entry; done == 0 && (entry = readdir(list));)
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			done = collect_entry(dirfd(list), entry->d_name, c);
-	closedir(list);
-	return done;
+	int fd = open("/box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -1 : collect_directory(fd, "", c);
 }
 
 void send_files(struct queue *out)

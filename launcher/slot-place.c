@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -106,14 +107,34 @@ int64_t work_bytes(struct failure *f)
 	return (int64_t)(st.f_blocks - st.f_bfree) * (int64_t)st.f_bsize;
 }
 
+/* Opens the directory of a path below /box, and creates it for both lanes if it is missing. *last is the last component. */
+static int open_parent(const char *path, const char **last)
+{
+	int dir = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *end;
+	for (*last = path; dir >= 0 && (end = strchr(*last, '/')); *last = end + 1) {
+		char part[256];
+		snprintf(part, sizeof part, "%.*s", (int)(end - *last), *last);
+		bool made = mkdirat(dir, part, 0) == 0 ? fchmodat(dir, part, 0777, 0) == 0 : errno == EEXIST;
+		int next = made ? openat(dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		int err = errno;
+		close(dir);
+		errno = err;
+		dir = next;
+	}
+	return dir;
+}
+
 /* The caller ensures that no payload has used this work directory. */
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f)
 {
 	(void)s;
-	int dir = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
+	const char *last;
+	int dir = open_parent(name, &last);
+	int fd = dir < 0 ? -1 : openat(dir, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
 	int err = errno;
-	close(dir);
+	if (dir >= 0)
+		close(dir);
 	if (fd < 0)
 		return fail_with(f, err, "file", "create %s", name);
 	for (size_t done = 0; done < size;) {

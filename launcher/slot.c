@@ -50,7 +50,7 @@ static void serve_step(struct service *v, const struct request *r)
 	struct parked *p = fit_box(v, r, &o.failure);
 	int ready = p ? 0 : -1;
 	for (unsigned i = 0; ready == 0 && i < r->files; i++) {
-		char name[65];
+		char name[FILE_PATH_MAX + 1];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
 		ready = work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, &o.failure);
 	}

@@ -58,16 +58,19 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 	return -1;
 }
 
-bool file_name_valid(struct bytes name)
+bool file_path_valid(struct bytes path)
 {
-	for (size_t i = 0; i < name.size; i++) {
-		uint8_t c = name.data[i];
+	unsigned parts = 1;
+	bool first = true; /* of a component */
+	for (size_t i = 0; i < path.size; i++) {
+		uint8_t c = path.data[i];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 			c == '.' || c == '_' || c == '-' || c == '+' || c == '$';
-		if (!plain)
+		if (c == '/' ? first || ++parts > PATH_PARTS_MAX : !plain || (first && c == '.'))
 			return false;
+		first = c == '/';
 	}
-	return name.size > 0 && name.data[0] != '.';
+	return !first;
 }
 
 static int append(struct bytes *list, unsigned *used, unsigned most, struct bytes value)
@@ -121,8 +124,8 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 		if (memchr(r->env[i].data, 0, r->env[i].size) || !memchr(r->env[i].data, '=', r->env[i].size))
 			return refuse(why, "is not NAME=VALUE", "ENV");
 	for (unsigned i = 0; i < r->files; i++) {
-		if (!file_name_valid(r->file_name[i]))
-			return refuse(why, "is not a plain file name", "FILE_NAME");
+		if (!file_path_valid(r->file_name[i]))
+			return refuse(why, "is not a plain path", "FILE_NAME");
 		for (unsigned j = 0; j < i; j++)
 			if (r->file_name[i].size == r->file_name[j].size &&
 			    !memcmp(r->file_name[i].data, r->file_name[j].data, r->file_name[i].size))

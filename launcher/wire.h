@@ -16,7 +16,9 @@ enum {
 	FRAME_MAX = 9 * 1024 * 1024,
 	ARGS_MAX = 128,
 	ENV_MAX = 64,
-	FILES_MAX = 16,
+	FILES_MAX = 64,
+	FILE_PATH_MAX = 200,
+	PATH_PARTS_MAX = 8, /* components of the path of a file */
 };
 
 enum frame {
@@ -59,8 +61,8 @@ struct refusal {
 /* Parses the body of a STEP or PARK. Returns 0, or -1 with the refusal. */
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
 
-/* Whether it is one plain path component, which can only name an entry of the work directory. */
-bool file_name_valid(struct bytes name);
+/* Whether it is a relative path of plain components, which can only name a place below the work directory. */
+bool file_path_valid(struct bytes path);
 
 /*
  * Lowers the largest value of an INT key of STEP for the life of the process: a ceiling set by root that no client can

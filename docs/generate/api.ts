@@ -22,8 +22,8 @@ export function endpoints(): string {
     [
       `**${code(`${method.toUpperCase()} ${path}`)}**: ${summary}. ${description}\n`,
       ...parameters.map(({ name, in: place, description }) => `- ${place} ${code(name)}: ${description}`),
-      ...answers.map(({ status, description, schemas, location }) => {
-        return `- ${status} ${schemas.map(bodyOf).join(" or ")}${location ? ", with `Location`" : ""}: ${description}`;
+      ...answers.map(({ status, description, schemas, media, location }) => {
+        return `- ${status} ${media ? code(media) : schemas.map(bodyOf).join(" or ")}${location ? ", with `Location`" : ""}: ${description}`;
       }),
     ].join("\n"),
   ).join("\n\n");

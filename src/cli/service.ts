@@ -71,7 +71,6 @@ export async function startService(config: Config): Promise<Service> {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
     engine,
-    canonicalLanguage: (name) => languages.resolve(name)?.name,
     log,
     meter,
     tracer,

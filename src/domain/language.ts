@@ -33,6 +33,10 @@ export interface Language {
   readonly packages: readonly string[];
   /** Name of the source file in /box, as diagnostics show it. */
   readonly source: string;
+  /** Suffixes of further files that the compile command also takes, after the source. */
+  readonly sources?: readonly string[] | undefined;
+  /** The word of the execute command that follows from the path of the source (src/worker/plan.ts). */
+  readonly runs?: "class" | "js" | undefined;
   readonly compile: Command | null;
   readonly execute: Command;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;

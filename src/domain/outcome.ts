@@ -14,6 +14,7 @@ export const CAUSES = [
   "fatal_signal",
   "compile_error",
   "internal_error",
+  "cancelled",
   ...LIMIT_CAUSES,
   ...LIMIT_CAUSES.map((cause) => `compile_${cause}` as const),
 ] as const;
@@ -146,4 +147,10 @@ export function internalError(errorMessage: string, evidence: Evidence | null = 
     metrics: null,
     evidence,
   };
+}
+
+/** The outcome of a submission that a request ended. */
+export function cancelled(errorMessage: string): Outcome {
+  const outcome = internalError(errorMessage);
+  return { ...outcome, judgement: { ...outcome.judgement, cause: "cancelled" } };
 }

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { type Additions, encodeAdditions } from "./additions.ts";
 import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 
@@ -13,8 +14,11 @@ export const MAX_ATTEMPTS = 3;
 export interface SubmitRequest {
   readonly language: string;
   readonly profile: ProfileName;
-  readonly code: string;
-  readonly stdin: string;
+  /** Text, or bytes if the request has them in base64. */
+  readonly code: string | Buffer;
+  readonly stdin: string | Buffer;
+  /** Undefined for a request that adds nothing. */
+  readonly additions?: Additions | undefined;
 }
 
 /** The caller of a request: a valid key with its permissions. */
@@ -32,10 +36,12 @@ export interface Caller {
 
 export type Status = "pending" | "running" | "completed" | "error";
 
-/** A program and its input as UTF-8 bytes; immutable, and interpreted only inside the box. */
+/** A program and its input as bytes; immutable, and interpreted only inside the box. */
 export interface Program {
+  /** Empty if one of the files takes its place. */
   readonly code: Buffer;
   readonly stdin: Buffer;
+  readonly additions?: Additions | undefined;
 }
 
 /** All times are milliseconds since the epoch, UTC. */
@@ -79,18 +85,18 @@ export function newSubmission(request: SubmitRequest, caller: Caller, nowMs: num
 }
 
 export function programOf(request: SubmitRequest): Program {
-  return { code: Buffer.from(request.code, "utf8"), stdin: Buffer.from(request.stdin, "utf8") };
+  const bytes = (content: string | Buffer) => (Buffer.isBuffer(content) ? content : Buffer.from(content, "utf8"));
+  return { code: bytes(request.code), stdin: bytes(request.stdin), additions: request.additions };
 }
-
-/** Fields of a request in the order of its hash. The type demands every field. */
-const HASHED: Readonly<Record<keyof SubmitRequest, true>> = { language: true, profile: true, code: true, stdin: true };
 
 /**
  * Identifies a request for idempotency keys. It uses the validated request, so that aliases of
  * a language and the order of fields make no difference.
  * @returns SHA-256, hexadecimal.
  */
-export function requestHash(request: SubmitRequest): string {
-  const canonical = JSON.stringify((Object.keys(HASHED) as (keyof SubmitRequest)[]).map((field) => request[field]));
-  return createHash("sha256").update(canonical, "utf8").digest("hex");
+export function requestHash({ language, profile, code, stdin, additions, ...others }: SubmitRequest): string {
+  others satisfies Record<string, never>; // a new field must become part of the hash
+  const content = (value: string | Buffer) => (Buffer.isBuffer(value) ? { base64: value.toString("base64") } : value);
+  const fields = [language, profile, content(code), content(stdin), ...(additions ? [encodeAdditions(additions)] : [])];
+  return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
 }

@@ -79,6 +79,12 @@ async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore
   return raw.socket.destroyed ? undefined : await lookUp(hash, keys);
 }
 
+/** Whether the key that authenticated the request is still valid, and its account is not suspended. */
+export async function isStillValid(request: FastifyRequest, keys: KeyStore): Promise<boolean> {
+  const found = await keys.findCaller(hashKey(String(request.headers["x-api-key"])));
+  return found !== undefined && !found.suspended;
+}
+
 async function lookUp(hash: string, keys: KeyStore): Promise<Caller | undefined> {
   const found = await keys.findCaller(hash);
   if (!found || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) return undefined;

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { MAX_FILES_BYTES } from "../domain/additions.ts";
 import { clientError } from "../domain/error.ts";
 import type { Pace } from "../domain/pace.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
@@ -12,11 +13,13 @@ import { Room } from "./room.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
-/** For names, short fields and white space around the two long texts. */
+/** For names, short fields and white space around the long texts. */
 const AROUND_BYTES = 131_072;
+/** Of the files of a program: text with some escapes, or base64. */
+const FILES_BYTES = 2 * MAX_FILES_BYTES;
 
-/** 2 MiB; no valid submission is larger. */
-export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES;
+/** 4 MiB; a valid submission is larger only if most of its files consist of escapes. */
+export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES + FILES_BYTES;
 
 /** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
 const LONG_BYTES = 262_144;
@@ -102,7 +105,7 @@ function announced({ headers }: FastifyRequest): number {
 
 /**
  * Rejects invalid UTF-8, because a replacement character would silently change the program.
- * @param members the number of members of the outermost object, duplicates included
+ * @param members as returned by checkShape
  */
 function parseJson(bytes: Buffer, members: number): unknown {
   let value: unknown;
@@ -111,7 +114,9 @@ function parseJson(bytes: Buffer, members: number): unknown {
   } catch {
     throw clientError("malformedJson", []);
   }
-  if (isObject(value) && members !== Object.keys(value).length) throw clientError("duplicateField", []);
+  const objects = (Array.isArray(value) ? value : [value]).filter(isObject);
+  const names = objects.reduce((sum, object) => sum + Object.keys(object).length, 0);
+  if (objects.length > 0 && members !== names) throw clientError("duplicateField", []);
   return value;
 }
 

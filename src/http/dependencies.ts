@@ -2,14 +2,14 @@ import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
 import type { Engine } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
+import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
 
 /** Dependencies of the server on the rest of the service; main composes them. */
 export interface Dependencies {
   readonly store: Store;
   readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
-  /** Canonical name of a name or alias; undefined if unknown. */
-  readonly canonicalLanguage: (nameOrAlias: string) => string | undefined;
+  readonly languages: Languages;
   readonly log: Logger;
   /** Counts every request. */
   readonly meter?: Meter;

@@ -5,22 +5,24 @@ import { clientError } from "../domain/error.ts";
  * members.
  */
 export const MAX_DEPTH = 8;
-export const MAX_VALUES = 256;
+export const MAX_VALUES = 512;
 /** No valid number, `true`, `false` or `null` is longer; JSON.parse takes 30 ms for a number of 2 MiB. */
 const MAX_SCALAR_BYTES = 32;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const ARRAY = 0x5b;
 
 /**
  * Scans JSON before it is parsed; takes 1.5 ms for 2 MiB.
  * @param bytes UTF-8, valid JSON or not.
- * @returns the number of members of the outermost object, duplicates included. JSON.parse keeps the last duplicate,
+ * @returns the number of members of the outermost object, or of the objects of the outermost array, duplicates included. JSON.parse keeps the last duplicate,
  * other readers the first, so a proxy could check a different value.
  * @throws ClientError malformedJson, tooNested or tooManyValues.
  */
 export function checkShape(bytes: Buffer): number {
   let members = 0;
+  const outermost = firstBracket(bytes) === ARRAY ? 2 : 1;
   let values = 1;
   let depth = 0;
   let scalarBytes = 0;
@@ -45,12 +47,17 @@ export function checkShape(bytes: Buffer): number {
         if (++values > MAX_VALUES) throw clientError("tooManyValues", [MAX_VALUES]);
         break;
       case 0x3a: // :
-        if (depth === 1) members++;
+        if (depth === outermost) members++;
         break;
       default:
     }
   }
   return members;
+}
+
+/** The first byte that is no white space. */
+function firstBracket(bytes: Buffer): number | undefined {
+  return bytes.find((byte) => byte > 0x20);
 }
 
 /** Characters of numbers and literals: letters, digits, signs and the decimal point. */

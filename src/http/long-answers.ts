@@ -53,14 +53,23 @@ export class LongAnswers {
   send(owner: string, reply: FastifyReply, value: unknown): FastifyReply {
     reply.type("application/json; charset=utf-8");
     if (longBytes(value) <= SHORT_BYTES) return reply.send([...jsonPieces(value)].join(""));
+    return this.sendPieces(owner, reply, jsonPieces(value));
+  }
+
+  /** Sends the pieces at the client's speed. */
+  sendPieces(owner: string, reply: FastifyReply, pieces: Iterable<string | Buffer>): FastifyReply {
     const passed = endSlowReader(reply.raw, this.#drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
-    return reply.send(Readable.from(this.paced(owner, jsonPieces(value), passed), { highWaterMark: 1 }));
+    return reply.send(Readable.from(this.paced(owner, pieces, passed), { highWaterMark: 1 }));
   }
 
   /** The pieces, at most one per turn of the event loop. */
-  async *paced(owner: string, pieces: Iterable<string>, passed?: (bytes: number) => void): AsyncGenerator<string> {
+  async *paced<T extends string | Buffer>(
+    owner: string,
+    pieces: Iterable<T>,
+    passed?: (bytes: number) => void,
+  ): AsyncGenerator<T> {
     for (const piece of pieces) {
       yield piece;
       passed?.(piece.length);

@@ -61,7 +61,9 @@ function describe({ id, summary, description, parameters, body, answers, errors 
         {
           description: answer.description,
           headers: { "X-Request-Id": header("RequestId"), ...(answer.location && { Location: header("Location") }) },
-          content: json({ schema: eitherOf(answer.schemas) }),
+          content: answer.media
+            ? { [answer.media]: { schema: { type: "string" } } }
+            : json({ schema: eitherOf(answer.schemas) }),
         },
       ] as const,
   );

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../domain/error.ts";
+import { VERDICTS } from "../domain/outcome.ts";
 import type { SchemaName } from "./schemas.ts";
 
 /** The endpoints in /openapi.json and /docs, each with every error that it can return. */
@@ -26,8 +27,9 @@ export interface Parameter {
 export interface Answer {
   readonly status: number;
   readonly description: string;
-  /** If several, any of them. */
+  /** If several, any of them. None: not JSON, but of this media type. */
   readonly schemas: readonly SchemaName[];
+  readonly media?: string;
   readonly location?: boolean;
 }
 
@@ -55,8 +57,6 @@ export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllow
  * Errors of the dashboard only (src/http/dashboard/). Its API is internal to its page and not part of the description.
  */
 export const DASHBOARD: readonly ErrorCode[] = [
-  "bodyTooLarge",
-  "invalidRequest",
   "signInNeeded",
   "signInRefused",
   "notAllowed",
@@ -66,11 +66,32 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "noDashboard",
   "notPossible",
   "tooManySignIns",
-  "tooManyWatched",
   "playgroundClosed",
 ];
 
+/** Errors of bodies. */
+const BODY: readonly ErrorCode[] = [
+  "malformedJson",
+  "duplicateField",
+  "tooNested",
+  "tooManyValues",
+  "bodyTooLarge",
+  "notJson",
+  "noRoom",
+];
+
 const UUID = { type: "string", format: "uuid" };
+const ID: Parameter = { name: "id", in: "path", required: true, description: "Id of the submission", schema: UUID };
+
+function query(name: string, description: string, schema: Parameter["schema"]): Parameter {
+  return { name, in: "query", description, schema };
+}
+
+const WAIT = query("wait", "`true`: respond when the run has ended", {
+  type: "string",
+  enum: ["true", "false"],
+  default: "false",
+});
 
 export const OPERATIONS: readonly Operation[] = [
   {
@@ -82,12 +103,7 @@ export const OPERATIONS: readonly Operation[] = [
       "The program runs in a sandbox of its own. Without `wait`, poll the result by its `id`. With `wait=true`, the " +
       "response is sent when the run has ended, after 30 s at most. The run continues if the client disconnects.",
     parameters: [
-      {
-        name: "wait",
-        in: "query",
-        description: "`true`: respond when the run has ended",
-        schema: { type: "string", enum: ["true", "false"], default: "false" },
-      },
+      WAIT,
       {
         name: "Idempotency-Key",
         in: "header",
@@ -123,6 +139,7 @@ export const OPERATIONS: readonly Operation[] = [
       "stdinTooLarge",
       "unsupportedLanguage",
       "unknownProfile",
+      "invalidRequest",
       "badWait",
       "badIdempotencyKey",
       "profileForbidden",
@@ -142,9 +159,76 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/result/{id}",
     summary: "Read a result",
     description: "The current record. It is final when `status` is `completed` or `error`.",
-    parameters: [{ name: "id", in: "path", required: true, description: "Id of the submission", schema: UUID }],
+    parameters: [ID, WAIT],
     answers: [{ status: 200, description: "The record", schemas: ["Record"] }],
-    errors: ["submissionNotFound", "noRoom"],
+    errors: ["submissionNotFound", "noRoom", "badWait", "notFinished", "notFinishedAtStop"],
+  },
+  ...(["stdout", "stderr"] as const).map((stream) => ({
+    id: stream,
+    method: "get" as const,
+    path: `/api/result/{id}/${stream}`,
+    summary: `Read the bytes of ${stream}`,
+    description: "The bytes as the program wrote them, up to the limit. With `Range`, a part of them (206).",
+    parameters: [ID],
+    answers: [
+      { status: 200, description: "All bytes", schemas: [], media: "application/octet-stream" },
+      { status: 206, description: "The range", schemas: [], media: "application/octet-stream" },
+    ],
+    errors: ["submissionNotFound", "noOutput", "rangeOutside", "noRoom"] as const,
+  })),
+  {
+    id: "cancel",
+    method: "post",
+    path: "/api/result/{id}/cancel",
+    summary: "Cancel a submission",
+    description:
+      "Ends a pending submission, or kills a running one: `error`, IE, cause `cancelled`. An ended submission stays as it is.",
+    parameters: [ID],
+    answers: [{ status: 200, description: "The final record", schemas: ["Record"] }],
+    errors: ["submissionNotFound", ...BODY],
+  },
+  {
+    id: "events",
+    method: "get",
+    path: "/api/result/{id}/events",
+    summary: "Follow a submission",
+    description:
+      "Server-sent events: `status` (`{status}`); for a submission with `stream`, `stdout` and `stderr` (`{at, text}`, `at` in " +
+      "bytes), from the start or after `Last-Event-ID`; and `ended` with the final record.",
+    parameters: [
+      ID,
+      { name: "Last-Event-ID", in: "header", description: "Id of the last event received", schema: { type: "string" } },
+    ],
+    answers: [{ status: 200, description: "The events", schemas: [], media: "text/event-stream" }],
+    errors: ["submissionNotFound", "tooManyWatched", "noRoom"],
+  },
+  {
+    id: "submissions",
+    method: "get",
+    path: "/api/submissions",
+    summary: "List submissions",
+    description: "Those of the account, newest first. A page can have fewer than `limit`, while `next` is not null.",
+    parameters: [
+      query("status", "Only with this status", { type: "string", enum: ["pending", "running", "completed", "error"] }),
+      query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
+      query("language", "Only in this language, by its canonical name", { type: "string" }),
+      query("before", "`next` of the page before", { type: "string" }),
+      query("limit", "At most this many, 1 to 100", { type: "integer", default: 50 }),
+    ],
+    answers: [{ status: 200, description: "A page", schemas: ["Submissions"] }],
+    errors: ["invalidRequest"],
+  },
+  {
+    id: "batch",
+    method: "post",
+    path: "/api/submissions/batch",
+    summary: "Submit several programs",
+    description:
+      "Each counts against the rate limit and is accepted or rejected by itself. The response has the order of the request.",
+    parameters: [],
+    body: "BatchRequest",
+    answers: [{ status: 202, description: "For each, its id or an error", schemas: ["Batch"] }],
+    errors: ["invalidRequest", ...BODY],
   },
   {
     id: "languages",
@@ -155,6 +239,16 @@ export const OPERATIONS: readonly Operation[] = [
       "The languages whose smoke test passed in a real sandbox. Each is tested at the start and every 15 minutes.",
     parameters: [],
     answers: [{ status: 200, description: "Canonical names", schemas: ["Languages"] }],
+    errors: [],
+  },
+  {
+    id: "languageDetails",
+    method: "get",
+    path: "/api/languages/details",
+    summary: "Describe the languages",
+    description: "Versions, commands and limits of the same languages.",
+    parameters: [],
+    answers: [{ status: 200, description: "One object for each language", schemas: ["LanguageDetails"] }],
     errors: [],
   },
   {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type ClientError, clientError, echo } from "../domain/error.ts";
 import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
+import { additionFields, decodeBase64, toAdditions } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /**
@@ -13,7 +14,12 @@ export const submitBody = z
     language: z.string().describe("Name or alias of a language; GET /api/languages has the names"),
     code: z
       .string()
-      .meta({ minLength: 1, maxLength: MAX_CODE_BYTES, description: `Source, 1 to ${MAX_CODE_BYTES} bytes of UTF-8` }),
+      .meta({
+        minLength: 1,
+        maxLength: MAX_CODE_BYTES,
+        description: `Source, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. Required without \`code_base64\` and \`entry\``,
+      })
+      .optional(),
     stdin: z
       .string()
       .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
@@ -22,8 +28,17 @@ export const submitBody = z
       .enum(PROFILE_NAMES)
       .describe("A profile that the key allows. Defaults to the default profile of the key")
       .optional(),
+    code_base64: z.string().describe("The same as `code`, in base64").optional(),
+    stdin_base64: z.string().describe("The same as `stdin`, in base64").optional(),
+    stream: z
+      .boolean()
+      .describe("Whether GET /api/result/{id}/events has the output while the program runs")
+      .optional(),
+    ...additionFields,
   })
   .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
+
+type Fields = z.output<typeof submitBody>;
 
 const WEBHOOK_LIKE = /webhook|callback/i;
 /** Maximum number of unknown fields named in an error. */
@@ -36,6 +51,8 @@ export interface ValidatedRequest {
   readonly submit: SubmitRequest;
   /** Set while the language is unavailable. A request accepted earlier still returns its record. */
   readonly refusal: ClientError | null;
+  /** Whether the output can be watched while the program runs. */
+  readonly live: boolean;
 }
 
 /**
@@ -45,40 +62,66 @@ export interface ValidatedRequest {
 export function toSubmitRequest(
   body: unknown,
   caller: Caller,
-  { canonicalLanguage, engine }: Pick<Dependencies, "canonicalLanguage" | "engine">,
+  { languages, engine }: Pick<Dependencies, "languages" | "engine">,
 ): ValidatedRequest {
   const fields = checkShape(body);
-  const code = checkText("code", fields.code);
-  const stdin = checkText("stdin", fields.stdin ?? "");
-  if (code === "") throw clientError("codeEmpty", []);
-  const codeBytes = Buffer.byteLength(code, "utf8");
+  const code = contentOf(fields, "code");
+  const stdin = contentOf(fields, "stdin") ?? "";
+  if (code === undefined && fields.entry === undefined) throw clientError("fieldMissing", ["code"]);
+  if (code !== undefined && code.length === 0) throw clientError("codeEmpty", []);
+  const codeBytes = Buffer.byteLength(code ?? "");
   if (codeBytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [codeBytes]);
-  const stdinBytes = Buffer.byteLength(stdin, "utf8");
+  const stdinBytes = Buffer.byteLength(stdin);
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
-  const language = canonicalLanguage(fields.language);
+  const language = languages.resolve(fields.language);
   const available = engine.languages();
   // Created only when needed: an error captures the stack.
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
   if (language === undefined) throw unsupported();
-  const submit = { language, code, stdin, profile: chooseProfile(fields.profile, caller) };
-  if (available.includes(language)) return { submit, refusal: null };
-  return { submit, refusal: available.length > 0 ? unsupported() : unproven() };
+  const profile = chooseProfile(fields.profile, caller);
+  const { execute } = languages.limitsFor(language, profile);
+  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits: execute });
+  const submit = { language: language.name, code: code ?? "", stdin, profile, ...(additions && { additions }) };
+  const live = fields.stream === true;
+  if (available.includes(language.name)) return { submit, refusal: null, live };
+  return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
 }
 
 function unproven(): ClientError {
   return clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
 }
 
-function checkShape(body: unknown): z.output<typeof submitBody> {
+function checkShape(body: unknown): Fields {
   const parsed = submitBody.safeParse(body);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    checkMaps(body as Fields);
+    return parsed.data;
+  }
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw clientError("bodyNotObject", []);
   checkNames(Object.keys(body));
-  const field = String(parsed.error.issues[0]?.path[0]);
+  const [issue] = parsed.error.issues;
+  const field = String(issue?.path[0]);
   const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
   if (value === undefined) throw clientError("fieldMissing", [field]);
+  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream")
+    throw clientError("invalidRequest", [
+      issue?.path.map((part) => echoPart(part)).join(".") ?? field,
+      issue?.message ?? "",
+    ]);
   if (typeof value !== "string") throw clientError("fieldNotString", [field]);
   throw clientError("unknownProfile", [echo(value)]);
+}
+
+/** zod leaves this name out of its result. */
+function checkMaps(body: Fields): void {
+  for (const field of ["files", "env"] as const)
+    if (Object.hasOwn(body[field] ?? {}, "__proto__"))
+      throw clientError("invalidRequest", [field, '"__proto__" is no name']);
+}
+
+/** A name of the client's own is quoted, one of ours is not. */
+function echoPart(part: PropertyKey): string {
+  return /^[a-z_]+$|^\d+$/.test(String(part)) ? String(part) : echo(String(part));
 }
 
 function checkNames(names: readonly string[]): void {
@@ -86,6 +129,14 @@ function checkNames(names: readonly string[]): void {
   const webhook = unknown.find((name) => WEBHOOK_LIKE.test(name));
   if (webhook !== undefined) throw clientError("webhookField", [echo(webhook)]);
   if (unknown.length > 0) throw clientError("unknownFields", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
+}
+
+/** The content of a field, as text or, from its form in base64, as bytes. */
+function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | undefined {
+  const [text, encoded] = [fields[name], fields[`${name}_base64`]];
+  if (encoded === undefined) return text === undefined ? undefined : checkText(name, text);
+  if (text !== undefined) throw clientError("invalidRequest", [`${name}_base64`, `${name} is given as well`]);
+  return decodeBase64(`${name}_base64`, encoded);
 }
 
 /** JSON can contain an unpaired surrogate, which UTF-8 cannot encode; text is never changed silently. */

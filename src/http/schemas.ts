@@ -1,6 +1,10 @@
 import { z } from "zod";
+import { LIMIT_FIELD_NAMES, type LimitField } from "../domain/additions.ts";
+import { PROFILE_NAMES } from "../domain/limits.ts";
+import { VERDICTS } from "../domain/outcome.ts";
 import { record } from "./record-schema.ts";
 import { submitBody } from "./request.ts";
+import { MAX_BATCH } from "./submissions.ts";
 
 /** All request and response bodies, by their names in /openapi.json. */
 
@@ -13,13 +17,20 @@ const enforcement = z.enum(["strict", "none"]).describe("`strict`: a recent self
 
 const error = z.strictObject({ error: z.string(), message: z.string().optional() });
 
+const accepted = z.strictObject({
+  id,
+  status: z.literal("pending"),
+  queue_depth: count.describe("Pending submissions of all keys, this one included"),
+});
+const time = z.iso.datetime();
+const command = z.strictObject({ command: z.array(z.string()), env: z.record(z.string(), z.string()) });
+const limits = z.strictObject(
+  Object.fromEntries(LIMIT_FIELD_NAMES.map((field) => [field, z.number()])) as Record<LimitField, z.ZodNumber>,
+);
+
 export const SCHEMAS = {
   SubmitRequest: submitBody,
-  Accepted: z.strictObject({
-    id,
-    status: z.literal("pending"),
-    queue_depth: count.describe("Pending submissions of all keys, this one included"),
-  }),
+  Accepted: accepted,
   Record: record,
   Health: z.strictObject({
     status: z.enum(["ok", "degraded"]),
@@ -33,6 +44,34 @@ export const SCHEMAS = {
     cgroup_backend: z.enum(["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]).nullable(),
     checks: z.array(check),
   }),
+  Submissions: z.strictObject({
+    submissions: z.array(
+      z.strictObject({
+        id,
+        status,
+        verdict: z.enum(VERDICTS).nullable(),
+        language: z.string(),
+        profile: z.enum(PROFILE_NAMES),
+        created_at: time,
+        started_at: time.nullable(),
+        completed_at: time.nullable(),
+      }),
+    ),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
+  BatchRequest: z.array(submitBody).min(1).max(MAX_BATCH),
+  Batch: z.array(z.union([accepted, error])),
+  LanguageDetails: z.array(
+    z.strictObject({
+      name: z.string(),
+      label: z.string().describe("Name with version and standard"),
+      aliases: z.array(z.string()),
+      source: z.string().describe("Name of the source in /box"),
+      compile: command.nullable(),
+      execute: command,
+      limits: z.record(z.enum(PROFILE_NAMES), z.strictObject({ compile: limits.nullable(), execute: limits })),
+    }),
+  ),
   Languages: z.array(z.string()).describe("Canonical names"),
   Error: error,
   NotFinished: z.strictObject({ error: z.string(), id, status }),

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { clientError, echo } from "../domain/error.ts";
+import { clientError } from "../domain/error.ts";
 import { toLongRecord } from "../domain/record.ts";
 import { isTerminal } from "../domain/submission.ts";
 import { type Accepted, accept } from "./accept.ts";
@@ -9,6 +9,7 @@ import { disconnected } from "./gone.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { toSubmitRequest } from "./request.ts";
+import { readWait } from "./wait.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -46,16 +47,10 @@ export function submitRoute(
 async function acceptFrom(request: FastifyRequest, dependencies: Dependencies): Promise<Accepted> {
   const caller = callerOf(request);
   const key = readIdempotencyKey(request.headers["idempotency-key"]);
-  const accepted = await accept(toSubmitRequest(request.body, caller, dependencies), caller, dependencies, { key });
+  const valid = toSubmitRequest(request.body, caller, dependencies);
+  const accepted = await accept(valid, caller, dependencies, { key, live: valid.live });
   request.submissionId = accepted.submission.id;
   return accepted;
-}
-
-function readWait(query: unknown): boolean {
-  const { wait } = query as Record<string, unknown>;
-  if (wait === undefined || wait === "false") return false;
-  if (wait === "true") return true;
-  throw clientError("badWait", [echo(String(wait))]);
 }
 
 function readIdempotencyKey(header: string | string[] | undefined): string | undefined {

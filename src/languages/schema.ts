@@ -67,6 +67,8 @@ export const languageSchema = z.strictObject({
   label: z.string().min(1),
   packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package")),
   source: fileName,
+  sources: z.array(z.string().regex(/^\.[a-z]+$/, "a suffix must be a dot and lower-case letters")).optional(),
+  runs: z.enum(["class", "js"]).optional(),
   compile: command.nullable(),
   execute: command,
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),

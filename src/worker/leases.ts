@@ -22,6 +22,8 @@ export interface ActiveRun {
   abandoned: boolean;
   /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
   ended: boolean;
+  /** Ends the subscription to the end of the submission. */
+  forget: () => void;
 }
 
 /**
@@ -57,12 +59,15 @@ export class Leases {
 
   /** Renews the lease of a claim until `drop`. */
   hold(claim: Claim, slot: Slot): ActiveRun {
-    const run = { claim, slot, unanswered: 0, abandoned: false, ended: false };
+    const run: ActiveRun = { claim, slot, unanswered: 0, abandoned: false, ended: false, forget: () => {} };
+    // A request may cancel it.
+    run.forget = this.#options.store.submissions.onEnd(claim.submission.id, () => void this.#renew(run));
     this.#active.add(run);
     return run;
   }
 
   drop(run: ActiveRun): void {
+    run.forget();
     this.#active.delete(run);
     if (this.#active.size === 0) this.#onIdle();
   }
@@ -115,7 +120,7 @@ export class Leases {
       const held = await store.submissions.renew(run.claim.lease, leaseMs);
       run.unanswered = 0;
       if (held || run.ended) return;
-      log.warn(about(run.claim), "the lease was lost; the run is stopped");
+      log.warn(about(run.claim), "the submission was cancelled or the lease lost; the run is stopped");
       this.#lose(run);
     } catch (error) {
       log.error({ err: error, ...about(run.claim) }, "the lease could not be renewed");

@@ -1,4 +1,5 @@
-import type { Language } from "../domain/language.ts";
+import { type Additions, lowered } from "../domain/additions.ts";
+import type { Command, Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
@@ -18,12 +19,51 @@ export function executeKept(execute: Step, { limits }: Step, files: readonly Wor
   return { ...execute, files, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
 }
 
-/** Plans the steps of a program. Pure. The source is written once, into the fresh work directory of the first step. */
-export function plan(language: Language, limits: StepLimits, { code, stdin }: Program): Plan {
-  const files = [{ name: language.source, data: code }];
-  const { compile, execute } = language;
+/** The word of a command that runs the program, from the path of its source. */
+const RUNS = {
+  class: (path: string) => path.replace(/\.java$/, "").replaceAll("/", "."),
+  js: (path: string) => path.replace(/\.ts$/, ".js"),
+} as const;
+
+/** The command for another source: the words that name the language's own are replaced. */
+function withEntry(command: Command, { source, runs }: Language, entry: string): Command {
+  const other = (word: string) => {
+    if (word === source) return entry;
+    return runs && word === RUNS[runs](source) ? RUNS[runs](entry) : word;
+  };
+  return { ...command, command: command.command.map(other) };
+}
+
+/** Whether the steps differ from those of other programs of the language, so that no runtime waits for them. */
+export function isOwnStep(additions: Additions | undefined): boolean {
+  if (!additions) return false;
+  const { entry, args, env, limits } = additions;
+  return entry !== null || [args, env, limits].some((part) => Object.keys(part).length > 0);
+}
+
+/** The language with the commands for these additions. */
+function withAdditions(language: Language, { files, entry, args, env }: Additions): Language {
+  const { compile, source, sources = [] } = language;
+  const main = entry ?? source;
+  const names = files.map(({ name }) => name);
+  const more = names.filter((name) => name !== main && sources.some((suffix) => name.endsWith(suffix)));
+  const compiled = compile && withEntry(compile, language, main);
+  const executed = withEntry(language.execute, language, main);
+  return {
+    ...language,
+    compile: compiled && { ...compiled, command: [...compiled.command, ...more] },
+    execute: { ...executed, command: [...executed.command, ...args], env: { ...executed.env, ...env } },
+  };
+}
+
+/** Plans the steps of a program. Pure. The files are written once, into the fresh work directory of the first step. */
+export function plan(language: Language, limits: StepLimits, { code, stdin, additions }: Program): Plan {
+  const { compile, execute } = additions ? withAdditions(language, additions) : language;
+  const own = additions?.entry ? [] : [{ name: language.source, data: code }];
+  const files = [...own, ...(additions?.files ?? [])];
+  const executeLimits = additions ? lowered(limits.execute, additions.limits) : limits.execute;
   if (!compile || !limits.compile) {
-    return { execute: { command: execute, files, stdin, limits: limits.execute, work: "fresh", more: false } };
+    return { execute: { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false } };
   }
   return {
     compile: {
@@ -35,6 +75,6 @@ export function plan(language: Language, limits: StepLimits, { code, stdin }: Pr
       more: true,
       collect: true,
     },
-    execute: { command: execute, files: [], stdin, limits: limits.execute, work: "keep", more: false },
+    execute: { command: execute, files: [], stdin, limits: executeLimits, work: "keep", more: false },
   };
 }

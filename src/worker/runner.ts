@@ -17,7 +17,7 @@ import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
 import { kindOf } from "./parking.ts";
-import { type Plan, plan } from "./plan.ts";
+import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { type Kept, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
 
@@ -52,7 +52,7 @@ export class Runner {
     if (!language) return submission.language;
     const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
     const kept = compile !== undefined && this.#artifacts.has(artifactKey(submission, compile));
-    return kindOf(language.name, submission.profile, kept);
+    return `${kindOf(language.name, submission.profile, kept)}${isOwnStep(program.additions) ? " own" : ""}`;
   }
 
   /** Never rejects. Afterwards, the slot can run another submission. */

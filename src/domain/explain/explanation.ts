@@ -152,6 +152,11 @@ const EXPLAINED: Readonly<
       },
     ],
   }),
+  cancelled: () => ({
+    title: "Cancelled",
+    text: "A request with a key of the account ended the submission before it had a result. A run under way was killed, and its evidence was not collected.",
+    whyNot: [],
+  }),
   internal_error: ({ record }) => ({
     title: "The platform failed, not your program",
     text: `Assay cannot judge this run: ${record.result.error_message ?? "the reason is unknown"}. Assay reports neither a verdict without proof nor the output of such a run. A judge run is attempted three times before it ends as IE. An agent run is attempted once, because it may have had side effects.`,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { playgroundCaller } from "../../admin/playground.ts";
 import { clientError } from "../../domain/error.ts";
 import { accept } from "../accept.ts";
+import { toFields } from "../additions.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { toSubmitRequest } from "../request.ts";
 import type { Accepted } from "./api/submissions.ts";
@@ -29,9 +30,8 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
   server.post(`${SUBMISSIONS}/:id/again`, { config }, async (request, reply): Promise<Accepted> => {
     const { found, program } = await readOwn(d.store, answers, request, reply);
     const { language, profile, account } = found;
-    const [code, stdin] = [program.code.toString("utf8"), program.stdin.toString("utf8")];
     reply.code(202);
-    return await run(d, request, account.id, { language, profile, code, stdin });
+    return await run(d, request, account.id, { language, profile, ...toFields(program) });
   });
 }
 

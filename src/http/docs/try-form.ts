@@ -13,15 +13,17 @@ export function tryForm({ path, method, operation, body }: Tried): Html {
     ...parameters.map(({ name, in: where, required, schema }) =>
       field({ id: `${operationId}-${name}`, name, where, required: required ?? false, schema, value: "" }),
     ),
-    ...Object.entries(body?.properties ?? {}).map(([name, schema]) =>
-      field({
-        id: `${operationId}-${name}`,
-        name,
-        where: "body",
-        required: body?.required?.includes(name) ?? false,
-        schema,
-        value: String(example[name] ?? ""),
-      }),
+    ...Object.entries(body?.properties ?? {}).flatMap(([name, schema]) =>
+      schema.type !== "string"
+        ? []
+        : field({
+            id: `${operationId}-${name}`,
+            name,
+            where: "body",
+            required: body?.required?.includes(name) ?? false,
+            schema,
+            value: String(example[name] ?? ""),
+          }),
     ),
   ];
   return html`<form class="try" data-method="${method}" data-path="${path}" aria-labelledby="${operationId}-try" novalidate>

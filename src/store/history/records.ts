@@ -3,6 +3,7 @@ import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { complete, readHeads } from "../submissions/read.ts";
+import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import type { FoundSubmission, Search } from "./types.ts";
 
@@ -44,10 +45,10 @@ export function recordStore({ db }: Engine) {
       const [found] = await named(db, [row]);
       const program = await db
         .selectFrom("programs")
-        .select(["code", "stdin"])
+        .select(PROGRAM_COLUMNS)
         .where("submission_seq", "=", row.seq)
         .executeTakeFirst();
-      return submission && found && program && { found, submission, program };
+      return submission && found && program && { found, submission, program: toProgram(program) };
     },
   };
 }

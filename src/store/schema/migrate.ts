@@ -10,6 +10,7 @@ import { shares } from "./migrations/0006-shares.ts";
 import { lists } from "./migrations/0007-lists.ts";
 import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
 import { sends } from "./migrations/0009-sends.ts";
+import { additions } from "./migrations/0010-additions.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -25,6 +26,7 @@ const MIGRATIONS: readonly Migration[] = [
   lists,
   fairDeliveries,
   sends,
+  additions,
 ];
 
 /** The version of the schema that this program works with. */

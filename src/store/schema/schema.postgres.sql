@@ -204,6 +204,7 @@ create table programs (
   submission_seq bigint not null,
   code bytea not null,
   stdin bytea not null,
+  additions bytea,
   constraint programs_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint programs_pkey PRIMARY KEY (submission_seq)
 );

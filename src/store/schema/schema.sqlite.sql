@@ -168,7 +168,8 @@ CREATE TABLE "people" (
 CREATE TABLE "programs" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "code" blob not null,
-  "stdin" blob not null
+  "stdin" blob not null,
+  "additions" blob
 );
 CREATE TABLE "projects" (
   "id" text primary key,

@@ -133,6 +133,8 @@ interface ProgramTable {
   submission_seq: number;
   code: Buffer;
   stdin: Buffer;
+  /** JSON (src/domain/additions.ts) as UTF-8; null for a program of source and input alone. */
+  additions: Buffer | null;
 }
 
 interface OutcomeTable {
@@ -349,5 +351,6 @@ interface KnownPlaceTable {
 }
 
 export type SubmissionRow = Selectable<SubmissionTable>;
+export type ProgramRow = Selectable<ProgramTable>;
 export type OutcomeRow = Selectable<OutcomeTable>;
 export type UncountedRow = Selectable<UncountedTable>;

@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
-import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
 
 /**
@@ -136,7 +136,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
   const programs = accepted.flatMap(({ submission, program }) => {
     const seq = seqs.get(submission.id);
-    return seq === undefined ? [] : [{ submission_seq: seq, code: program.code, stdin: program.stdin }];
+    return seq === undefined ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
   return seqs;

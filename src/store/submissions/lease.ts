@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import { internalError, type Outcome } from "../../domain/outcome.ts";
+import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
@@ -10,6 +10,8 @@ const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform
 const NOT_REPEATABLE = internalError(
   "the run was interrupted; agent runs are not repeated because they may have had outside effects",
 );
+
+const CANCELLED = cancelled("cancelled by a request of the client");
 
 interface Finished {
   /** Whether a delivery is due. */
@@ -166,6 +168,25 @@ export async function sweep(
     delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
   }
   return { ...swept, delivers };
+}
+
+/** Ends a submission that has not ended. A worker that runs it loses its lease. @returns undefined if it has ended. */
+export async function cancel(
+  trx: Transaction<Schema>,
+  { id, accountId }: { readonly id: string; readonly accountId: string },
+  nowMs: number,
+): Promise<Finished | undefined> {
+  const row = await trx
+    .updateTable("submissions")
+    .set({ ...UNLEASED, status: CANCELLED.status, completed_at: nowMs, verdict: CANCELLED.judgement.verdict })
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .where("status", "in", [sql.lit("pending"), sql.lit("running")])
+    .returning(ENDED_COLUMNS)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  await insertOutcomes(trx, [{ row, outcome: CANCELLED }], nowMs);
+  return { delivers: await insertDeliveries(trx, row, nowMs) };
 }
 
 /** An update that only affects rows with a valid lease: the fence against late workers. */

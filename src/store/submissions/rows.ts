@@ -1,7 +1,8 @@
+import { decodeAdditions, encodeAdditions } from "../../domain/additions.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { Status, Submission } from "../../domain/submission.ts";
-import type { OutcomeRow, SubmissionRow } from "../schema/schema.ts";
+import type { Program, Status, Submission } from "../../domain/submission.ts";
+import type { OutcomeRow, ProgramRow, SubmissionRow } from "../schema/schema.ts";
 
 /** The columns of a Submission, without leases and idempotency keys. */
 export const SUBMISSION_COLUMNS = [
@@ -48,6 +49,16 @@ export function toSubmission(row: Named, outcome: Outcome | null): Submission {
     completedAtMs: row.completed_at,
     outcome,
   };
+}
+
+export const PROGRAM_COLUMNS = ["code", "stdin", "additions"] as const satisfies readonly (keyof ProgramRow)[];
+
+export function fromProgram({ code, stdin, additions }: Program): Omit<ProgramRow, "submission_seq"> {
+  return { code, stdin, additions: additions ? Buffer.from(encodeAdditions(additions), "utf8") : null };
+}
+
+export function toProgram({ code, stdin, additions }: Omit<ProgramRow, "submission_seq">): Program {
+  return { code, stdin, ...(additions && { additions: decodeAdditions(additions.toString("utf8")) }) };
 }
 
 /** The `body` column: the outcome without its output bytes. */

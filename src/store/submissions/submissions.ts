@@ -7,7 +7,7 @@ import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
+import { cancel, type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
@@ -117,6 +117,22 @@ export function submissionStore(
       if (queue.added === added) queue.more = more;
       return claims;
     },
+
+    /** Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @returns false if it has ended. */
+    async cancel(id: string, accountId: string): Promise<boolean> {
+      const done = await transactions.run(
+        async (trx) => {
+          // A claim chooses submissions before it updates them, so none may end in between.
+          await engine.capabilities.lock(trx, "claim");
+          return await cancel(trx, { id, accountId }, now());
+        },
+        { words: (done) => (done ? [ended(id), ENDS, WORK, ...(done.delivers ? [DELIVERIES] : [])] : []) },
+      );
+      return done !== undefined;
+    },
+
+    /** Calls back when the submission has ended, possibly more often. @returns a function that ends the subscription. */
+    onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
     /**
      * Extends the lease by `leaseMs`: the heartbeat of its holder.

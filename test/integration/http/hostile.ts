@@ -23,6 +23,7 @@ export interface Schema {
   readonly maxLength?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+  readonly items?: Schema;
 }
 
 export interface Endpoint {
@@ -107,13 +108,27 @@ function valid(name: string, schema: Schema, known: Known): fc.Arbitrary<string>
   return fc.string({ minLength: schema.minLength ?? 0, maxLength: Math.min(schema.maxLength ?? 50, 50) });
 }
 
+function validMember(name: string, schema: Schema, known: Known): fc.Arbitrary<unknown> {
+  if (schema.type === "boolean") return fc.boolean();
+  if (schema.type === "array") return fc.array(fc.string({ maxLength: 20 }), { maxLength: 3 });
+  if (schema.type === "object") return fc.dictionary(fc.constantFrom("a", "b/c", ".d"), fc.string({ maxLength: 20 }));
+  return valid(name, schema, known);
+}
+
 function object(schema: Schema, known: Known): fc.Arbitrary<unknown> {
   const fields = Object.entries(schema.properties ?? {});
-  const shape = Object.fromEntries(fields.map(([name, field]) => [name, valid(name, field, known)]));
-  const whole = fc.record(shape, { requiredKeys: [...(schema.required ?? [])] });
+  const shape = Object.fromEntries(fields.map(([name, field]) => [name, validMember(name, field, known)]));
+  // With all of the fields that exclude each other, no body would be valid.
+  const { language, code, stdin, profile, ...rare } = shape;
+  const usual = Object.fromEntries(Object.entries({ language, code, stdin, profile }).filter(([, field]) => field));
+  const whole = fc.record(usual as typeof shape, { requiredKeys: [...(schema.required ?? [])] });
   const names = fc.constantFrom(...fields.map(([name]) => name));
   return fc.oneof(
     { weight: 5, arbitrary: whole },
+    {
+      weight: 2,
+      arbitrary: fc.tuple(whole, fc.record(rare, { requiredKeys: [] })).map(([o, more]) => ({ ...o, ...more })),
+    },
     { weight: 2, arbitrary: fc.tuple(whole, names, hostileValue).map(([o, name, value]) => ({ ...o, [name]: value })) },
     {
       weight: 1,
@@ -148,11 +163,12 @@ const RAW_BODIES = [
 ];
 
 /** Larger than any valid body. */
-const TOO_LARGE = Buffer.alloc(2_200_000, "x");
+const TOO_LARGE = Buffer.alloc(4_400_000, "x");
 
 function body(schema: Schema | undefined, known: Known): fc.Arbitrary<Buffer | null> {
   if (!schema) return fc.constantFrom(null, null, null, null, Buffer.from("{}"), Buffer.from("x"));
-  const json = object(schema, known).map((value) => Buffer.from(JSON.stringify(value) ?? ""));
+  const value = schema.items ? fc.array(object(schema.items, known), { maxLength: 3 }) : object(schema, known);
+  const json = value.map((value) => Buffer.from(JSON.stringify(value) ?? ""));
   return fc.oneof(
     { weight: 14, arbitrary: json },
     { weight: 2, arbitrary: fc.constantFrom(...RAW_BODIES).map((text) => Buffer.from(text)) },

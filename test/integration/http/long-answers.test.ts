@@ -131,7 +131,7 @@ test("checks JSON before it is parsed", () => {
   assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 2);
   assert.equal(checkShape(Buffer.from(`${"[".repeat(MAX_DEPTH)}${"]".repeat(MAX_DEPTH)}`)), 0);
   refused("[".repeat(MAX_DEPTH + 1), /nested more than 8 levels/);
-  refused(`[${"0,".repeat(MAX_VALUES)}0]`, /more than 256 values/);
+  refused(`[${"0,".repeat(MAX_VALUES)}0]`, new RegExp(`more than ${MAX_VALUES} values`));
   assert.equal(checkShape(Buffer.from('{"a": -1.5e+10, "b": [true, null], "c": 12345678901234567890}')), 3);
   refused(`{"a": ${"1".repeat(33)}}`, /not valid JSON/);
   refused('{"a":"', /not valid JSON/);

@@ -28,7 +28,6 @@ import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStor
 import { report } from "../verdict/reports.ts";
 import { sealer } from "../webhooks/project.ts";
 
-const ALIASES: Readonly<Record<string, string>> = { python: "python", py: "python", c: "c", rust: "rust" };
 /** rust is known but its smoke test failed, so it is unavailable. */
 const AVAILABLE = ["python", "c"];
 
@@ -127,7 +126,6 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
         readiness: async () => engine.ready,
         stop: async () => {},
       },
-      canonicalLanguage: (name) => (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined),
       log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,

@@ -340,6 +340,20 @@ test("a killed slot delays its own run; other and later runs are not affected", 
   assert.deepEqual(counted, [1, 1, 1, 3, 6]);
 });
 
+test("a cancelled run is killed at once, and its slot serves others", LIMIT, async (t) => {
+  const { store, key, worker, submit, end, now } = await working(t);
+  const id = await submit("import time; time.sleep(60)");
+  await programRuns();
+  assert.equal(await store.submissions.cancel(id, "another account"), false);
+  assert.equal(await store.submissions.cancel(id, key.accountId), true);
+  assert.equal((await now(id)).outcome?.judgement.cause, "cancelled");
+  await eventually("the end of the program", () => programs().length === 0);
+  assert.equal(await store.submissions.cancel(id, key.accountId), false);
+  assert.equal(verdictOf(await end(await submit("print(1)"))), "AC");
+  await eventually("both slots", () => worker.workers() === 2);
+  assert.equal((await now(id)).outcome?.judgement.cause, "cancelled");
+});
+
 /** Kills a part of the only program's run, in each of its next `times` attempts. */
 async function killRunning(times: number, choose: (program: number) => number): Promise<void> {
   for (let killed: number | undefined; times > 0; times--) {

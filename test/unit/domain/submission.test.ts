@@ -28,7 +28,16 @@ test("programs are UTF-8 bytes", () => {
 });
 
 test("the request hash depends on every field and on the boundaries between fields", () => {
+  const nothing = { files: [], entry: null, args: [], env: {}, limits: {} };
   const others: Partial<SubmitRequest>[] = [
+    { code: Buffer.from("print('ü')") },
+    { additions: nothing },
+    { additions: { ...nothing, files: [{ name: "a", data: Buffer.from("b") }] } },
+    { additions: { ...nothing, files: [{ name: "a", data: Buffer.from("c") }] } },
+    { additions: { ...nothing, entry: "a" } },
+    { additions: { ...nothing, args: ["a"] } },
+    { additions: { ...nothing, env: { a: "b" } } },
+    { additions: { ...nothing, limits: { processes: 1 } } },
     { language: "c" },
     { profile: "agent" },
     { code: "print('u')" },
@@ -38,4 +47,6 @@ test("the request hash depends on every field and on the boundaries between fiel
   const hashes = [request, ...others.map((change) => ({ ...request, ...change }))].map(requestHash);
   assert.equal(new Set(hashes).size, hashes.length);
   assert.equal(requestHash({ ...request }), requestHash(request));
+  const ofFirstRelease = "5606356d35600dc33417a560abfadae5215a7151c9381ff2f60408afd09463f8";
+  assert.equal(requestHash(request), ofFirstRelease, "stored hashes must stay valid");
 });

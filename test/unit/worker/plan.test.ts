@@ -60,3 +60,50 @@ test("each language runs with the limits of the profile", () => {
     }
   }
 });
+
+const added = { files: [], entry: null, args: [], env: {}, limits: {} };
+const withAdditions = (name: string, additions: Partial<typeof added> & object) => {
+  const language = named(name);
+  const limits = languages.limitsFor(language, "judge");
+  return plan(language, limits, { ...program, additions: { ...added, ...additions } });
+};
+
+test("arguments, variables and limits change the execute step only", () => {
+  const c = named("c");
+  const limits = languages.limitsFor(c, "judge");
+  const steps = withAdditions("c", {
+    args: ["-v", "two words"],
+    env: { A: "1" },
+    limits: { wall_time_secs: 0.25 },
+  } as object);
+  assert.deepEqual(steps.compile, plan(c, limits, program).compile);
+  assert.deepEqual(steps.execute.command.command, ["./main", "-v", "two words"]);
+  assert.deepEqual(steps.execute.command.env, { ...c.execute.env, A: "1" });
+  assert.deepEqual(steps.execute.limits, { ...limits.execute, wallMs: 250, cpuMs: 250 });
+});
+
+test("files are written next to the source, and those with a suffix of the language are compiled", () => {
+  const data = Buffer.from("x");
+  const files = ["util.c", "lib/more.c", "util.h"].map((name) => ({ name, data }));
+  const { compile, execute } = withAdditions("c", { files } as object);
+  assert.deepEqual(compile?.files, [{ name: "main.c", data: program.code }, ...files]);
+  assert.deepEqual(compile?.command.command.slice(-4), ["main.c", "-lm", "util.c", "lib/more.c"]);
+  assert.deepEqual(execute.files, []);
+});
+
+test("an entry takes the place of the source in the commands", () => {
+  const data = Buffer.from("x");
+  for (const [name, entry, words] of [
+    ["python", "app/run.py", ["app/run.py"]],
+    ["javascript", "src/start.js", ["src/start.js"]],
+    ["typescript", "src/start.ts", ["src/start.ts", "src/start.js"]],
+    ["java", "org/site/App.java", ["org/site/App.java", "org.site.App"]],
+    ["c", "src/app.c", ["src/app.c", "./main"]],
+  ] as const) {
+    const { compile, execute } = withAdditions(name, { entry, files: [{ name: entry, data }] } as object);
+    const all = [...(compile?.command.command ?? []), ...execute.command.command];
+    for (const word of words) assert.ok(all.includes(word), `${name}: ${word} in ${all.join(" ")}`);
+    assert.ok(!all.includes(named(name).source));
+    assert.deepEqual((compile ?? execute).files, [{ name: entry, data }]);
+  }
+});

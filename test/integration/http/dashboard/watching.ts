@@ -74,6 +74,6 @@ export async function watch(
 
 function parse(block: string): Received {
   if (block.startsWith(":")) return { event: block.slice(1).trim(), data: null };
-  const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+  const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)(?:\nid: \d+-\d+)?$/.exec(block) ?? [];
   return { event, data: JSON.parse(data) };
 }

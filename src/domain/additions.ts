@@ -1,0 +1,102 @@
+import type { Limits } from "./limits.ts";
+import type { WorkFile } from "./report.ts";
+
+/** Bounds of what a request adds to source and input. Bytes are those of the decoded content, in UTF-8 for text. */
+export const MAX_FILES = 48;
+export const MAX_FILES_BYTES = 1_048_576;
+export const MAX_WORDS = 32;
+export const MAX_WORDS_BYTES = 16_384;
+
+/** A path below /box: at most eight names of letters, digits and `. _ - + $`, none of which begins with a dot. */
+export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$-][A-Za-z0-9._+$-]*(\/[A-Za-z0-9_+$-][A-Za-z0-9._+$-]*){0,7}$/;
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** What a request adds to the source and the input of its program. */
+export interface Additions {
+  /** Placed in /box with the source. Their names are paths. */
+  readonly files: readonly WorkFile[];
+  /** The path of the file that takes the place of the source; null: the source is `code`. */
+  readonly entry: string | null;
+  /** Arguments of the program. */
+  readonly args: readonly string[];
+  /** Variables of the program. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: RequestedLimits;
+}
+
+/**
+ * The limits of the execute step that a request can lower, by the name of its field: `scale` units of the limit are one of the
+ * field. Less than `least` would not let a program start.
+ */
+export const LIMIT_FIELDS = {
+  wall_time_secs: { limit: "wallMs", scale: 1000, least: 0.01 },
+  cpu_time_secs: { limit: "cpuMs", scale: 1000, least: 0.01 },
+  memory_bytes: { limit: "memoryBytes", scale: 1, least: 16_777_216 },
+  processes: { limit: "processes", scale: 1, least: 1 },
+  file_bytes: { limit: "fileBytes", scale: 1, least: 1 },
+  open_files: { limit: "openFiles", scale: 1, least: 8 },
+  stack_bytes: { limit: "stackBytes", scale: 1, least: 262_144 },
+  stdout_bytes: { limit: "stdoutBytes", scale: 1, least: 1 },
+  stderr_bytes: { limit: "stderrBytes", scale: 1, least: 1 },
+} as const satisfies Record<string, { readonly limit: keyof Limits; readonly scale: number; readonly least: number }>;
+
+export type LimitField = keyof typeof LIMIT_FIELDS;
+export const LIMIT_FIELD_NAMES = Object.keys(LIMIT_FIELDS) as LimitField[];
+export type RequestedLimits = { readonly [F in LimitField]?: number };
+
+/** The value of the limit in the unit of its field. */
+export function inField(limits: Limits, field: LimitField): number {
+  const { limit, scale } = LIMIT_FIELDS[field];
+  return limits[limit] / scale;
+}
+
+/**
+ * The limits with the requested values. Those that the meaning of a verdict relates to a lowered one follow it: CPU time is
+ * at most wall time, and endless recursion ends on the stack before it reaches the memory limit.
+ */
+export function lowered(limits: Limits, requested: RequestedLimits): Limits {
+  const values = Object.entries(requested).map(([field, value]) => {
+    const { limit, scale } = LIMIT_FIELDS[field as LimitField];
+    return [limit, Math.round(value * scale)];
+  });
+  const changed: Limits = { ...limits, ...Object.fromEntries(values) };
+  return {
+    ...changed,
+    cpuMs: Math.min(changed.cpuMs, changed.wallMs),
+    stackBytes: Math.min(changed.stackBytes, Math.floor(changed.memoryBytes / 2)),
+  };
+}
+
+/** JSON for the database and for the hash of a request; its members are always in this order. */
+export function encodeAdditions({ files, entry, args, env, limits }: Additions): string {
+  const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
+  return JSON.stringify({
+    files: sorted(encoded),
+    entry,
+    args,
+    env: sorted(Object.entries(env)),
+    limits: byField(limits),
+  });
+}
+
+export function decodeAdditions(text: string): Additions {
+  const { files, env, ...rest } = JSON.parse(text) as Omit<Additions, "files" | "env"> & {
+    readonly files: readonly [string, string][];
+    readonly env: readonly [string, string][];
+  };
+  return {
+    ...rest,
+    files: files.map(([name, data]) => ({ name, data: Buffer.from(data, "base64") })),
+    env: Object.fromEntries(env),
+  };
+}
+
+function sorted<T extends readonly (string | undefined)[]>(entries: readonly T[]): T[] {
+  return [...entries].sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+}
+
+function byField(limits: RequestedLimits): RequestedLimits {
+  return Object.fromEntries(
+    LIMIT_FIELD_NAMES.filter((field) => field in limits).map((field) => [field, limits[field]]),
+  );
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ClientError, clientError } from "../domain/error.ts";
+import { VERDICTS } from "../domain/outcome.ts";
+import { accept } from "./accept.ts";
+import { callerOf } from "./caller.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { toSubmitRequest } from "./request.ts";
+
+/** Submissions of one batch. */
+export const MAX_BATCH = 50;
+const MAX_LISTED = 100;
+
+/** Query of GET /api/submissions. */
+export const listQuery = z.strictObject({
+  status: z.enum(["pending", "running", "completed", "error"]).optional(),
+  verdict: z.enum(VERDICTS).optional(),
+  language: z
+    .string()
+    .regex(/^[a-z][a-z0-9+#]{0,31}$/, "is not a language")
+    .optional(),
+  before: z
+    .string()
+    .regex(/^\d{1,15}$/, "is not the `next` of a list")
+    .optional(),
+  limit: z
+    .string()
+    .regex(/^([1-9]\d?|100)$/, `must be 1 to ${MAX_LISTED}`)
+    .optional(),
+});
+
+const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+
+/** Lists and batches of the caller's account. */
+export function submissionsRoutes(server: FastifyInstance, dependencies: Dependencies): void {
+  const { store } = dependencies;
+
+  server.get("/api/submissions", async (request) => {
+    const query = listQuery.safeParse(request.query);
+    if (!query.success) {
+      const [issue] = query.error.issues;
+      throw clientError("invalidRequest", [String(issue?.path[0]), issue?.message ?? ""]);
+    }
+    const { before, limit = "50", ...which } = query.data;
+    const { found, next } = await store.records.search({
+      ...which,
+      accountIds: [callerOf(request).accountId],
+      before: before === undefined ? undefined : Number(before),
+      max: Number(limit),
+    });
+    const submissions = found.map(
+      ({ id, status, verdict, language, profile, createdAtMs, startedAtMs, completedAtMs }) => ({
+        ...{ id, status, verdict, language, profile },
+        created_at: iso(createdAtMs),
+        started_at: iso(startedAtMs),
+        completed_at: iso(completedAtMs),
+      }),
+    );
+    return { submissions, next: next === null ? null : String(next) };
+  });
+
+  server.post("/api/submissions/batch", async (request, reply) => {
+    const { body } = request;
+    if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BATCH)
+      throw clientError("invalidRequest", ["the body", `must be an array of 1 to ${MAX_BATCH} submissions`]);
+    reply.code(202);
+    // Concurrent calls share a transaction, so the queue's bound holds for all at once.
+    return await Promise.all(body.map((one, at) => submitOne(request, one, at > 0, dependencies)));
+  });
+}
+
+/** @param counts whether it counts against the rate limit: the request itself has counted as its first one. */
+async function submitOne(request: FastifyRequest, body: unknown, counts: boolean, dependencies: Dependencies) {
+  const caller = callerOf(request);
+  try {
+    const valid = toSubmitRequest(body, caller, dependencies);
+    const { keyId, requestsPerMinute } = caller;
+    const retryAfter = counts ? await dependencies.store.quota.take(keyId, requestsPerMinute) : 0;
+    if (retryAfter > 0) throw clientError("quotaExceeded", []);
+    const accepted = await accept(valid, caller, dependencies, { live: valid.live });
+    const { id, status } = accepted.submission;
+    return { id, status, queue_depth: accepted.queueDepth };
+  } catch (error) {
+    if (error instanceof ClientError) return { error: error.body.error };
+    throw error;
+  }
+}
