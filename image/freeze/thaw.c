@@ -71,10 +71,12 @@ static bool same_strings(char **list, uint32_t count, const char *text)
 static bool same_machine(void)
 {
 	uint32_t processor[8];
-	struct rlimit64 stack;
+	struct rlimit64 stack, files;
 	read_processor(processor);
 	return same(processor, frozen.processor, sizeof processor) &&
-	       CALL(prlimit64, 0, RLIMIT_STACK, NULL, &stack) == 0 && stack.rlim_cur == frozen.stack_limit;
+	       CALL(prlimit64, 0, RLIMIT_STACK, NULL, &stack) == 0 && stack.rlim_cur == frozen.stack_limit &&
+	       /* Files get their numbers by way of higher ones. */
+	       CALL(prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 && (frozen.files == 0 || files.rlim_cur > FROZEN_FDS + 1);
 }
 
 /* A program of the step may start another one with other descriptors or signals, which an interpreter looks at. */

@@ -7,8 +7,11 @@ export const MAX_FILES_BYTES = 1_048_576;
 export const MAX_WORDS = 32;
 export const MAX_WORDS_BYTES = 16_384;
 
-/** A path below /box: at most eight names of letters, digits and `. _ - + $`, none of which begins with a dot. */
-export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$-][A-Za-z0-9._+$-]*(\/[A-Za-z0-9_+$-][A-Za-z0-9._+$-]*){0,7}$/;
+/**
+ * A path below /box: at most eight names of letters, digits and `. _ - + $`, which begin neither with a dot nor, because a
+ * compiler gets some of them as arguments, with `-`.
+ */
+export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$][A-Za-z0-9._+$-]*(\/[A-Za-z0-9_+$][A-Za-z0-9._+$-]*){0,7}$/;
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** What a request adds to the source and the input of its program. */

@@ -51,6 +51,10 @@ const list = {
   methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
   notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
   notFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/result/{id}"),
+  judgeNotFinished: row(
+    408,
+    (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id} for each of the submissions`,
+  ),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
   submissionTooLarge: row(

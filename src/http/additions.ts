@@ -111,7 +111,7 @@ function decodeFile(path: string, content: string | { readonly base64: string })
   if (!FILE_PATH.test(path))
     throw invalid(
       field,
-      "a path has letters, digits and . _ - + $ in up to eight names, which do not begin with a dot",
+      "a path has letters, digits and . _ - + $ in up to eight names, which begin with neither . nor -",
     );
   if (typeof content === "object") return { name: path, data: decodeBase64(`${field}.base64`, content.base64) };
   if (!content.isWellFormed()) throw clientError("notUnicode", [field]);

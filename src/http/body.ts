@@ -34,6 +34,10 @@ const MAX_FORM_BYTES = 65_536;
 const BODIES_BYTES = 16 * 1_048_576;
 
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes no body, but some clients announce an empty one as JSON. */
+    bodyless?: boolean;
+  }
   interface FastifyRequest {
     /**
      * Releases the memory reserved for the body when the route no longer needs it. The end of the response releases it
@@ -77,6 +81,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0 && request.routeOptions.config.bodyless) return null;
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
       await pace.turn(owner);

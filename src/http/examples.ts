@@ -47,6 +47,9 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   notFinishedAtStop: clientError("notFinishedAtStop", [], {
     fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
   }),
+  judgeNotFinished: clientError("judgeNotFinished", [30], {
+    fields: { submissions: [{ id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" }] },
+  }),
   requestTimeout: clientError("requestTimeout", []),
   bodyTooLarge: clientError("bodyTooLarge", [MAX_BODY_BYTES]),
   submissionTooLarge: clientError("submissionTooLarge", [MAX_BODY_BYTES]),

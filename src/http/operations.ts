@@ -1,3 +1,4 @@
+// Over 300 lines: one list, of data.
 import type { ErrorCode } from "../domain/error.ts";
 import { VERDICTS } from "../domain/outcome.ts";
 import type { SchemaName } from "./schemas.ts";
@@ -229,6 +230,33 @@ export const OPERATIONS: readonly Operation[] = [
     body: "BatchRequest",
     answers: [{ status: 202, description: "For each, its id or an error", schemas: ["Batch"] }],
     errors: ["invalidRequest", ...BODY],
+  },
+  {
+    id: "judge",
+    method: "post",
+    path: "/api/judge",
+    summary: "Judge a program",
+    description:
+      "Runs a program on up to 50 cases and compares its output with `expected`. The response is sent when all have run, after " +
+      "30 s at most. Each case is a submission and counts against the rate limit. The first one runs alone: if the program does " +
+      "not compile, the others do not run.",
+    parameters: [],
+    body: "JudgeRequest",
+    answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],
+    errors: [
+      ...BODY,
+      "invalidRequest",
+      "notUnicode",
+      "codeEmpty",
+      "codeTooLarge",
+      "stdinTooLarge",
+      "fieldMissing",
+      "unsupportedLanguage",
+      "profileForbidden",
+      "judgeNotFinished",
+      "queueFull",
+      "languagesUnproven",
+    ],
   },
   {
     id: "languages",

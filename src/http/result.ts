@@ -65,7 +65,7 @@ export function resultRoutes(
   server.get("/api/result/:id/stdout", sendStream("stdout"));
   server.get("/api/result/:id/stderr", sendStream("stderr"));
 
-  server.post("/api/result/:id/cancel", async (request, reply) => {
+  server.post("/api/result/:id/cancel", { config: { bodyless: true } }, async (request, reply) => {
     const { id, accountId } = await find(request, reply);
     await submissions.cancel(id, accountId);
     return answers.send(ownerOf(request), reply, toLongRecord(await find(request, reply)));

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LIMIT_FIELD_NAMES, type LimitField } from "../domain/additions.ts";
 import { PROFILE_NAMES } from "../domain/limits.ts";
 import { VERDICTS } from "../domain/outcome.ts";
+import { judgeBody } from "./judge.ts";
 import { record } from "./record-schema.ts";
 import { submitBody } from "./request.ts";
 import { MAX_BATCH } from "./submissions.ts";
@@ -75,6 +76,27 @@ export const SCHEMAS = {
   Languages: z.array(z.string()).describe("Canonical names"),
   Error: error,
   NotFinished: z.strictObject({ error: z.string(), id, status }),
+  JudgeRequest: judgeBody,
+  Judged: z.strictObject({
+    results: z.array(
+      z.strictObject({
+        submission_id: id,
+        verdict: z
+          .enum(["WA", "CE", ...VERDICTS])
+          .describe("WA: wrong output; CE: does not compile; others as in the record"),
+        passed: z.boolean(),
+        message: z.string().nullable().describe("The first difference, or the error message of the record"),
+        stdout: z.string(),
+        stderr: z.string(),
+        exit_code: z.int().nullable(),
+        cpu_time_secs: z.number().nullable(),
+        wall_time_secs: z.number().nullable(),
+        memory_peak_bytes: z.int().nullable(),
+      }),
+    ),
+    all_passed: z.boolean(),
+  }),
+  JudgeNotFinished: z.strictObject({ error: z.string(), submissions: z.array(z.strictObject({ id, status })) }),
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;
 

@@ -61,7 +61,7 @@ export class Leases {
   hold(claim: Claim, slot: Slot): ActiveRun {
     const run: ActiveRun = { claim, slot, unanswered: 0, abandoned: false, ended: false, forget: () => {} };
     // A request may cancel it.
-    run.forget = this.#options.store.submissions.onEnd(claim.submission.id, () => void this.#renew(run));
+    run.forget = this.#options.store.submissions.onEnd(claim.submission.id, () => void this.#check(run));
     this.#active.add(run);
     return run;
   }
@@ -120,11 +120,19 @@ export class Leases {
       const held = await store.submissions.renew(run.claim.lease, leaseMs);
       run.unanswered = 0;
       if (held || run.ended) return;
-      log.warn(about(run.claim), "the submission was cancelled or the lease lost; the run is stopped");
+      log.warn(about(run.claim), "the lease was lost; the run is stopped");
       this.#lose(run);
     } catch (error) {
       log.error({ err: error, ...about(run.claim) }, "the lease could not be renewed");
     }
+  }
+
+  /** After a notification that the submission may have ended. The notification may be spurious, and the store unavailable. */
+  async #check(run: ActiveRun): Promise<void> {
+    const { store, leaseMs } = this.#options;
+    if (run.ended || run.abandoned) return;
+    const held = await store.submissions.renew(run.claim.lease, leaseMs).catch(() => true);
+    if (!held && !run.ended && !run.abandoned) this.#lose(run);
   }
 
   #lose(run: ActiveRun): void {

@@ -110,6 +110,7 @@ function valid(name: string, schema: Schema, known: Known): fc.Arbitrary<string>
 
 function validMember(name: string, schema: Schema, known: Known): fc.Arbitrary<unknown> {
   if (schema.type === "boolean") return fc.boolean();
+  if (schema.items?.properties) return fc.array(object(schema.items, known), { maxLength: 3 });
   if (schema.type === "array") return fc.array(fc.string({ maxLength: 20 }), { maxLength: 3 });
   if (schema.type === "object") return fc.dictionary(fc.constantFrom("a", "b/c", ".d"), fc.string({ maxLength: 20 }));
   return valid(name, schema, known);
@@ -119,9 +120,12 @@ function object(schema: Schema, known: Known): fc.Arbitrary<unknown> {
   const fields = Object.entries(schema.properties ?? {});
   const shape = Object.fromEntries(fields.map(([name, field]) => [name, validMember(name, field, known)]));
   // With all of the fields that exclude each other, no body would be valid.
-  const { language, code, stdin, profile, ...rare } = shape;
-  const usual = Object.fromEntries(Object.entries({ language, code, stdin, profile }).filter(([, field]) => field));
-  const whole = fc.record(usual as typeof shape, { requiredKeys: [...(schema.required ?? [])] });
+  const isUsual = (name: string) =>
+    (schema.required?.includes(name) ?? false) || ["code", "stdin", "profile"].includes(name);
+  const pick = (usual: boolean) =>
+    Object.fromEntries(Object.entries(shape).filter(([name]) => isUsual(name) === usual));
+  const whole = fc.record(pick(true), { requiredKeys: [...(schema.required ?? [])] });
+  const rare = pick(false);
   const names = fc.constantFrom(...fields.map(([name]) => name));
   return fc.oneof(
     { weight: 5, arbitrary: whole },

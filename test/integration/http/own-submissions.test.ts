@@ -56,7 +56,7 @@ test("a cancelled submission ends once, and a client that waits gets it", LIMIT,
   const other = await key();
   const cancel = (path: string, extra = {}) => ask({ method: "POST", path: `/api/result/${path}/cancel`, ...extra });
   assert.equal((await cancel(id, { key: other })).status, 404);
-  const { status, json } = await cancel(id);
+  const { status, json } = await cancel(id, { headers: { "content-type": "application/json" } });
   assert.equal(status, 200);
   assert.deepEqual([json.status, json.result.verdict, json.result.cause], ["error", "IE", "cancelled"]);
   assert.deepEqual((await waiting).json, json);

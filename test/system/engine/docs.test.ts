@@ -57,7 +57,7 @@ test("sending the example with a key shows the record of a real run", async () =
   const form = page.getByRole("form", { name: "Try it" }).first();
   await form.getByLabel("wait").selectOption("true");
   await form.getByRole("button", { name: "New" }).click();
-  await form.getByLabel("code").fill('print("Hello, world")');
+  await form.locator("[data-name=code]").fill('print("Hello, world")');
   await form.getByRole("button", { name: "Send" }).click();
   const answer = form.getByRole("status", { name: "Response" });
   await answer.filter({ hasText: "schema_version" }).waitFor();

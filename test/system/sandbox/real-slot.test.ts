@@ -114,8 +114,8 @@ for (const [what, script] of [
   ["leaves a directory", "echo x > a; mkdir b"],
   ["leaves a hidden file", "echo x > .a"],
   ["leaves a file with an unusual name", "echo x > 'a b'"],
-  ["leaves a file with a long name", `echo x > ${"a".repeat(65)}`],
-  ["leaves 17 files", "for i in $(seq 17); do : > $i; done"],
+  ["leaves a file with a long name", `mkdir ${"a".repeat(100)}; echo x > ${"a".repeat(100)}/${"b".repeat(100)}`],
+  ["leaves 65 files", "for i in $(seq 65); do : > $i; done"],
   ["leaves more than 4 MiB", "for i in a b c; do truncate -s 1500000 $i; done"],
 ] as const) {
   test(`a step that ${what} returns no files`, LIMIT, async () => {

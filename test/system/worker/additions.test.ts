@@ -164,6 +164,14 @@ test("a lower limit ends the program, and the evidence has it", LIMIT, async () 
   }
   const { output } = await outcomeOf("python", "print('x' * 100)", { limits: { stdout_bytes: 10 } });
   assert.deepEqual([String(output?.stdout), output?.integrity], ["x".repeat(10), "truncated_by_judge_limit"]);
+  for (const name of ["javascript", "java"]) {
+    const code = {
+      javascript: "console.log(1)",
+      java: "class Main { public static void main(String[] a) { System.out.println(1); } }",
+    };
+    const { judgement, output } = await outcomeOf(name, code[name as "java"], { limits: { open_files: 40 } });
+    assert.deepEqual([judgement.verdict, String(output?.stdout)], ["AC", "1\n"], `${name} with few descriptors`);
+  }
   const nofile = await prints("python", "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))", {
     limits: { open_files: 12 },
   });

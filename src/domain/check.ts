@@ -1,0 +1,115 @@
+/** Built-in checkers, which compare the output of a program with an answer. Pure; all texts are bytes as Latin-1. */
+
+export const CHECKER_TYPES = ["exact", "lines", "tokens", "floats", "unordered_lines"] as const;
+export type CheckerType = (typeof CHECKER_TYPES)[number];
+
+export interface Checker {
+  readonly type: CheckerType;
+  /** For `tokens` and `floats`: whether upper and lower case (ASCII) differ; true by default. */
+  readonly caseSensitive?: boolean | undefined;
+  /** For `floats`: a number passes if its absolute or its relative error is at most this. */
+  readonly absolute?: number | undefined;
+  readonly relative?: number | undefined;
+}
+
+export interface Checked {
+  readonly passed: boolean;
+  /** The first difference, for a person; null if it passed. */
+  readonly message: string | null;
+}
+
+const PASSED: Checked = { passed: true, message: null };
+
+/** Characters of output or answer that a message repeats. */
+const MAX_SHOWN = 60;
+
+/**
+ * @param answers any of them passes.
+ */
+export function check(checker: Checker, output: Buffer, answers: readonly Buffer[]): Checked {
+  const text = output.toString("latin1");
+  let first: Checked | undefined;
+  for (const answer of answers) {
+    const checked = CHECKS[checker.type](text, answer.toString("latin1"), checker);
+    if (checked.passed) return PASSED;
+    first ??= checked;
+  }
+  return first ?? failed("there is no answer");
+}
+
+type Check = (output: string, answer: string, checker: Checker) => Checked;
+
+const CHECKS: { readonly [T in CheckerType]: Check } = {
+  /** Byte for byte. */
+  exact: (output, answer) => {
+    if (output === answer) return PASSED;
+    const at = firstDifference(output, answer);
+    const line = output.slice(0, at).split("\n").length;
+    return failed(`byte ${at + 1}, in line ${line}, differs`);
+  },
+  /** Line by line, without white space at the end of lines and without empty lines at the end. */
+  lines: (output, answer) => compareLists("line", linesOf(output), linesOf(answer)),
+  /** Word by word, with any white space between them. */
+  tokens: (output, answer, { caseSensitive }) => {
+    const words = (text: string) => tokensOf(caseSensitive === false ? text.toLowerCase() : text);
+    return compareLists("token", words(output), words(answer));
+  },
+  /** Like `tokens`, but a token of the answer that is a number accepts numbers that are close to it. */
+  floats: (output, answer, checker) => {
+    const words = (text: string) => tokensOf(checker.caseSensitive === false ? text.toLowerCase() : text);
+    return compareLists("token", words(output), words(answer), (a, b) => a === b || isClose(a, b, checker));
+  },
+  /** Like `lines`, in any order. */
+  unordered_lines: (output, answer) => compareLists("sorted line", linesOf(output).sort(), linesOf(answer).sort()),
+};
+
+function failed(message: string): Checked {
+  return { passed: false, message };
+}
+
+function firstDifference(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.replace(/[ \t\r\f\v]+$/, ""));
+  while (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+function tokensOf(text: string): string[] {
+  return text.split(/[ \t\r\n\f\v]+/).filter((token) => token !== "");
+}
+
+function compareLists(
+  what: string,
+  output: readonly string[],
+  answer: readonly string[],
+  same: (output: string, answer: string) => boolean = (a, b) => a === b,
+): Checked {
+  for (const [at, expected] of answer.entries()) {
+    const got = output[at];
+    if (got === undefined) return failed(`the output ends before ${what} ${at + 1}, expected ${show(expected)}`);
+    if (!same(got, expected)) return failed(`${what} ${at + 1}: expected ${show(expected)}, got ${show(got)}`);
+  }
+  if (output.length === answer.length) return PASSED;
+  return failed(
+    `the output continues after the answer with ${what} ${answer.length + 1}: ${show(output[answer.length] ?? "")}`,
+  );
+}
+
+function show(latin1: string): string {
+  const text = Buffer.from(latin1, "latin1").toString("utf8");
+  return JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+function isClose(output: string, answer: string, { absolute = 0, relative = 0 }: Checker): boolean {
+  if (!NUMBER.test(output) || !NUMBER.test(answer)) return false;
+  const [got, expected] = [Number(output), Number(answer)];
+  const error = Math.abs(got - expected);
+  return error <= absolute || error <= relative * Math.abs(expected);
+}
