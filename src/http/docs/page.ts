@@ -112,13 +112,18 @@ function article(
 <div class="halves">
 <div>
 ${parameters.length > 0 ? html`<h3>Parameters</h3><ul class="fields">${parameters.map(parameterItem)}</ul>` : ""}
-${body ? html`<h3>Body</h3>${fieldList(body)}` : ""}
+${body ? html`<h3>Body</h3>${fieldList(body.items ?? body)}` : ""}
 <h3>Responses</h3>
 ${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}
 </div>
-${tryForm({ path, method, operation, body })}
+${fitsForm(body) ? tryForm({ path, method, operation, body }) : ""}
 </div>
 </article>`;
+}
+
+/** A form has a field for each text. */
+function fitsForm(body: Schema | undefined): boolean {
+  return !body || ((body.required ?? []).every((name) => body.properties?.[name]?.type === "string") && !body.items);
 }
 
 function parameterItem({ name, in: where, description, required }: DocumentedParameter): Html {

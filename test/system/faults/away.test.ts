@@ -16,9 +16,10 @@ import { type Installation, installation, type RealServe } from "./real-serve.ts
  */
 const LIMIT = { timeout: 180_000 };
 const DISK_BYTES = 8 << 20;
+const LARGE_BYTES = 1 << 20;
 
 interface Client {
-  readonly submit: (n: number, code: string, wait?: boolean) => Promise<TextAnswer>;
+  readonly submit: (n: number, code: string, wait?: boolean, files?: Record<string, string>) => Promise<TextAnswer>;
   readonly result: (id: string) => Promise<TextAnswer>;
   /** The final record as text. Repeats requests that are answered with 503. */
   readonly end: (id: string) => Promise<string>;
@@ -32,7 +33,7 @@ async function client(t: TestContext, { port, command, isReady }: RealServe): Pr
   const result: Client["result"] = (id) => sendText(agent, port, key, "GET", `/api/result/${id}`);
   return {
     result,
-    submit: (n, code, wait = false) => {
+    submit: (n, code, wait = false, files = {}) => {
       const headers = { "idempotency-key": `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
       return sendText(
         agent,
@@ -40,7 +41,7 @@ async function client(t: TestContext, { port, command, isReady }: RealServe): Pr
         key,
         "POST",
         `/api/submit${wait ? "?wait=true" : ""}`,
-        { language: "python", code },
+        { language: "python", code, files },
         headers,
       );
     },
@@ -89,9 +90,11 @@ async function throughAnAbsence(
   };
   for (let round = 0; round < 3; round++) {
     look(await client.submit(4, "print('refused')"));
-    look(await client.submit(5, `print(${"1".repeat(60_000)} > 0)`));
     await sleep(500);
   }
+  // Together more than the whole disk.
+  for (let n = 100; refusals === 0 && n < 100 + DISK_BYTES / LARGE_BYTES; n++)
+    look(await client.submit(n, "print('large')", false, { large: "x".repeat(LARGE_BYTES) }));
   assert.ok(refusals > 0, "nothing was refused");
   await comeBack();
   const back = performance.now();
