@@ -48,9 +48,15 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
         for (const one of ourLanguages().list().flatMap(programsOf).filter(chosen)) {
           for (const amount of clients) {
             if (interrupted) return rows;
-            const row = await compare(one, amount, { ours, peer, seconds: options.seconds });
-            tell(`${row.program}, ${row.clients} clients: ${row.ratio} times better`);
-            rows.push(row);
+            try {
+              const row = await compare(one, amount, { ours, peer, seconds: options.seconds });
+              tell(`${row.program}, ${row.clients} clients: ${row.ratio} times better`);
+              rows.push(row);
+            } catch (error) {
+              // The other rows take half an hour.
+              tell(`${one.name}, ${amount} clients: ${(error as Error).message}`);
+              process.exitCode = 1;
+            }
           }
         }
       } finally {

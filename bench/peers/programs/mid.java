@@ -1,3 +1,5 @@
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -186,6 +188,7 @@ public class Main {
     System.out.println("value " + new Parser(expression(random, size / 20)).total());
     long sum = 0;
     for (int i = 0; i < size; i++) sum += random.below(1000);
-    System.out.printf("mean %.3f%n", (double) sum / size);
+    // Java's %.3f rounds the shortest decimal of the number, other languages the number itself.
+    System.out.println("mean " + new BigDecimal((double) sum / size).setScale(3, RoundingMode.HALF_EVEN));
   }
 }
