@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { CHECKER_TYPES, type Checker, check } from "../domain/check.ts";
+import { MAX_FILES_BYTES } from "../domain/additions.ts";
+import { CHECKER_TYPES, type Checked, type Checker, check } from "../domain/check.ts";
 import { clientError } from "../domain/error.ts";
 import { LongText } from "../domain/json-pieces.ts";
 import { toLongRecord } from "../domain/record.ts";
-import { type Caller, isTerminal, MAX_STDIN_BYTES, type Submission } from "../domain/submission.ts";
+import { type Caller, isTerminal, type Submission } from "../domain/submission.ts";
 import type { Admit } from "../store/submissions/types.ts";
 import { accept } from "./accept.ts";
 import { callerOf } from "./caller.ts";
@@ -12,17 +13,21 @@ import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
-import { submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
+import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
 /** Cases of one request. */
 export const MAX_CASES = 50;
 
 /** Outputs of this size are compared without a pause for other requests. */
 const OUTPUT_BYTES = 65_536;
+/** The comparison of larger texts would delay other requests. */
+const MAX_EXPECTED_BYTES = 65_536;
+/** Of the files of a program, for all cases together. */
+const MAX_STORED_BYTES = 4 * MAX_FILES_BYTES;
 
 const oneCase = z.strictObject({
   stdin: z.string().optional(),
-  expected: z.string().describe("The answer"),
+  expected: z.string().describe(`The answer, up to ${MAX_EXPECTED_BYTES} bytes of UTF-8`),
 });
 
 /** The program has the fields of a submission, and cases instead of an input. */
@@ -97,17 +102,22 @@ async function submitAll(
 function toRequests(request: FastifyRequest, dependencies: Dependencies) {
   const parsed = judgeBody.safeParse(request.body);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw clientError("invalidRequest", [issue?.path.join(".") || "the body", issue?.message ?? ""]);
+    throw invalidPart(parsed.error.issues[0]);
   }
+  checkMaps(request.body as z.output<typeof judgeBody>);
   const { cases, checker: type = "lines", ...program } = parsed.data;
+  const first = toSubmitRequest({ ...program, stdin: "" }, callerOf(request), dependencies);
+  const fileBytes = first.submit.additions?.files.reduce((sum, { data }) => sum + data.length, 0) ?? 0;
+  // Each case stores the files.
+  if (fileBytes * cases.length > MAX_STORED_BYTES)
+    throw clientError("invalidRequest", ["files", `with ${cases.length} cases more than ${MAX_STORED_BYTES} bytes`]);
   const requests = cases.map(({ stdin = "" }) =>
     toSubmitRequest({ ...program, stdin }, callerOf(request), dependencies),
   );
   for (const [at, { expected }] of cases.entries()) {
     if (!expected.isWellFormed()) throw clientError("notUnicode", [`cases.${at}.expected`]);
-    if (Buffer.byteLength(expected) > MAX_STDIN_BYTES)
-      throw clientError("invalidRequest", [`cases.${at}.expected`, `more than ${MAX_STDIN_BYTES} bytes`]);
+    if (Buffer.byteLength(expected) > MAX_EXPECTED_BYTES)
+      throw clientError("invalidRequest", [`cases.${at}.expected`, `more than ${MAX_EXPECTED_BYTES} bytes`]);
   }
   const checker: Checker = type === "floats" ? { type, absolute: 1e-6, relative: 1e-6 } : { type };
   return { cases: cases.map(({ expected }) => Buffer.from(expected)), checker, requests };
@@ -135,11 +145,17 @@ function failedToCompile({ outcome }: Submission): boolean {
   return outcome?.judgement.cause.startsWith("compile_") ?? false;
 }
 
+/** An output that is much longer is wrong by all checkers but for white space, and is not compared. */
+function compare(checker: Checker, stdout: Buffer, expected: Buffer): Checked {
+  if (stdout.length <= 2 * expected.length + OUTPUT_BYTES) return check(checker, stdout, [expected]);
+  return { passed: false, message: "the output is much longer than the answer" };
+}
+
 function resultOf(submission: Submission, expected: Buffer, checker: Checker) {
   const { id, result, output, metrics } = toLongRecord(submission);
   const stdout = submission.outcome?.output?.stdout;
   const isCut = output.integrity === "truncated_by_judge_limit";
-  const checked = result.verdict === "AC" && stdout ? check(checker, stdout, [expected]) : null;
+  const checked = result.verdict === "AC" && stdout ? compare(checker, stdout, expected) : null;
   const passed = checked?.passed === true && !isCut;
   const verdict = failedToCompile(submission) ? "CE" : result.verdict === "AC" && !passed ? "WA" : result.verdict;
   return {

@@ -43,6 +43,8 @@ type Fields = z.output<typeof submitBody>;
 const WEBHOOK_LIKE = /webhook|callback/i;
 /** Maximum number of unknown fields named in an error. */
 const MAX_NAMED = 5;
+/** Characters of a message of the schema in an error. */
+const MAX_MESSAGE = 200;
 /** The smoke tests of all languages take a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
 
@@ -103,17 +105,19 @@ function checkShape(body: unknown): Fields {
   const field = String(issue?.path[0]);
   const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
   if (value === undefined) throw clientError("fieldMissing", [field]);
-  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream")
-    throw clientError("invalidRequest", [
-      issue?.path.map((part) => echoPart(part)).join(".") ?? field,
-      issue?.message ?? "",
-    ]);
+  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream") throw invalidPart(issue);
   if (typeof value !== "string") throw clientError("fieldNotString", [field]);
   throw clientError("unknownProfile", [echo(value)]);
 }
 
+/** The error for a fault that the schema found. Its message can repeat long names of the client. */
+export function invalidPart(issue: z.core.$ZodIssue | undefined): ClientError {
+  const where = issue?.path.map(echoPart).join(".") || "the body";
+  return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
+}
+
 /** zod leaves this name out of its result. */
-function checkMaps(body: Fields): void {
+export function checkMaps(body: Pick<Fields, "files" | "env">): void {
   for (const field of ["files", "env"] as const)
     if (Object.hasOwn(body[field] ?? {}, "__proto__"))
       throw clientError("invalidRequest", [field, '"__proto__" is no name']);
@@ -121,7 +125,7 @@ function checkMaps(body: Fields): void {
 
 /** A name of the client's own is quoted, one of ours is not. */
 function echoPart(part: PropertyKey): string {
-  return /^[a-z_]+$|^\d+$/.test(String(part)) ? String(part) : echo(String(part));
+  return /^[a-z_]{1,40}$|^\d{1,6}$/.test(String(part)) ? String(part) : echo(String(part));
 }
 
 function checkNames(names: readonly string[]): void {

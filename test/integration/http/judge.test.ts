@@ -109,7 +109,14 @@ test("invalid requests are rejected before anything runs", LIMIT, async (t) => {
     [{ language: "python", cases }, /^code is required$/],
     [{ language: "cobol", code: "x", cases }, /^unsupported language/],
     [{ ...PROGRAM, cases: [{ expected: "\ud800" }] }, /valid Unicode/],
-    [{ ...PROGRAM, cases: [{ expected: "x".repeat(262_145) }] }, /^cases\.0\.expected: more than/],
+    [{ ...PROGRAM, cases: [{ expected: "x".repeat(65_537) }] }, /^cases\.0\.expected: more than/],
+    [
+      { ...PROGRAM, cases: Array(5).fill(cases[0]), files: { a: "x".repeat(1_000_000) } },
+      /^files: with 5 cases more than/,
+    ],
+    [{ ...PROGRAM, cases, files: JSON.parse('{"__proto__": "x"}') }, /__proto__/],
+    [{ ...PROGRAM, cases, files: { ["x".repeat(100_000)]: 1 } }, /^.{0,400}$/],
+    [{ ...PROGRAM, cases, ["x".repeat(100_000)]: 1 }, /^.{0,400}$/],
   ] as const) {
     const { status, json } = await judge(body);
     assert.deepEqual([status, error.test(json.error)], [400, true], JSON.stringify(json));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Checker, check } from "../../../src/domain/check.ts";
+import { CHECKER_TYPES, type Checker, check } from "../../../src/domain/check.ts";
 
 const passes = (checker: Checker, output: string, ...answers: string[]) =>
   check(
@@ -129,6 +129,18 @@ test("bytes that are not UTF-8 are compared as bytes", () => {
   const [one, other] = [Buffer.from([0xff]), Buffer.from([0xfe])];
   assert.ok(check({ type: "lines" }, one, [one]).passed);
   assert.ok(!check({ type: "lines" }, one, [other]).passed);
+});
+
+test("hostile outputs take linear time", () => {
+  const size = 200_000;
+  const outputs = [`${" ".repeat(size)}x`, `${"1".repeat(size)}x`, `1.${"1".repeat(size)}x`, `1e${"1".repeat(size)}x`];
+  for (const type of CHECKER_TYPES)
+    for (const output of outputs) {
+      const began = performance.now();
+      assert.ok(!passes({ type, absolute: 1, relative: 1 }, output, "1 2"));
+      const ms = performance.now() - began;
+      assert.ok(ms < 500, `${type} took ${ms.toFixed(0)} ms for ${output.slice(0, 9)}…`);
+    }
 });
 
 /** Numbers that seem random and are the same in each run. */
