@@ -11,7 +11,7 @@ const rows = JSON.parse(readFileSync(path, "utf8")) as PeerRow[];
 const lines = peerCells(rows).map((cells) => cells.join("\t"));
 writeFileSync(new URL("./peers.tsv", import.meta.url), `${lines.join("\n")}\n`);
 
-const KINDS = ["hello", "again", "mid", "tests"];
+const KINDS = ["hello", "again", "mid", "tests", "hundred"];
 const languages = [...new Set(rows.map(({ program }) => program.replace(/^[a-z]+_/, "")))];
 const clients = [...new Set(rows.map((row) => row.clients))];
 const ratios = (kind: string, language: string) =>

@@ -85,20 +85,24 @@ static int collect_directory(int fd, const char *path, struct collected *c)
 	return *path && c->count == before ? -1 : done;
 }
 
-static int collect_all(struct collected *c)
+static int collect_below(const char *path, struct collected *c)
 {
-	int fd = open("/box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -1 : collect_directory(fd, "", c);
+	int box = open("/box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (box < 0 || !*path)
+		return box < 0 ? -1 : collect_directory(box, "", c);
+	int fd = openat(box, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(box);
+	return fd < 0 ? -1 : collect_directory(fd, path, c);
 }
 
-void send_files(struct queue *out)
+void send_files(struct queue *out, const char *path)
 {
 	struct collected *c = malloc(sizeof *c);
 	if (!c)
 		return;
 	c->count = 0;
 	c->used = 0;
-	if (collect_all(c) == 0) {
+	if (collect_below(path, c) == 0) {
 		size_t at = 0;
 		for (unsigned i = 0; i < c->count; i++) {
 			queue_frame(out, FRAME_FILE);

@@ -42,8 +42,8 @@ void send_failed(struct service *v, const struct failure *f);
 void send_parked(struct service *v, const struct parked *p);
 void send_teardown(struct service *v, const struct teardown *t);
 
-/* Queues FILE frames with the files of /box, all or none (slot-collect.c). */
-void send_files(struct queue *out);
+/* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
+void send_files(struct queue *out, const char *path);
 
 void discard(struct service *v, struct parked *p);
 /* Parks a box on a new work directory. */

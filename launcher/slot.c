@@ -34,9 +34,9 @@ static void stop(int sig)
 }
 
 /* Whether the program exited with 0 after all its processes, so that nothing can still change its files. */
-static bool succeeded(const struct outcome *o)
+static bool exited_alone(const struct outcome *o)
 {
-	return !o->failure.step && o->exited && o->code == 0 && o->reason == KILL_NONE && o->survivors == 0 &&
+	return !o->failure.step && o->exited && o->reason == KILL_NONE && o->survivors == 0 &&
 	       o->known[FACT_PIDS_CURRENT] && o->fact[FACT_PIDS_CURRENT] == 0;
 }
 
@@ -64,8 +64,9 @@ static void serve_step(struct service *v, const struct request *r)
 		v->slot.before = box.lane;
 		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? park_next_step : NULL, v, &o);
 	}
-	if (r->number[KEY_COLLECT] && succeeded(&o))
-		send_files(&v->out);
+	bool of_feedback = r->number[KEY_COLLECT] == 2;
+	if (r->number[KEY_COLLECT] && exited_alone(&o) && (of_feedback || o.code == 0))
+		send_files(&v->out, of_feedback ? "feedback" : "");
 	outcome_report(&o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 

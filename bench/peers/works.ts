@@ -17,7 +17,7 @@ const read = (name: string) => readFileSync(new URL(`./programs/${name}`, import
 
 /**
  * Programs of a language: `hello` and `mid` (about 200 lines with real work) are compiled from a source that is new to the
- * judge, `tests` runs such a source on 20 inputs, and `again` is a hello whose source was judged before.
+ * judge, `tests` runs such a source on 20 inputs, `hundred` on 100, and `again` is a hello whose source was judged before.
  */
 export function programsOf({ name, source, compile, smokeTest }: Language): Program[] {
   const hello = [{ stdin: "", stdout: smokeTest.stdout }];
@@ -29,6 +29,7 @@ export function programsOf({ name, source, compile, smokeTest }: Language): Prog
     hello: () => ({ language: name, code: fresh(smokeTest.code), runs: hello }),
     mid: () => ({ language: name, code: fresh(code), runs: mid }),
     tests: () => ({ language: name, code: fresh(code), runs: tests }),
+    hundred: () => ({ language: name, code: fresh(code), runs: Array<Runs>(5).fill(tests).flat() }),
     ...(compile && { again: () => ({ language: name, code: same, runs: hello }) }),
   };
   return Object.entries(works).map(([kind, next]) => ({ name: `${kind}_${name}`, next }));

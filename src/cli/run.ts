@@ -81,7 +81,8 @@ async function runProgram(
   return toRecord({ ...submission, ...ended });
 }
 
-function languageOf(file: string, named: string | undefined, languages: Languages): Language {
+/** @throws ConfigError for an unknown language. */
+export function languageOf(file: string, named: string | undefined, languages: Languages): Language {
   const known = languages.list().map(({ name }) => name);
   if (named !== undefined) {
     const language = languages.resolve(named);

@@ -70,6 +70,17 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
+/** The additions with these limits, or the lower one where they have the same limit. */
+export function withLimits(additions: Additions | undefined, limits: RequestedLimits): Additions | undefined {
+  if (Object.keys(limits).length === 0) return additions;
+  const own = additions ?? { files: [], entry: null, args: [], env: {}, limits: {} };
+  const lower = Object.entries(limits).map(([field, value]) => [
+    field,
+    Math.min(value, own.limits[field as LimitField] ?? value),
+  ]);
+  return { ...own, limits: { ...own.limits, ...Object.fromEntries(lower) } };
+}
+
 /** JSON for the database and for the hash of a request; its members are always in this order. */
 export function encodeAdditions({ files, entry, args, env, limits }: Additions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);

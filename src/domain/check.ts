@@ -1,6 +1,6 @@
-/** Built-in checkers, which compare the output of a program with an answer. Pure; all texts are bytes as Latin-1. */
+/** Built-in checkers, which compare the output of a program with an answer. Pure; texts are bytes as Latin-1, but for `regex`. */
 
-export const CHECKER_TYPES = ["exact", "lines", "tokens", "floats", "unordered_lines"] as const;
+export const CHECKER_TYPES = ["exact", "lines", "tokens", "floats", "unordered_lines", "regex"] as const;
 export type CheckerType = (typeof CHECKER_TYPES)[number];
 
 export interface Checker {
@@ -12,32 +12,64 @@ export interface Checker {
   readonly relative?: number | undefined;
 }
 
+/** How a checker's program is called (src/worker/checker.ts). */
+export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
+
+/** A checker that is itself a program; its source is stored with the tests. */
+export interface ProgramChecker {
+  readonly type: "program";
+  readonly interface: (typeof CHECKER_INTERFACES)[number];
+  readonly language: string;
+  /** Arguments after those of the interface. */
+  readonly args: readonly string[];
+}
+
+export type CheckerSpec = Checker | ProgramChecker;
+
+/** The result of a checker for a program that was AC. */
 export interface Checked {
-  readonly passed: boolean;
-  /** The first difference, for a person; null if it passed. */
+  /** IE: the checker failed. */
+  readonly verdict: "AC" | "WA" | "IE";
+  /** The earned part of the points of the test, 0 to 1. */
+  readonly share: number;
+  /** For users; null for nothing to say. */
   readonly message: string | null;
 }
 
-const PASSED: Checked = { passed: true, message: null };
+/** The result of a comparison. */
+export interface Compared {
+  readonly passed: boolean;
+  /** The first difference, for users; null if it passed. */
+  readonly message: string | null;
+}
+
+const PASSED: Compared = { passed: true, message: null };
 
 /** Characters of output or answer that a message repeats. */
 const MAX_SHOWN = 60;
 
 /**
  * @param answers any of them passes.
+ * @throws SyntaxError for an answer that is no regular expression. An expression can run for any time: use a thread.
  */
-export function check(checker: Checker, output: Buffer, answers: readonly Buffer[]): Checked {
-  const text = output.toString("latin1");
-  let first: Checked | undefined;
+export function check(checker: Checker, output: Buffer, answers: readonly Buffer[]): Compared {
+  const encoding = checker.type === "regex" ? "utf8" : "latin1";
+  const text = output.toString(encoding);
+  let first: Compared | undefined;
   for (const answer of answers) {
-    const checked = CHECKS[checker.type](text, answer.toString("latin1"), checker);
+    const checked = CHECKS[checker.type](text, answer.toString(encoding), checker);
     if (checked.passed) return PASSED;
     first ??= checked;
   }
   return first ?? failed("there is no answer");
 }
 
-type Check = (output: string, answer: string, checker: Checker) => Checked;
+/** The expression of a test of the checker `regex`. @throws SyntaxError */
+export function toExpression(answer: string): RegExp {
+  return new RegExp(`^(?:${answer.trimEnd()})$`, "su");
+}
+
+type Check = (output: string, answer: string, checker: Checker) => Compared;
 
 const CHECKS: { readonly [T in CheckerType]: Check } = {
   /** Byte for byte. */
@@ -61,9 +93,12 @@ const CHECKS: { readonly [T in CheckerType]: Check } = {
   },
   /** Like `lines`, in any order. */
   unordered_lines: (output, answer) => compareLists("sorted line", linesOf(output).sort(), linesOf(answer).sort()),
+  /** All of the output, without white space at its end, matches the answer: a regular expression of JavaScript (flags s, u). */
+  regex: (output, answer) =>
+    toExpression(answer).test(output.trimEnd()) ? PASSED : failed("the output does not match the expression"),
 };
 
-function failed(message: string): Checked {
+function failed(message: string): Compared {
   return { passed: false, message };
 }
 
@@ -95,7 +130,7 @@ function compareLists(
   output: readonly string[],
   answer: readonly string[],
   same: (output: string, answer: string) => boolean = (a, b) => a === b,
-): Checked {
+): Compared {
   for (const [at, expected] of answer.entries()) {
     const got = output[at];
     if (got === undefined) return failed(`the output ends before ${what} ${at + 1}, expected ${show(expected)}`);

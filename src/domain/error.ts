@@ -43,6 +43,7 @@ const list = {
   notAllowed: row(403, () => "only an administrator may do this"),
   foreignOrigin: row(403, () => "the request does not come from this service's own pages"),
   submissionNotFound: row(404, () => "submission not found"),
+  judgementNotFound: row(404, () => "judgement not found"),
   notFound: row(404, () => "not found, or you have no access to it"),
   linkInvalid: row(404, () => "this link has been used, has expired or is not valid"),
   noOutput: row(404, () => "the submission has no output: it has not ended, or the platform failed"),
@@ -51,9 +52,9 @@ const list = {
   methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
   notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
   notFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/result/{id}"),
-  judgeNotFinished: row(
+  judgementNotFinished: row(
     408,
-    (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id} for each of the submissions`,
+    (seconds: number) => `not finished within ${seconds} s; poll GET /api/judgements/{id}`,
   ),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),

@@ -1,6 +1,14 @@
 import { clientError, type ErrorCode } from "../domain/error.ts";
 import { NO_METER } from "../domain/meter.ts";
-import { type Caller, newSubmission, programOf, requestHash, type Submission } from "../domain/submission.ts";
+import {
+  type Caller,
+  newSubmission,
+  programOf,
+  requestHash,
+  type Submission,
+  type SubmitRequest,
+} from "../domain/submission.ts";
+import type { NewJudgement } from "../store/judgements/types.ts";
 import type { Enqueued } from "../store/submissions/types.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { ValidatedRequest } from "./request.ts";
@@ -16,6 +24,8 @@ export interface How {
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
   readonly live?: boolean;
+  /** The submission is the first run of this judgement. */
+  readonly judgement?: NewJudgement;
   /** The error when the key was revoked after the request began. */
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
 }
@@ -28,16 +38,17 @@ export async function accept(
   { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false, revoked = "unauthorized" }: How = {},
+  { key, live = false, judgement, revoked = "unauthorized" }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
-    idempotency: key === undefined ? null : { key, requestHash: requestHash(submit) },
+    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement) },
     maxPending,
     onlyKnown: refusal !== null,
     live,
+    ...(judgement && { judgement }),
   });
   if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
   if (result.kind === "revoked") throw clientError(revoked, []);
@@ -48,4 +59,10 @@ export async function accept(
   const { language, profile } = result.submission;
   if (result.kind === "enqueued") meter.count("accepted", { language, profile });
   return result;
+}
+
+/** The version of the tests is the same for the same contents. */
+function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined): string {
+  const hash = requestHash(submit);
+  return judgement ? `${hash} ${judgement.versionSeq} ${judgement.stop}` : hash;
 }

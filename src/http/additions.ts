@@ -113,9 +113,14 @@ function decodeFile(path: string, content: string | { readonly base64: string })
       field,
       "a path has letters, digits and . _ - + $ in up to eight names, which begin with neither . nor -",
     );
-  if (typeof content === "object") return { name: path, data: decodeBase64(`${field}.base64`, content.base64) };
+  return { name: path, data: decodeContent(field, content) };
+}
+
+/** The bytes of a text, or of its form in base64. */
+export function decodeContent(field: string, content: string | { readonly base64: string }): Buffer {
+  if (typeof content === "object") return decodeBase64(`${field}.base64`, content.base64);
   if (!content.isWellFormed()) throw clientError("notUnicode", [field]);
-  return { name: path, data: Buffer.from(content, "utf8") };
+  return Buffer.from(content, "utf8");
 }
 
 /** The arguments. The environment is checked with them, because the kernel counts both. */

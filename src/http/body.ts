@@ -37,6 +37,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The route takes no body, but some clients announce an empty one as JSON. */
     bodyless?: boolean;
+    /** JSON values of a body, if not the usual number. */
+    values?: number;
   }
   interface FastifyRequest {
     /**
@@ -85,7 +87,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
       await pace.turn(owner);
-      const members = checkShape(bytes);
+      const members = checkShape(bytes, request.routeOptions.config.values);
       // The check, the parsing and the route's work on a long text take a similar time.
       if (isLong) await pace.turn(owner);
       const value = parseJson(bytes, members);

@@ -36,6 +36,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   notAllowed: clientError("notAllowed", []),
   foreignOrigin: clientError("foreignOrigin", []),
   submissionNotFound: clientError("submissionNotFound", []),
+  judgementNotFound: clientError("judgementNotFound", []),
   notFound: clientError("notFound", []),
   linkInvalid: clientError("linkInvalid", []),
   noDashboard: clientError("noDashboard", []),
@@ -47,8 +48,8 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   notFinishedAtStop: clientError("notFinishedAtStop", [], {
     fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
   }),
-  judgeNotFinished: clientError("judgeNotFinished", [30], {
-    fields: { submissions: [{ id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" }] },
+  judgementNotFinished: clientError("judgementNotFinished", [30], {
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" },
   }),
   requestTimeout: clientError("requestTimeout", []),
   bodyTooLarge: clientError("bodyTooLarge", [MAX_BODY_BYTES]),

@@ -15,12 +15,12 @@ const ARRAY = 0x5b;
 
 /**
  * Scans JSON before it is parsed; takes 1.5 ms for 2 MiB.
- * @param bytes UTF-8, valid JSON or not.
+ * @param bytes UTF-8, valid JSON or not. @param maxValues of the route.
  * @returns the number of members of the outermost object, or of the objects of the outermost array, duplicates included. JSON.parse keeps the last duplicate,
  * other readers the first, so a proxy could check a different value.
  * @throws ClientError malformedJson, tooNested or tooManyValues.
  */
-export function checkShape(bytes: Buffer): number {
+export function checkShape(bytes: Buffer, maxValues: number = MAX_VALUES): number {
   let members = 0;
   const outermost = firstBracket(bytes) === ARRAY ? 2 : 1;
   let values = 1;
@@ -44,7 +44,7 @@ export function checkShape(bytes: Buffer): number {
         depth--;
         break;
       case 0x2c: // ,
-        if (++values > MAX_VALUES) throw clientError("tooManyValues", [MAX_VALUES]);
+        if (++values > maxValues) throw clientError("tooManyValues", [maxValues]);
         break;
       case 0x3a: // :
         if (depth === outermost) members++;

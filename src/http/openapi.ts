@@ -113,6 +113,6 @@ function eitherOf(names: readonly SchemaName[]) {
 const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
   notFinished: "NotFinished",
   notFinishedAtStop: "NotFinished",
-  judgeNotFinished: "JudgeNotFinished",
+  judgementNotFinished: "NotFinished",
   notReady: "NotReady",
 };

@@ -1,5 +1,6 @@
 // Over 300 lines: one list, of data.
 import type { ErrorCode } from "../domain/error.ts";
+import { JUDGEMENT_VERDICTS } from "../domain/judgement.ts";
 import { VERDICTS } from "../domain/outcome.ts";
 import type { SchemaName } from "./schemas.ts";
 
@@ -94,6 +95,42 @@ const WAIT = query("wait", "`true`: respond when the run has ended", {
   default: "false",
 });
 
+const IDEMPOTENCY: Parameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "A request with the same key runs once; a repeated request returns 202 and the current record. Use a new key for " +
+    "each submission, so that a request can be repeated when its response is lost.",
+  schema: UUID,
+};
+
+/** Parameters of a list. */
+const LISTED: readonly Parameter[] = [
+  query("status", "Only with this status", { type: "string", enum: ["pending", "running", "completed", "error"] }),
+  query("language", "Only in this language, by its canonical name", { type: "string" }),
+  query("before", "`next` of the page before", { type: "string" }),
+  query("limit", "At most this many, 1 to 100", { type: "integer", default: 50 }),
+];
+const withVerdict = (verdicts: readonly string[]) =>
+  query("verdict", "Only with this verdict", { type: "string", enum: verdicts });
+
+const JUDGEMENT_ID: Parameter = { ...ID, description: "Id of the judgement" };
+
+/** Errors of requests that judge a program. */
+const JUDGED: readonly ErrorCode[] = [
+  ...BODY,
+  "invalidRequest",
+  "notUnicode",
+  "codeEmpty",
+  "codeTooLarge",
+  "fieldMissing",
+  "unsupportedLanguage",
+  "profileForbidden",
+  "judgementNotFinished",
+  "queueFull",
+  "languagesUnproven",
+];
+
 export const OPERATIONS: readonly Operation[] = [
   {
     id: "submit",
@@ -103,17 +140,7 @@ export const OPERATIONS: readonly Operation[] = [
     description:
       "The program runs in a sandbox of its own. Without `wait`, poll the result by its `id`. With `wait=true`, the " +
       "response is sent when the run has ended, after 30 s at most. The run continues if the client disconnects.",
-    parameters: [
-      WAIT,
-      {
-        name: "Idempotency-Key",
-        in: "header",
-        description:
-          "A request with the same key runs once; a repeated request returns 202 and the current record. Use a new key for " +
-          "each submission, so that a request can be repeated when its response is lost.",
-        schema: UUID,
-      },
-    ],
+    parameters: [WAIT, IDEMPOTENCY],
     body: "SubmitRequest",
     answers: [
       { status: 200, description: "With `wait=true`: the final record", schemas: ["Record"] },
@@ -209,13 +236,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submissions",
     summary: "List submissions",
     description: "Those of the account, newest first. A page can have fewer than `limit`, while `next` is not null.",
-    parameters: [
-      query("status", "Only with this status", { type: "string", enum: ["pending", "running", "completed", "error"] }),
-      query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
-      query("language", "Only in this language, by its canonical name", { type: "string" }),
-      query("before", "`next` of the page before", { type: "string" }),
-      query("limit", "At most this many, 1 to 100", { type: "integer", default: 50 }),
-    ],
+    parameters: [...LISTED, withVerdict(VERDICTS)],
     answers: [{ status: 200, description: "A page", schemas: ["Submissions"] }],
     errors: ["invalidRequest"],
   },
@@ -238,25 +259,80 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Judge a program",
     description:
       "Runs a program on up to 50 cases and compares its output with `expected`. The response is sent when all have run, after " +
-      "30 s at most. Each case is a submission and counts against the rate limit. The first one runs alone: if the program does " +
-      "not compile, the others do not run.",
+      "30 s at most. It is a judgement in one call, with the outputs of the program.",
     parameters: [],
     body: "JudgeRequest",
     answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],
-    errors: [
-      ...BODY,
-      "invalidRequest",
-      "notUnicode",
-      "codeEmpty",
-      "codeTooLarge",
-      "stdinTooLarge",
-      "fieldMissing",
-      "unsupportedLanguage",
-      "profileForbidden",
-      "judgeNotFinished",
-      "queueFull",
-      "languagesUnproven",
+    errors: JUDGED,
+  },
+  {
+    id: "addJudgement",
+    method: "post",
+    path: "/api/judgements",
+    summary: "Judge a program on tests",
+    description:
+      "Runs a program on up to 500 tests, each in a sandbox of its own, and checks its outputs. It is compiled once; the first " +
+      "test runs alone, so that a program that does not compile is `CE` at once. The first test, in their order, that does not " +
+      "pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
+    parameters: [WAIT, IDEMPOTENCY],
+    body: "JudgementRequest",
+    answers: [
+      { status: 200, description: "With `wait=true`: the ended judgement", schemas: ["Judgement"] },
+      { status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true },
     ],
+    errors: [...JUDGED, "badWait", "badIdempotencyKey", "idempotencyConflict"],
+  },
+  {
+    id: "judgements",
+    method: "get",
+    path: "/api/judgements",
+    summary: "List judgements",
+    description: "Those of the account, newest first.",
+    parameters: [...LISTED, withVerdict(JUDGEMENT_VERDICTS)],
+    answers: [{ status: 200, description: "A page of them", schemas: ["Judgements"] }],
+    errors: ["invalidRequest"],
+  },
+  {
+    id: "judgement",
+    method: "get",
+    path: "/api/judgements/{id}",
+    summary: "Get a judgement",
+    description: "Its present state. The record of each run, with its evidence, is at `/api/result/{submission_id}`.",
+    parameters: [JUDGEMENT_ID, WAIT],
+    answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
+    errors: ["judgementNotFound", "judgementNotFinished", "badWait"],
+  },
+  {
+    id: "cancelJudgement",
+    method: "post",
+    path: "/api/judgements/{id}/cancel",
+    summary: "Cancel a judgement",
+    description: "Ends it as `error` with IE, and its runs with it. An ended judgement does not change.",
+    parameters: [JUDGEMENT_ID],
+    answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
+    errors: ["judgementNotFound"],
+  },
+  {
+    id: "rejudge",
+    method: "post",
+    path: "/api/judgements/{id}/rejudge",
+    summary: "Judge a program again",
+    description: "Adds a judgement of the same program on the same tests.",
+    parameters: [JUDGEMENT_ID],
+    answers: [{ status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true }],
+    errors: ["judgementNotFound", "queueFull"],
+  },
+  {
+    id: "judgementEvents",
+    method: "get",
+    path: "/api/judgements/{id}/events",
+    summary: "Follow a judgement",
+    description:
+      "Server-sent events: `state` with the judgement at the start and after changes, at most twice a second, and `ended` with " +
+      "the final one. After a lost connection, connect again: each event has the whole state.",
+    parameters: [JUDGEMENT_ID],
+    answers: [{ status: 200, description: "A stream of events", schemas: [], media: "text/event-stream" }],
+    errors: ["judgementNotFound", "tooManyWatched"],
   },
   {
     id: "languages",

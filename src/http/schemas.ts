@@ -1,8 +1,12 @@
 import { z } from "zod";
 import { LIMIT_FIELD_NAMES, type LimitField } from "../domain/additions.ts";
+import { CHECKER_TYPES } from "../domain/check.ts";
+import { GROUP_RULES, JUDGEMENT_VERDICTS, STOPS } from "../domain/judgement.ts";
+import { JUDGEMENT_SCHEMA_VERSION } from "../domain/judgement-record.ts";
 import { PROFILE_NAMES } from "../domain/limits.ts";
 import { VERDICTS } from "../domain/outcome.ts";
 import { judgeBody } from "./judge.ts";
+import { judgementBody } from "./judgement-request.ts";
 import { record } from "./record-schema.ts";
 import { submitBody } from "./request.ts";
 import { MAX_BATCH } from "./submissions.ts";
@@ -28,6 +32,22 @@ const command = z.strictObject({ command: z.array(z.string()), env: z.record(z.s
 const limits = z.strictObject(
   Object.fromEntries(LIMIT_FIELD_NAMES.map((field) => [field, z.number()])) as Record<LimitField, z.ZodNumber>,
 );
+
+const judgementId = z.uuid().describe("Id of the judgement");
+const judgementVerdict = z
+  .enum(JUDGEMENT_VERDICTS)
+  .describe("WA: wrong output; CE: does not compile; others as in the record");
+const summary = {
+  id: judgementId,
+  schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
+  language: z.string(),
+  profile: z.enum(PROFILE_NAMES),
+  status: status.describe("`error` if and only if the verdict is IE"),
+  timestamps: z.strictObject({ created_at: time, completed_at: time.nullable() }),
+  verdict: judgementVerdict.nullable(),
+  score: z.number().nullable().describe("Null until it has ended"),
+  tests: z.strictObject({ total: count, passed: count, ended: count }),
+};
 
 export const SCHEMAS = {
   SubmitRequest: submitBody,
@@ -80,10 +100,8 @@ export const SCHEMAS = {
   Judged: z.strictObject({
     results: z.array(
       z.strictObject({
-        submission_id: id,
-        verdict: z
-          .enum(["WA", "CE", ...VERDICTS])
-          .describe("WA: wrong output; CE: does not compile; others as in the record"),
+        submission_id: id.nullable(),
+        verdict: judgementVerdict,
         passed: z.boolean(),
         message: z.string().nullable().describe("The first difference, or the error message of the record"),
         stdout: z.string(),
@@ -96,7 +114,44 @@ export const SCHEMAS = {
     ),
     all_passed: z.boolean(),
   }),
-  JudgeNotFinished: z.strictObject({ error: z.string(), submissions: z.array(z.strictObject({ id, status })) }),
+  JudgementRequest: judgementBody,
+  JudgementAccepted: z.strictObject({ id: judgementId, status: z.literal("pending") }),
+  Judgement: z.strictObject({
+    ...summary,
+    max_score: z.number(),
+    stop: z.enum(STOPS),
+    checker: z.enum([...CHECKER_TYPES, "program"]),
+    groups: z.array(
+      z.strictObject({
+        name: z.string().describe("Empty for tests without a group"),
+        rule: z.enum(GROUP_RULES),
+        score: z.number(),
+        max_score: z.number(),
+        passed: z.boolean().nullable().describe("Null while it can still be"),
+      }),
+    ),
+    runs: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          group: z.string(),
+          status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped`: not needed"),
+          verdict: judgementVerdict.nullable(),
+          points: z.number(),
+          max_points: z.number(),
+          message: z.string().nullable().describe("Of the checker, or the error message of the record"),
+          submission_id: id.nullable().describe("Once it has ended: the id of its record"),
+          cpu_time_secs: z.number().nullable(),
+          wall_time_secs: z.number().nullable(),
+          memory_peak_bytes: z.int().nullable(),
+        }),
+      )
+      .describe("In the order of the tests"),
+  }),
+  Judgements: z.strictObject({
+    judgements: z.array(z.strictObject(summary)),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;
 

@@ -18,6 +18,7 @@ import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { judgeRoute } from "./judge.ts";
+import { judgementRoutes } from "./judgements.ts";
 import { languagesRoutes } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener.ts";
 import { LongAnswers } from "./long-answers.ts";
@@ -145,6 +146,7 @@ export class HttpServer {
     submitRoute(this.#server, dependencies, answers, this.#waits.signal);
     resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
     submissionsRoutes(this.#server, dependencies);
+    judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);

@@ -11,10 +11,9 @@ import { toSubmitRequest } from "./request.ts";
 export const MAX_BATCH = 50;
 const MAX_LISTED = 100;
 
-/** Query of GET /api/submissions. */
-export const listQuery = z.strictObject({
+/** Fields of the query of a list. */
+export const listFields = {
   status: z.enum(["pending", "running", "completed", "error"]).optional(),
-  verdict: z.enum(VERDICTS).optional(),
   language: z
     .string()
     .regex(/^[a-z][a-z0-9+#]{0,31}$/, "is not a language")
@@ -27,7 +26,24 @@ export const listQuery = z.strictObject({
     .string()
     .regex(/^([1-9]\d?|100)$/, `must be 1 to ${MAX_LISTED}`)
     .optional(),
-});
+};
+
+/** Query of GET /api/submissions. */
+export const listQuery = z.strictObject({ ...listFields, verdict: z.enum(VERDICTS).optional() });
+
+/** @throws ClientError for a field that is not valid. */
+export function parseList<T extends { before?: string | undefined; limit?: string | undefined }>(
+  schema: z.ZodType<T>,
+  query: unknown,
+) {
+  const parsed = schema.safeParse(query);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw clientError("invalidRequest", [String(issue?.path[0]), issue?.message ?? ""]);
+  }
+  const { before, limit = "50", ...which } = parsed.data;
+  return { ...which, before: before === undefined ? undefined : Number(before), max: Number(limit) };
+}
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
@@ -36,18 +52,8 @@ export function submissionsRoutes(server: FastifyInstance, dependencies: Depende
   const { store } = dependencies;
 
   server.get("/api/submissions", async (request) => {
-    const query = listQuery.safeParse(request.query);
-    if (!query.success) {
-      const [issue] = query.error.issues;
-      throw clientError("invalidRequest", [String(issue?.path[0]), issue?.message ?? ""]);
-    }
-    const { before, limit = "50", ...which } = query.data;
-    const { found, next } = await store.records.search({
-      ...which,
-      accountIds: [callerOf(request).accountId],
-      before: before === undefined ? undefined : Number(before),
-      max: Number(limit),
-    });
+    const accountIds = [callerOf(request).accountId];
+    const { found, next } = await store.records.search({ ...parseList(listQuery, request.query), accountIds });
     const submissions = found.map(
       ({ id, status, verdict, language, profile, createdAtMs, startedAtMs, completedAtMs }) => ({
         ...{ id, status, verdict, language, profile },

@@ -53,7 +53,8 @@ async function acceptFrom(request: FastifyRequest, dependencies: Dependencies): 
   return accepted;
 }
 
-function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
+/** @throws ClientError badIdempotencyKey. */
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== "string" || !UUID.test(header)) throw clientError("badIdempotencyKey", []);
   return header.toLowerCase();

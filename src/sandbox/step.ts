@@ -16,8 +16,8 @@ export interface Step {
   readonly work: "fresh" | "keep";
   /** Whether another step will keep the work directory of this one. */
   readonly more: boolean;
-  /** Whether the report should have the files of the work directory. */
-  readonly collect?: boolean;
+  /** Files for the report: `work`: those of the work directory, after exit code 0; `feedback`: of /box/feedback, after any. */
+  readonly collect?: keyof typeof COLLECT;
 }
 
 /**
@@ -56,6 +56,8 @@ const LEAST_KERNEL_BYTES = 48 * 1_048_576;
 export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }
+
+const COLLECT = { work: 1, feedback: 2 } as const;
 
 /** The STEP frame of a step. */
 export function encodeStep(step: Step): Buffer {
@@ -97,6 +99,6 @@ function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more
     .int("STDERR_BYTES", limits.stderrBytes)
     .int("CPUS", limits.cpus ?? UNLIMITED)
     .int("KERNEL_BYTES", kernelBytes(limits))
-    .int("COLLECT", collect ? 1 : 0)
+    .int("COLLECT", collect ? COLLECT[collect] : 0)
     .end();
 }

@@ -19,6 +19,7 @@ import { historyStore } from "./history/history.ts";
 import { liveStore } from "./history/live.ts";
 import { recordStore } from "./history/records.ts";
 import { instrumented } from "./instrumented.ts";
+import { judgementStore } from "./judgements/judgements.ts";
 import { invitationStore } from "./people/invitations.ts";
 import { peopleStore } from "./people/people.ts";
 import { sessionStore } from "./people/sessions.ts";
@@ -117,6 +118,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     records: recordStore(engine),
     history: historyStore(engine, transactions),
     live: liveStore(engine, transactions, wakeups),
+    judgements: judgementStore(engine, transactions, wakeups, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onEnds: (listener) => wakeups.on("ends", listener),

@@ -11,6 +11,7 @@ import type { SendStore } from "./deliveries/sends.ts";
 import type { HistoryStore } from "./history/history.ts";
 import type { LiveStore } from "./history/live.ts";
 import type { RecordStore } from "./history/records.ts";
+import type { JudgementStore } from "./judgements/judgements.ts";
 import type { InvitationStore } from "./people/invitations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { SessionStore } from "./people/sessions.ts";
@@ -52,6 +53,7 @@ export interface Store {
   readonly records: RecordStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
+  readonly judgements: JudgementStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;

@@ -1,4 +1,5 @@
 import { jsonPieces } from "../domain/json-pieces.ts";
+import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { Pace } from "../domain/pace.ts";
 import { toLongRecord } from "../domain/record.ts";
 import type { Message } from "../store/deliveries/types.ts";
@@ -17,11 +18,19 @@ const pace = new Pace();
 export async function bodyOf(message: Message, owner: string): Promise<Body> {
   if ("body" in message) return [message.body];
   const pieces: Buffer[] = [];
-  for (const piece of jsonPieces(toLongRecord(message.submission))) {
+  for (const piece of jsonPieces(toJson(message))) {
     pieces.push(Buffer.from(piece, "utf8"));
     await pace.turn(owner);
   }
   return pieces;
+}
+
+/** The record of a submission; for a judgement, an event with its record. */
+function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
+  if ("submission" in message) return toLongRecord(message.submission);
+  const { judgement } = message;
+  const timestamp = new Date(judgement.completedAtMs ?? 0).toISOString();
+  return { type: "judgement.completed", timestamp, data: toJudgementRecord(judgement) };
 }
 
 /** The pieces of a body, one per iteration of the event loop. */

@@ -75,7 +75,10 @@ export class Artifacts {
 }
 
 /** Identifies everything that determines the result of the compile step, and the account. */
-export function artifactKey({ accountId, language }: Submission, { command, limits, files }: Step): string {
+export function artifactKey(
+  { accountId, language }: Pick<Submission, "accountId" | "language">,
+  { command, limits, files }: Step,
+): string {
   const hash = createHash("sha256").update(JSON.stringify([accountId, language, command, limits]));
   for (const { name, data } of files) hash.update(`\0${name}\0${data.length}\0`).update(data);
   return hash.digest("base64");

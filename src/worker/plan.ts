@@ -73,7 +73,7 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, addi
       limits: limits.compile,
       work: "fresh",
       more: true,
-      collect: true,
+      collect: "work",
     },
     execute: { command: execute, files: [], stdin, limits: executeLimits, work: "keep", more: false },
   };

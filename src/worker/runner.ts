@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Checked } from "../domain/check.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
@@ -20,6 +21,7 @@ import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { type Kept, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
+import { TestChecker } from "./test-checker.ts";
 
 export interface RunnerOptions {
   readonly store: Store;
@@ -33,16 +35,25 @@ export interface RunnerOptions {
   readonly artifactBytes: number;
 }
 
+/** The end of a run. */
+export interface Result {
+  readonly outcome: Outcome;
+  /** Null for a single submission, and for a run that was not AC. */
+  readonly checked: Checked | null;
+}
+
 const STORE_RETRY_MS = 250;
 
 /** Runs claimed submissions and stores their outcomes. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #artifacts: Artifacts;
+  readonly #checker: TestChecker;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#artifacts = new Artifacts(options.artifactBytes);
+    this.#checker = new TestChecker(options.languages, (owner) => this.#keptFor(owner));
   }
 
   /** The kind of runtimes that would serve the claim. */
@@ -56,25 +67,26 @@ export class Runner {
   }
 
   /** Never rejects. Afterwards, the slot can run another submission. */
-  async run(active: ActiveRun): Promise<Outcome> {
+  async run(active: ActiveRun): Promise<Result> {
     const { workerId, meter, tracer } = this.#options;
     const { claim, slot } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const outcome = await this.#outcome(claim, slot);
+    const result = await this.#result(claim, slot);
+    const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
     const ran = { outcome, workerId, attempt: claim.lease.attempt, startMs, endMs: Date.now() };
     tracer.ran(claim.submission, ran);
-    return outcome;
+    return result;
   }
 
   /** Never rejects. @returns whether the outcome was stored or the run will be repeated, which notifies all workers. */
-  async store({ claim, abandoned }: ActiveRun, outcome: Outcome): Promise<boolean> {
+  async store({ claim, abandoned }: ActiveRun, result: Result): Promise<boolean> {
     if (abandoned) return false;
     try {
-      return await this.#end(claim, outcome);
+      return await this.#end(claim, result);
     } catch (error) {
       // The lease expires, and a sweep then requeues or fails the submission.
       this.#options.log.error({ err: error, ...about(claim) }, "the result could not be stored");
@@ -86,11 +98,11 @@ export class Runner {
    * Stores the outcome. While the database is unavailable, it retries for the duration of a lease,
    * so that a database restart loses no result. After the loss of the lease, storing has no effect.
    */
-  async #end(claim: Claim, outcome: Outcome): Promise<boolean> {
+  async #end(claim: Claim, result: Result): Promise<boolean> {
     const deadline = performance.now() + this.#options.leaseMs;
     for (;;) {
       try {
-        return await this.#endOnce(claim, outcome);
+        return await this.#endOnce(claim, result);
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || performance.now() > deadline) throw error;
         await sleep(STORE_RETRY_MS);
@@ -99,7 +111,7 @@ export class Runner {
   }
 
   /** Repeats an internal error while attempts remain, because it proves nothing about the program. */
-  async #endOnce(claim: Claim, outcome: Outcome): Promise<boolean> {
+  async #endOnce(claim: Claim, { outcome, checked }: Result): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
@@ -109,11 +121,28 @@ export class Runner {
       log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;
     }
-    if (!(await store.submissions.finish(lease, outcome))) return false;
+    const judged = claim.test && { checked, judgementSeq: claim.test.judgementSeq };
+    if (!(await store.submissions.finish(lease, outcome, judged))) return false;
     meter.count("ended", { language, verdict });
     tracer.ended(claim.submission, outcome, Date.now());
     log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
     return true;
+  }
+
+  /** The outcome, and for a run of a judgement that was AC, the result of its checker. */
+  async #result(claim: Claim, slot: Slot): Promise<Result> {
+    const outcome = await this.#outcome(claim, slot);
+    if (!claim.test) return { outcome, checked: null };
+    try {
+      const { accountId } = claim.submission;
+      return {
+        outcome,
+        checked: await this.#checker.check(claim.test, claim.program.stdin, outcome, { slot, accountId }),
+      };
+    } catch (error) {
+      this.#options.log.error({ err: error, ...about(claim) }, "the sandbox was lost during a check");
+      return { outcome: internalError("the sandbox was lost before the check ended"), checked: null };
+    }
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
@@ -154,7 +183,7 @@ export class Runner {
     }
   }
 
-  #keptFor(submission: Submission): Kept {
+  #keptFor(submission: Pick<Submission, "accountId" | "language">): Kept {
     const { meter } = this.#options;
     return {
       get: (compile) => {

@@ -136,10 +136,10 @@ export class Worker implements Engine {
 
   async #serve(claim: Claim, slot: Slot): Promise<void> {
     const run = this.#leases.hold(claim, slot);
-    const outcome = await this.#runner.run(run);
+    const result = await this.#runner.run(run);
     this.#slots.give(slot, false);
     // Storing it wakes the loop, so that the next claim can share the transaction.
-    const stored = await this.#runner.store(run, outcome);
+    const stored = await this.#runner.store(run, result);
     this.#leases.drop(run);
     if (!stored || this.#leases.ended >= this.#options.workers) this.#claims.wake();
   }

@@ -1,6 +1,7 @@
 /** The documents of docs/ in the order of the menu. */
 export const GUIDES = [
   "verdicts",
+  "judging",
   "limits",
   "api",
   "webhooks",

@@ -17,6 +17,8 @@ const MAX_ENDED = 500;
 /** Control characters are the longest in JSON: `\\u0001`. The rest of a record has about its stored size. */
 const JSON_BYTES = 6;
 const RECORD_BYTES = 4_096;
+/** A run in a judgement, with its message. */
+const RUN_BYTES = 4_096;
 
 export interface DueRequest extends Room {
   readonly nowMs: number;
@@ -146,24 +148,28 @@ async function takeTurns(
 async function oldestDue(trx: Transaction<Schema>, endpointId: string, nowMs: number, most: number): Promise<Due[]> {
   const rows = await due(trx, nowMs)
     .leftJoin("outcomes", "outcomes.submission_seq", "deliveries.submission_seq")
-    .select(["seq", "fence"])
+    .leftJoin("judgements", "judgements.seq", "deliveries.judgement_seq")
+    .select(["deliveries.seq", "fence"])
     .select(({ fn, val }) => {
-      const length = (column: "deliveries.body" | "outcomes.stdout" | "outcomes.stderr" | "outcomes.body") =>
-        fn.coalesce(fn<number>("octet_length", [column]), val(0));
+      const length = (
+        column: "deliveries.body" | "outcomes.stdout" | "outcomes.stderr" | "outcomes.body" | "judgements.states",
+      ) => fn.coalesce(fn<number>("octet_length", [column]), val(0));
       return [
         length("deliveries.body").as("own"),
         length("outcomes.stdout").as("stdout"),
         length("outcomes.stderr").as("stderr"),
         length("outcomes.body").as("rest"),
+        length("judgements.states").as("tests"),
       ];
     })
     .where("endpoint_id", "=", endpointId)
     .orderBy("next_at")
-    .orderBy("seq")
+    .orderBy("deliveries.seq")
     .limit(most)
     .execute();
-  return rows.map(({ seq, fence, own, stdout, stderr, rest }) => {
-    const bodyBytes = own > 0 ? own : JSON_BYTES * (stdout + stderr) + 2 * rest + RECORD_BYTES;
+  return rows.map(({ seq, fence, own, stdout, stderr, rest, tests }) => {
+    const record = JSON_BYTES * (stdout + stderr) + 2 * rest + tests * RUN_BYTES + RECORD_BYTES;
+    const bodyBytes = own > 0 ? own : record;
     return { seq, fence, bodyBytes };
   });
 }

@@ -3,6 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Next } from "../../domain/delivery.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { readJudgementOf } from "../judgements/judgements.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
 import { bringNear, claimDue } from "./claim-deliveries.ts";
@@ -54,10 +55,14 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
     async message({ id }: DeliveryClaim): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
-        .select(["submission_seq", "body"])
+        .select(["submission_seq", "judgement_seq", "body"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (row?.body) return { body: row.body };
+      if (row?.judgement_seq) {
+        const judgement = await readJudgementOf(db, row.judgement_seq);
+        return judgement && { judgement };
+      }
       const submission = row?.submission_seq ? await readEnded(db, row.submission_seq) : undefined;
       return submission && { submission };
     },

@@ -3,16 +3,17 @@ import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import type { DeliveryKind } from "./types.ts";
 
-/** A submission that the transaction ends. */
+/** A submission or a judgement that the transaction ends. */
 export interface Ended {
-  readonly seq: number;
   readonly id: string;
   readonly project_id: string | null;
+  readonly submission_seq?: number;
+  readonly judgement_seq?: number | null;
 }
 
 /**
  * Adds a delivery for each active endpoint of the project, in the transaction that ends the
- * submission: there are no results without their deliveries and no deliveries without results.
+ * submission or the judgement: there are no results without their deliveries and no deliveries without results.
  * @returns whether there are any.
  */
 export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, nowMs: number): Promise<boolean> {
@@ -29,7 +30,8 @@ export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, n
   for (const endpoint of endpoints) {
     await insertDelivery(trx, {
       endpoint_id: endpoint.id,
-      submission_seq: ended.seq,
+      submission_seq: ended.submission_seq ?? null,
+      judgement_seq: ended.judgement_seq ?? null,
       message_id: ended.id,
       kind: "result",
       body: null,
@@ -42,6 +44,7 @@ export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, n
 interface NewDelivery {
   readonly endpoint_id: string;
   readonly submission_seq: number | null;
+  readonly judgement_seq?: number | null;
   readonly message_id: string;
   readonly kind: DeliveryKind;
   readonly body: Buffer | null;
@@ -60,7 +63,15 @@ export async function insertDelivery(
   const id = randomUUID();
   await trx
     .insertInto("deliveries")
-    .values({ ...delivery, ...lease, id, state: "pending", attempts: 0, next_at: delivery.created_at })
+    .values({
+      judgement_seq: null,
+      ...delivery,
+      ...lease,
+      id,
+      state: "pending",
+      attempts: 0,
+      next_at: delivery.created_at,
+    })
     .execute();
   return id;
 }

@@ -27,7 +27,7 @@ export async function replay(
   const row = await trx
     .selectFrom("deliveries")
     .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
-    .select(["endpoint_id", "submission_seq", "message_id", "body"])
+    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body"])
     .where("deliveries.id", "=", id)
     .where("active", "=", 1)
     .where("removed_at", "is", null)
@@ -130,7 +130,7 @@ export async function replayFailed(
     .executeTakeFirst();
   const rows = await trx
     .selectFrom("deliveries as failed")
-    .select(["endpoint_id", "submission_seq", "message_id", "body"])
+    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body"])
     .where("state", "=", sql.lit("failed"))
     .where("endpoint_id", "=", endpointId)
     .where("failed.seq", ">", afterSeq)
@@ -142,7 +142,12 @@ export async function replayFailed(
         exists(
           selectFrom("deliveries as later")
             .select("later.seq")
-            .where("later.submission_seq", "=", ref("failed.submission_seq"))
+            .where((either) =>
+              either.or([
+                either("later.submission_seq", "=", ref("failed.submission_seq")),
+                either("later.judgement_seq", "=", ref("failed.judgement_seq")),
+              ]),
+            )
             .where("later.endpoint_id", "=", ref("failed.endpoint_id"))
             .where("later.seq", ">", ref("failed.seq")),
         ),

@@ -1,4 +1,5 @@
 import type { Attempt } from "../../domain/delivery.ts";
+import type { Judgement } from "../../domain/judgement.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Signing } from "../../domain/webhook.ts";
 
@@ -27,8 +28,11 @@ export interface DeliveryClaim {
 /** `replay`: the same message again, on request. */
 export type DeliveryKind = "result" | "replay" | "test";
 
-/** The message of a delivery: an ended submission, or the body of a test. */
-export type Message = { readonly submission: Submission } | { readonly body: Buffer };
+/** The message of a delivery: an ended submission or judgement, or the body of a test. */
+export type Message =
+  | { readonly submission: Submission }
+  | { readonly judgement: Judgement }
+  | { readonly body: Buffer };
 
 /** A delivery for lists and pages. */
 export interface Delivery {

@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
-import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import type { FoundSubmission, Search } from "./types.ts";
 
@@ -38,17 +38,17 @@ export function recordStore({ db }: Engine) {
     ): Promise<
       { readonly found: FoundSubmission; readonly submission: Submission; readonly program: Program } | undefined
     > {
-      const row = await db.selectFrom("submissions").select(COLUMNS).where("id", "=", id).executeTakeFirst();
+      const row = await db
+        .selectFrom("submissions")
+        .select([...COLUMNS, "judgement_seq", "test"])
+        .where("id", "=", id)
+        .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       const [head] = await readHeads(db, [{ id, accountId: row.account_id }]);
       const submission = head && (await complete(head, admit));
       const [found] = await named(db, [row]);
-      const program = await db
-        .selectFrom("programs")
-        .select(PROGRAM_COLUMNS)
-        .where("submission_seq", "=", row.seq)
-        .executeTakeFirst();
-      return submission && found && program && { found, submission, program: toProgram(program) };
+      const loaded = (await loadPrograms(db, [row])).get(row.seq);
+      return submission && found && loaded && { found, submission, program: loaded.program };
     },
   };
 }

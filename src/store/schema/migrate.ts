@@ -11,6 +11,7 @@ import { lists } from "./migrations/0007-lists.ts";
 import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
 import { sends } from "./migrations/0009-sends.ts";
 import { additions } from "./migrations/0010-additions.ts";
+import { judgements } from "./migrations/0011-judgements.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly Migration[] = [
   fairDeliveries,
   sends,
   additions,
+  judgements,
 ];
 
 /** The version of the schema that this program works with. */

@@ -63,6 +63,15 @@ create table audit (
 CREATE INDEX audit_account ON audit USING btree (account_id, seq);
 CREATE INDEX audit_door ON audit USING btree (at) WHERE (action = ANY (ARRAY['person.sign-in'::text, 'person.sign-out'::text, 'person.refuse'::text]));
 CREATE INDEX audit_subject ON audit USING btree (subject, seq);
+create table contents (
+  seq bigint not null generated always as identity,
+  account_id text not null,
+  hash text not null,
+  bytes bytea not null,
+  constraint contents_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint contents_pkey PRIMARY KEY (seq),
+  constraint contents_hash UNIQUE (account_id, hash)
+);
 create table deliveries (
   seq bigint not null generated always as identity,
   id text not null,
@@ -79,9 +88,11 @@ create table deliveries (
   created_at bigint not null,
   ended_at bigint,
   reason text,
+  judgement_seq bigint,
   constraint deliveries_kind_check CHECK ((kind = ANY (ARRAY['result'::text, 'replay'::text, 'test'::text]))),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
   constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
+  constraint deliveries_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,
   constraint deliveries_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint deliveries_pkey PRIMARY KEY (seq),
   constraint deliveries_id_key UNIQUE (id)
@@ -89,6 +100,7 @@ create table deliveries (
 CREATE INDEX deliveries_due ON deliveries USING btree (next_at) WHERE (state = 'pending'::text);
 CREATE INDEX deliveries_endpoint ON deliveries USING btree (endpoint_id, seq);
 CREATE INDEX deliveries_failed ON deliveries USING btree (endpoint_id, seq) WHERE (state = 'failed'::text);
+CREATE INDEX deliveries_judgement ON deliveries USING btree (judgement_seq) WHERE (judgement_seq IS NOT NULL);
 CREATE INDEX deliveries_leased ON deliveries USING btree (endpoint_id, lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX deliveries_pending_replays ON deliveries USING btree (endpoint_id) WHERE ((state = 'pending'::text) AND (kind = 'replay'::text));
 CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
@@ -152,6 +164,34 @@ create table invitations (
   constraint invitations_pkey PRIMARY KEY (id),
   constraint invitations_hash_key UNIQUE (hash)
 );
+create table judgements (
+  seq bigint not null generated always as identity,
+  id text not null,
+  account_id text not null,
+  key_id text not null,
+  project_id text,
+  version_seq bigint not null,
+  language text not null,
+  profile text not null,
+  code bytea not null,
+  additions bytea,
+  stop text not null,
+  status text not null,
+  states text not null,
+  verdict text,
+  score double precision,
+  created_at bigint not null,
+  completed_at bigint,
+  constraint judgements_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
+  constraint judgements_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint judgements_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint judgements_version_seq_fkey FOREIGN KEY (version_seq) REFERENCES versions(seq),
+  constraint judgements_pkey PRIMARY KEY (seq),
+  constraint judgements_id_key UNIQUE (id)
+);
+CREATE INDEX judgements_account ON judgements USING btree (account_id, seq);
+CREATE INDEX judgements_completed ON judgements USING btree (completed_at);
+CREATE INDEX judgements_version ON judgements USING btree (version_seq);
 create table known_places (
   person_id text not null,
   place text not null,
@@ -226,6 +266,21 @@ create table quota (
   constraint quota_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   constraint quota_pk PRIMARY KEY (key_id, n)
 );
+create table runs (
+  judgement_seq bigint not null,
+  test integer not null,
+  submission_seq bigint not null,
+  verdict text not null,
+  share double precision not null,
+  message text,
+  cpu_usec bigint,
+  wall_ns bigint,
+  memory_bytes bigint,
+  constraint runs_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,
+  constraint runs_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint runs_pk PRIMARY KEY (judgement_seq, test)
+);
+CREATE INDEX runs_submission ON runs USING btree (submission_seq);
 create table schema_version (
   version integer not null
 );
@@ -278,8 +333,11 @@ create table submissions (
   lease_until bigint,
   verdict text,
   live integer,
+  judgement_seq bigint,
+  test integer,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint submissions_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,
   constraint submissions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint submissions_pkey PRIMARY KEY (seq),
   constraint submissions_id_key UNIQUE (id),
@@ -287,6 +345,7 @@ create table submissions (
 );
 CREATE INDEX submissions_account ON submissions USING btree (account_id, seq);
 CREATE INDEX submissions_ended ON submissions USING btree (completed_at) WHERE (completed_at IS NOT NULL);
+CREATE INDEX submissions_judgement ON submissions USING btree (judgement_seq, test) WHERE (judgement_seq IS NOT NULL);
 CREATE INDEX submissions_pending ON submissions USING btree (key_id, seq) WHERE (status = 'pending'::text);
 CREATE INDEX submissions_running ON submissions USING btree (lease_until, key_id) WHERE (status = 'running'::text);
 create table tiers (
@@ -305,6 +364,29 @@ create table uncounted (
   run_ms bigint not null,
   constraint uncounted_pkey PRIMARY KEY (submission_seq)
 );
+create table version_contents (
+  version_seq bigint not null,
+  test integer not null,
+  place integer not null,
+  content_seq bigint not null,
+  constraint version_contents_content_seq_fkey FOREIGN KEY (content_seq) REFERENCES contents(seq),
+  constraint version_contents_version_seq_fkey FOREIGN KEY (version_seq) REFERENCES versions(seq) ON DELETE CASCADE,
+  constraint version_contents_pk PRIMARY KEY (version_seq, test, place)
+);
+CREATE INDEX version_contents_of ON version_contents USING btree (content_seq);
+create table versions (
+  seq bigint not null generated always as identity,
+  account_id text not null,
+  hash text not null,
+  definition text not null,
+  checker bytea,
+  complete integer not null,
+  used_at bigint not null,
+  constraint versions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint versions_pkey PRIMARY KEY (seq),
+  constraint versions_hash UNIQUE (account_id, hash)
+);
+CREATE INDEX versions_used ON versions USING btree (used_at);
 create table workers (
   id text not null,
   slots integer not null,

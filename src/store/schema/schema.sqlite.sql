@@ -54,6 +54,13 @@ CREATE TABLE "audit" (
 CREATE INDEX "audit_account" on "audit" ("account_id", "seq");
 CREATE INDEX audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse');
 CREATE INDEX "audit_subject" on "audit" ("subject", "seq");
+CREATE TABLE "contents" (
+  "seq" integer primary key autoincrement,
+  "account_id" text not null references "accounts" ("id"),
+  "hash" text not null,
+  "bytes" blob not null,
+  constraint "contents_hash" unique ("account_id", "hash")
+);
 CREATE TABLE "deliveries" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,
@@ -69,11 +76,13 @@ CREATE TABLE "deliveries" (
   "lease_until" bigint,
   "created_at" bigint not null,
   "ended_at" bigint,
-  "reason" text
+  "reason" text,
+  "judgement_seq" bigint references "judgements" ("seq") on delete cascade
 );
 CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
 CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
 CREATE INDEX deliveries_failed on deliveries (endpoint_id, seq) where state = 'failed';
+CREATE INDEX deliveries_judgement on deliveries (judgement_seq) where judgement_seq is not null;
 CREATE INDEX deliveries_leased on deliveries (endpoint_id, lease_until) where lease_until is not null;
 CREATE INDEX deliveries_pending_replays on deliveries (endpoint_id)
     where state = 'pending' and kind = 'replay';
@@ -127,6 +136,28 @@ CREATE TABLE "invitations" (
   "created_at" bigint not null,
   "expires_at" bigint not null
 );
+CREATE TABLE "judgements" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "account_id" text not null references "accounts" ("id"),
+  "key_id" text not null references "api_keys" ("id"),
+  "project_id" text,
+  "version_seq" bigint not null references "versions" ("seq"),
+  "language" text not null,
+  "profile" text not null,
+  "code" blob not null,
+  "additions" blob,
+  "stop" text not null,
+  "status" text not null check (status in ('pending', 'running', 'completed', 'error')),
+  "states" text not null,
+  "verdict" text,
+  "score" double precision,
+  "created_at" bigint not null,
+  "completed_at" bigint
+);
+CREATE INDEX "judgements_account" on "judgements" ("account_id", "seq");
+CREATE INDEX "judgements_completed" on "judgements" ("completed_at");
+CREATE INDEX "judgements_version" on "judgements" ("version_seq");
 CREATE TABLE "known_places" (
   "person_id" text not null references "people" ("id") on delete cascade,
   "place" text not null,
@@ -186,6 +217,19 @@ CREATE TABLE "quota" (
   "at" bigint not null,
   constraint "quota_pk" primary key ("key_id", "n")
 );
+CREATE TABLE "runs" (
+  "judgement_seq" bigint not null references "judgements" ("seq") on delete cascade,
+  "test" integer not null,
+  "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
+  "verdict" text not null,
+  "share" double precision not null,
+  "message" text,
+  "cpu_usec" bigint,
+  "wall_ns" bigint,
+  "memory_bytes" bigint,
+  constraint "runs_pk" primary key ("judgement_seq", "test")
+);
+CREATE INDEX "runs_submission" on "runs" ("submission_seq");
 CREATE TABLE schema_version (
   version integer not null
 );
@@ -234,10 +278,13 @@ CREATE TABLE "submissions" (
   "lease_until" bigint,
   "verdict" text,
   "live" integer,
+  judgement_seq bigint references judgements (seq) on delete cascade,
+  "test" integer,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");
 CREATE INDEX submissions_ended on submissions (completed_at) where completed_at is not null;
+CREATE INDEX submissions_judgement on submissions (judgement_seq, test) where judgement_seq is not null;
 CREATE INDEX submissions_pending on submissions (key_id, seq) where status = 'pending';
 CREATE INDEX submissions_running on submissions (lease_until, key_id) where status = 'running';
 CREATE TABLE "tiers" (
@@ -254,6 +301,25 @@ CREATE TABLE "uncounted" (
   "wait_ms" bigint not null,
   "run_ms" bigint not null
 );
+CREATE TABLE "version_contents" (
+  "version_seq" bigint not null references "versions" ("seq") on delete cascade,
+  "test" integer not null,
+  "place" integer not null,
+  "content_seq" bigint not null references "contents" ("seq"),
+  constraint "version_contents_pk" primary key ("version_seq", "test", "place")
+);
+CREATE INDEX "version_contents_of" on "version_contents" ("content_seq");
+CREATE TABLE "versions" (
+  "seq" integer primary key autoincrement,
+  "account_id" text not null references "accounts" ("id"),
+  "hash" text not null,
+  "definition" text not null,
+  "checker" blob,
+  "complete" integer not null,
+  "used_at" bigint not null,
+  constraint "versions_hash" unique ("account_id", "hash")
+);
+CREATE INDEX "versions_used" on "versions" ("used_at");
 CREATE TABLE "workers" (
   "id" text primary key,
   "slots" integer not null,

@@ -31,6 +31,80 @@ export interface Schema {
   sign_in_attempts: SignInAttemptTable;
   known_places: KnownPlaceTable;
   sends: SendTable;
+  contents: ContentTable;
+  versions: VersionTable;
+  version_contents: VersionContentTable;
+  judgements: JudgementTable;
+  runs: RunTable;
+}
+
+/** Inputs and answers of tests, each once per account. */
+interface ContentTable {
+  seq: Generated<number>;
+  account_id: string;
+  /** SHA-256, hexadecimal. */
+  hash: string;
+  bytes: Buffer;
+}
+
+/** Immutable definitions of problems, each once per account. */
+interface VersionTable {
+  seq: Generated<number>;
+  account_id: string;
+  /** SHA-256 of the definition, the checker and the contents, hexadecimal. */
+  hash: string;
+  /** JSON of a Definition (src/domain/judgement.ts). */
+  definition: string;
+  /** The program of the checker as JSON (src/domain/additions.ts); null for a built-in one. */
+  checker: Buffer | null;
+  /** 1 once all its contents are stored. */
+  complete: number;
+  /** When it was last stored or used. Without judgements, it is deleted with the records of that time. */
+  used_at: number;
+}
+
+/** Place 0 is the input of the test, the others are its answers. */
+interface VersionContentTable {
+  version_seq: number;
+  test: number;
+  place: number;
+  content_seq: number;
+}
+
+interface JudgementTable {
+  seq: Generated<number>;
+  id: string;
+  account_id: string;
+  key_id: string;
+  project_id: string | null;
+  version_seq: number;
+  language: string;
+  profile: string;
+  code: Buffer;
+  additions: Buffer | null;
+  stop: string;
+  status: string;
+  /** The states of the tests (src/domain/judgement.ts), one letter each. */
+  states: string;
+  verdict: string | null;
+  score: number | null;
+  created_at: number;
+  completed_at: number | null;
+}
+
+/** The ended runs of judgements. */
+interface RunTable {
+  judgement_seq: number;
+  test: number;
+  submission_seq: number;
+  verdict: string;
+  /** The earned part of the points of the test, 0 to 1. */
+  share: number;
+  /** The message of the checker or of the run. */
+  message: string | null;
+  cpu_usec: number | null;
+  wall_ns: number | null;
+  memory_bytes: number | null;
 }
 
 /** Send requests of members in the last minute. */
@@ -127,6 +201,9 @@ interface SubmissionTable {
   verdict: string | null;
   /** 1 if a user may watch the run, otherwise null. */
   live: number | null;
+  /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
+  judgement_seq: number | null;
+  test: number | null;
 }
 
 interface ProgramTable {
@@ -174,8 +251,9 @@ interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   endpoint_id: string;
-  /** Null for a test, which has its own body. */
+  /** Null for a judgement, and for a test, which has its own body. */
   submission_seq: number | null;
+  judgement_seq: number | null;
   /** The header webhook-id: the submission's id. */
   message_id: string;
   /** `result`, `replay` or `test`. */
@@ -353,4 +431,5 @@ interface KnownPlaceTable {
 export type SubmissionRow = Selectable<SubmissionTable>;
 export type ProgramRow = Selectable<ProgramTable>;
 export type OutcomeRow = Selectable<OutcomeTable>;
+export type JudgementRow = Selectable<JudgementTable>;
 export type UncountedRow = Selectable<UncountedTable>;

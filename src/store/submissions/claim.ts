@@ -2,7 +2,8 @@ import { sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";
-import { PROGRAM_COLUMNS, SUBMISSION_COLUMNS, toProgram, toSubmission } from "./rows.ts";
+import { loadPrograms } from "./programs.ts";
+import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Claim } from "./types.ts";
 
 export interface ClaimRequest {
@@ -53,18 +54,22 @@ export async function claim(
   );
   const rows = await trx
     .selectFrom("submissions")
-    .innerJoin("programs", "programs.submission_seq", "submissions.seq")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", ...PROGRAM_COLUMNS])
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test"])
     .where("seq", "in", seqs)
     .execute();
+  const programs = await loadPrograms(trx, rows);
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
-  const claims = rows.map((row) => ({
-    submission: toSubmission(row, null),
-    program: toProgram(row),
-    lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
-    live: row.live === 1,
-  }));
+  const claims = rows.flatMap((row) => {
+    const loaded = programs.get(row.seq);
+    if (!loaded) return [];
+    return {
+      ...loaded,
+      submission: toSubmission(row, null),
+      lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
+      live: row.live === 1,
+    };
+  });
   return { claims, more };
 }
 

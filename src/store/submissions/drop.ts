@@ -3,12 +3,14 @@ import type { AuditActor } from "../../domain/audit.ts";
 import { internalError } from "../../domain/outcome.ts";
 import type { Shares } from "../../domain/status.ts";
 import { note } from "../access/audit.ts";
-import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readShares } from "../sharing/shares.ts";
-import { ENDED_COLUMNS, insertOutcomes } from "./lease.ts";
+import { end } from "./end.ts";
+import { ENDED_COLUMNS } from "./outcomes.ts";
 import type { Whose } from "./types.ts";
 
 const DROPPED = internalError("dropped by the operator before it ran");
@@ -48,14 +50,10 @@ export function queueStore({ db, capabilities: abilities }: Engine, transactions
             return await dropSome(trx, whose, { last, max, nowMs: now() });
           },
           {
-            words: ({ ids, delivers }) => [
-              ...ids.map((id) => ({ kind: "ended", id }) as const),
-              ...(ids.length > 0 ? [{ kind: "ends" } as const] : []),
-              ...(delivers ? [{ kind: "deliveries" } as const] : []),
-            ],
+            words: ({ words }) => words,
           },
         )
-        .then(({ ids }) => ids.length);
+        .then(({ dropped }) => dropped);
     },
 
     /** The accounts' present use of shared resources. @param max number of accounts. */
@@ -67,17 +65,21 @@ async function dropSome(
   trx: Transaction<Schema>,
   whose: Whose,
   { last, max, nowMs }: { readonly last: number; readonly max: number; readonly nowMs: number },
-): Promise<{ readonly ids: readonly string[]; readonly delivers: boolean }> {
+): Promise<{ readonly dropped: number; readonly words: readonly StoreEvent[] }> {
   const chosen = await trx
     .selectFrom("submissions")
     .where(waitsOf(whose))
     .where("seq", "<=", last)
-    .select("seq")
+    .select(["seq", "judgement_seq"])
     .orderBy("key_id")
     .orderBy("seq")
     .limit(max)
     .execute();
-  if (chosen.length === 0) return { ids: [], delivers: false };
+  if (chosen.length === 0) return { dropped: 0, words: [] };
+  const judgements = await lockJudgements(
+    trx,
+    chosen.map((row) => row.judgement_seq),
+  );
   const rows = await trx
     .updateTable("submissions")
     .set({ status: DROPPED.status, completed_at: nowMs, verdict: DROPPED.judgement.verdict })
@@ -89,14 +91,8 @@ async function dropSome(
     .where("status", "=", sql.lit("pending"))
     .returning(ENDED_COLUMNS)
     .execute();
-  let delivers = false;
-  for (const row of rows) delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
-  await insertOutcomes(
-    trx,
-    rows.map((row) => ({ row, outcome: DROPPED })),
-    nowMs,
-  );
-  return { ids: rows.map(({ id }) => id), delivers };
+  const endings = rows.map((row) => ({ row, outcome: DROPPED }));
+  return { dropped: rows.length, words: await end(trx, endings, judgements, nowMs) };
 }
 
 /** Selects by key, because the index of pending submissions has keys, but no accounts. */

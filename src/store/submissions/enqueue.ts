@@ -1,6 +1,8 @@
 import { sql, type Transaction } from "kysely";
+import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
+import type { NewJudgement } from "../judgements/types.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
@@ -100,46 +102,88 @@ async function findKnown(trx: Transaction<Schema>, request: Enqueue): Promise<En
   if (!idempotency) return undefined;
   const row = await trx
     .selectFrom("submissions")
-    .select([...SUBMISSION_COLUMNS, "request_hash"])
-    .where("account_id", "=", submission.accountId)
+    .leftJoin("judgements", "judgements.seq", "submissions.judgement_seq")
+    .select([...SUBMISSION_COLUMNS, "request_hash", "judgements.id as judgement_id"])
+    .where("submissions.account_id", "=", submission.accountId)
     .where("idempotency_key", "=", idempotency.key)
     .executeTakeFirst();
   if (!row) return undefined;
   if (row.request_hash !== idempotency.requestHash) return { kind: "conflict" };
-  return { kind: "duplicate", submission: toSubmission(row, null), queueDepth: await countPending(trx) };
+  const queueDepth = await countPending(trx);
+  return { kind: "duplicate", submission: toSubmission(row, null), queueDepth, judgementId: row.judgement_id };
 }
 
 /** @returns the sequence numbers by id, without submissions whose idempotency key already existed. */
 async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): Promise<Map<string, number>> {
   if (accepted.length === 0) return new Map();
+  const judgements = new Map<Enqueue, number>();
+  for (const request of accepted)
+    if (request.judgement) judgements.set(request, await insertJudgement(trx, request, request.judgement));
   const rows = await trx
     .insertInto("submissions")
     .values(
-      accepted.map(({ submission, idempotency, live }) => ({
-        id: submission.id,
-        account_id: submission.accountId,
-        key_id: submission.keyId,
-        project_id: submission.projectId,
-        language: submission.language,
-        profile: submission.profile,
-        status: submission.status,
-        attempts: submission.attempts,
-        idempotency_key: idempotency?.key ?? null,
-        request_hash: idempotency?.requestHash ?? null,
-        created_at: submission.createdAtMs,
-        live: live ? 1 : null,
-      })),
+      accepted.map((request) => {
+        const { submission, idempotency, live } = request;
+        const judgement_seq = judgements.get(request) ?? null;
+        return {
+          id: submission.id,
+          account_id: submission.accountId,
+          key_id: submission.keyId,
+          project_id: submission.projectId,
+          language: submission.language,
+          profile: submission.profile,
+          status: submission.status,
+          attempts: submission.attempts,
+          idempotency_key: idempotency?.key ?? null,
+          request_hash: idempotency?.requestHash ?? null,
+          created_at: submission.createdAtMs,
+          live: live ? 1 : null,
+          judgement_seq,
+          test: judgement_seq === null ? null : 0,
+        };
+      }),
     )
     .onConflict((conflict) => conflict.columns(["account_id", "idempotency_key"]).doNothing())
     .returning(["seq", "id"])
     .execute();
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const programs = accepted.flatMap(({ submission, program }) => {
+  const programs = accepted.flatMap(({ submission, program, judgement }) => {
     const seq = seqs.get(submission.id);
-    return seq === undefined ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
+    if (seq === undefined && judgement) throw new Error("the first run of a judgement was not inserted");
+    return seq === undefined || judgement ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
   return seqs;
+}
+
+/** The program is stored with the judgement instead of its runs. @returns its sequence number. */
+async function insertJudgement(
+  trx: Transaction<Schema>,
+  { submission, program }: Enqueue,
+  { id, stop, versionSeq, tests }: NewJudgement,
+): Promise<number> {
+  const { code, additions } = fromProgram(program);
+  const states: TestState[] = Array.from({ length: tests }, (_, at) => (at === 0 ? "queued" : "waiting"));
+  const { seq } = await trx
+    .insertInto("judgements")
+    .values({
+      id,
+      account_id: submission.accountId,
+      key_id: submission.keyId,
+      project_id: submission.projectId,
+      version_seq: versionSeq,
+      language: submission.language,
+      profile: submission.profile,
+      code,
+      additions,
+      stop,
+      status: "pending",
+      states: encodeStates(states),
+      created_at: submission.createdAtMs,
+    })
+    .returning("seq")
+    .executeTakeFirstOrThrow();
+  return seq;
 }
 
 /** Uses the index of pending submissions, which has the keys: the account of a submission would need its row. */

@@ -1,9 +1,12 @@
 import { type Kysely, sql, type Transaction } from "kysely";
+import type { Checked } from "../../domain/check.ts";
 import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
-import { insertDeliveries } from "../deliveries/outbox.ts";
-import type { Schema, SubmissionRow } from "../schema/schema.ts";
-import { fromOutcome } from "./rows.ts";
+import type { StoreEvent } from "../engine/notifier.ts";
+import { lockJudgements } from "../judgements/advance.ts";
+import type { Schema } from "../schema/schema.ts";
+import { end } from "./end.ts";
+import { ENDED_COLUMNS, type Ending } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -11,36 +14,12 @@ const NOT_REPEATABLE = internalError(
   "the run was interrupted; agent runs are not repeated because they may have had outside effects",
 );
 
-const CANCELLED = cancelled("cancelled by a request of the client");
-
-interface Finished {
-  /** Whether a delivery is due. */
-  readonly delivers: boolean;
-}
+export const CANCELLED = cancelled("cancelled by a request of the client");
 
 /** A new value of `lease_until` that always differs from the last, whatever the clock is: the heartbeat for observers. */
 export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
-}
-
-/** The columns of a submission that its end needs. */
-export const ENDED_COLUMNS = [
-  "seq",
-  "id",
-  "project_id",
-  "account_id",
-  "language",
-  "live",
-  "created_at",
-  "started_at",
-] as const satisfies readonly (keyof SubmissionRow)[];
-
-type EndedRow = Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
-
-interface Ending {
-  readonly row: EndedRow;
-  readonly outcome: Outcome;
 }
 
 const UNLEASED = { worker_id: null, lease_until: null };
@@ -56,15 +35,29 @@ export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs
 export interface Finish {
   readonly lease: Lease;
   readonly outcome: Outcome;
+  readonly judged: Judged | null;
 }
 
-/** Ends runs. @returns for each whether a delivery is due; undefined for a void lease. */
-export async function finish(
-  trx: Transaction<Schema>,
-  finishes: readonly Finish[],
-  nowMs: number,
-): Promise<(Finished | undefined)[]> {
-  const ended = new Map<string, EndedRow>();
+/** The part of the end of a run that its judgement needs. */
+export interface Judged {
+  readonly judgementSeq: number;
+  /** Null if the run was not AC. */
+  readonly checked: Checked | null;
+}
+
+export interface Finished {
+  /** For each whether its lease was valid. */
+  readonly held: readonly boolean[];
+  readonly words: readonly StoreEvent[];
+}
+
+/** Ends runs. */
+export async function finish(trx: Transaction<Schema>, finishes: readonly Finish[], nowMs: number): Promise<Finished> {
+  const judgements = await lockJudgements(
+    trx,
+    finishes.map(({ judged }) => judged?.judgementSeq),
+  );
+  const ended = new Map<string, Ending["row"]>();
   for (const alike of Map.groupBy(finishes, howItEnds).values()) {
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
@@ -75,42 +68,42 @@ export async function finish(
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
   }
   const ours: Ending[] = [];
-  const results: (Finished | undefined)[] = [];
-  for (const { lease, outcome } of finishes) {
+  const valid: boolean[] = [];
+  for (const { lease, outcome, judged } of finishes) {
     const claim = `${lease.submissionId} ${lease.fence}`;
     const row = ended.get(claim);
     ended.delete(claim); // a duplicate in the group ends once
-    if (row) ours.push({ row, outcome });
-    results.push(row && { delivers: await insertDeliveries(trx, row, nowMs) });
+    if (row) ours.push({ row, outcome, checked: judged?.checked });
+    valid.push(row !== undefined);
   }
-  await insertOutcomes(trx, ours, nowMs);
-  return results;
+  return { held: valid, words: await end(trx, ours, judgements, nowMs) };
 }
 
 function howItEnds({ outcome }: Finish): string {
   return `${outcome.status} ${outcome.judgement.verdict}`;
 }
 
-/** @returns the new state; undefined for a void lease. */
+/** @returns whether the lease was valid. */
 export async function release(
   trx: Transaction<Schema>,
   lease: Lease,
   begun: boolean,
   nowMs: number,
-): Promise<(Finished & { became: "requeued" | "failed" }) | undefined> {
+): Promise<{ readonly held: boolean; readonly words: readonly StoreEvent[] }> {
   const row = await trx
     .selectFrom("submissions")
-    .select("profile")
+    .select(["profile", "judgement_seq"])
     .where("id", "=", lease.submissionId)
     .executeTakeFirst();
   if (begun && row?.profile === "agent") {
-    const [finished] = await finish(trx, [{ lease, outcome: NOT_REPEATABLE }], nowMs);
-    return finished && { ...finished, became: "failed" };
+    const judged = row.judgement_seq === null ? null : { judgementSeq: row.judgement_seq, checked: null };
+    const finished = await finish(trx, [{ lease, outcome: NOT_REPEATABLE, judged }], nowMs);
+    return { held: finished.held[0] === true, words: finished.words };
   }
   const result = await held(trx, lease)
     .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
     .executeTakeFirst();
-  return result.numUpdatedRows > 0n ? { became: "requeued", delivers: false } : undefined;
+  return { held: result.numUpdatedRows > 0n, words: [] };
 }
 
 /** @returns false for a void lease or a run that may not be repeated. */
@@ -144,9 +137,13 @@ export async function sweep(
   trx: Transaction<Schema>,
   nowMs: number,
   abandoned: readonly Running[],
-): Promise<Swept & Finished> {
-  const swept = { requeued: [] as string[], failed: [] as string[] };
-  let delivers = false;
+): Promise<{ readonly swept: Swept; readonly words: readonly StoreEvent[] }> {
+  const judgements = await lockJudgements(
+    trx,
+    abandoned.map((row) => row.judgement_seq),
+  );
+  const requeued: string[] = [];
+  const failed: Ending[] = [];
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
     const became = again
@@ -161,21 +158,29 @@ export async function sweep(
       .where("lease_until", "=", row.lease_until)
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
-    swept[again ? "requeued" : "failed"].push(row.id);
-    if (again) continue;
-    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    await insertOutcomes(trx, [{ row, outcome }], nowMs);
-    delivers = (await insertDeliveries(trx, row, nowMs)) || delivers;
+    if (again) requeued.push(row.id);
+    else failed.push({ row, outcome: row.profile === "judge" ? LOST : NOT_REPEATABLE });
   }
-  return { ...swept, delivers };
+  const words = await end(trx, failed, judgements, nowMs);
+  return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, words };
 }
 
-/** Ends a submission that has not ended. A worker that runs it loses its lease. @returns undefined if it has ended. */
+/**
+ * Ends a submission that has not ended. A worker that runs it loses its lease.
+ * @returns the notifications to send; undefined if it has ended.
+ */
 export async function cancel(
   trx: Transaction<Schema>,
   { id, accountId }: { readonly id: string; readonly accountId: string },
   nowMs: number,
-): Promise<Finished | undefined> {
+): Promise<StoreEvent[] | undefined> {
+  const run = await trx
+    .selectFrom("submissions")
+    .select("judgement_seq")
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  const judgements = await lockJudgements(trx, [run?.judgement_seq]);
   const row = await trx
     .updateTable("submissions")
     .set({ ...UNLEASED, status: CANCELLED.status, completed_at: nowMs, verdict: CANCELLED.judgement.verdict })
@@ -184,9 +189,7 @@ export async function cancel(
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])
     .returning(ENDED_COLUMNS)
     .executeTakeFirst();
-  if (!row) return undefined;
-  await insertOutcomes(trx, [{ row, outcome: CANCELLED }], nowMs);
-  return { delivers: await insertDeliveries(trx, row, nowMs) };
+  return row && (await end(trx, [{ row, outcome: CANCELLED }], judgements, nowMs));
 }
 
 /** An update that only affects rows with a valid lease: the fence against late workers. */
@@ -198,23 +201,4 @@ function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
     .where("id", "in", ids)
     .where("status", "=", sql.lit("running"))
     .where(sql<string>`id || ' ' || worker_id || ' ' || fence`, "in", whole);
-}
-
-/** Part of the transaction of the end, so that each end has its outcome. */
-export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<void> {
-  if (ended.length === 0) return;
-  const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
-  await trx.insertInto("outcomes").values(rows).execute();
-  const uncounted = ended.map(({ row, outcome }) => ({
-    submission_seq: row.seq,
-    account_id: row.account_id,
-    language: row.language,
-    verdict: outcome.judgement.verdict,
-    completed_at: nowMs,
-    wait_ms: (row.started_at ?? nowMs) - row.created_at,
-    run_ms: nowMs - (row.started_at ?? nowMs),
-  }));
-  await trx.insertInto("uncounted").values(uncounted).execute();
-  const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
-  if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
 }

@@ -3,6 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { purgeVersions } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 
 /** Deletes records; only terminal ones. */
@@ -13,11 +14,11 @@ export type RetentionStore = ReturnType<typeof retentionStore>;
  * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
-export function retentionStore({ db }: Engine, transactions: Transactions, now: () => number) {
+export function retentionStore({ db, capabilities }: Engine, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Deletes up to `max` records that ended at that time or before, oldest first, and as many test messages. A record with
-     * a pending delivery stays.
+     * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages and versions, and some
+     * judgements with all their runs. A record with a pending delivery stays.
      * @returns the number of deleted records; fewer than `max` if no older ones are left.
      */
     purge(beforeMs: number, max: number): Promise<number> {
@@ -26,6 +27,7 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
           .selectFrom("submissions")
           .select("seq")
           .where("completed_at", "<=", beforeMs)
+          .where("judgement_seq", "is", null) // deleted with its judgement
           // Pending deliveries are sent first; a delivery ends within minutes.
           .where(({ not, exists, selectFrom }) =>
             not(
@@ -39,7 +41,27 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
           )
           .orderBy("completed_at")
           .limit(max);
-        return (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max));
+        const judgements = await trx
+          .selectFrom("judgements")
+          .select("seq")
+          .where("completed_at", "<=", beforeMs)
+          .where(({ not, exists, selectFrom }) =>
+            not(
+              exists(
+                selectFrom("deliveries")
+                  .select("deliveries.seq")
+                  .whereRef("deliveries.judgement_seq", "=", "judgements.seq")
+                  .where("state", "=", sql.lit("pending")),
+              ),
+            ),
+          )
+          .orderBy("completed_at")
+          .limit(JUDGEMENTS_AT_ONCE)
+          .execute();
+        const judged = await removeJudgements(trx, judgements);
+        const versions = await purgeVersions(trx, capabilities, { beforeMs, max });
+        const gone = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + versions;
+        return judgements.length === JUDGEMENTS_AT_ONCE ? Math.max(max, gone + judged) : gone + judged;
       });
     },
 
@@ -51,8 +73,16 @@ export function retentionStore({ db }: Engine, transactions: Transactions, now: 
           .select("seq")
           .where("account_id", "=", accountId)
           .where("completed_at", "<=", endedBeforeMs)
+          .where("judgement_seq", "is", null)
           .limit(max);
-        return await remove(trx, await theirs.execute());
+        const judgements = trx
+          .selectFrom("judgements")
+          .select("seq")
+          .where("account_id", "=", accountId)
+          .where("completed_at", "<=", endedBeforeMs)
+          .limit(JUDGEMENTS_AT_ONCE);
+        const judged = await removeJudgements(trx, await judgements.execute());
+        return (await remove(trx, await theirs.execute())) + judged;
       });
     },
 
@@ -87,12 +117,28 @@ async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: n
   return Number(numDeletedRows);
 }
 
+/** Each has up to 500 runs. */
+const JUDGEMENTS_AT_ONCE = 2;
+
+/** @returns the number of deleted rows of judgements and of their runs' submissions. */
+async function removeJudgements(
+  trx: Transaction<Schema>,
+  judgements: readonly { readonly seq: number }[],
+): Promise<number> {
+  if (judgements.length === 0) return 0;
+  const seqs = judgements.map(({ seq }) => seq).sort((a, b) => a - b);
+  const runs = await trx.deleteFrom("submissions").where("judgement_seq", "in", seqs).executeTakeFirst();
+  await trx.deleteFrom("judgements").where("seq", "in", seqs).execute();
+  return Number(runs.numDeletedRows) + judgements.length;
+}
+
 /** Test messages to endpoints belong to no submission. */
 async function removeTests(trx: Transaction<Schema>, beforeMs: number, max: number): Promise<number> {
   const rows = await trx
     .selectFrom("deliveries")
     .select("seq")
     .where("submission_seq", "is", null)
+    .where("judgement_seq", "is", null)
     .where("ended_at", "<=", beforeMs)
     .orderBy("ended_at")
     .limit(max)

@@ -61,6 +61,21 @@ export function toProgram({ code, stdin, additions }: Omit<ProgramRow, "submissi
   return { code, stdin, ...(additions && { additions: decodeAdditions(additions.toString("utf8")) }) };
 }
 
+/** A program in one column. */
+export function encodeProgram({ code, stdin, additions }: Program): Buffer {
+  const bytes = [code, stdin].map((one) => one.toString("base64"));
+  return Buffer.from(JSON.stringify([...bytes, additions ? encodeAdditions(additions) : null]), "utf8");
+}
+
+export function decodeProgram(bytes: Buffer): Program {
+  const [code = "", stdin = "", additions] = JSON.parse(bytes.toString("utf8")) as [string, string, string | null];
+  return {
+    code: Buffer.from(code, "base64"),
+    stdin: Buffer.from(stdin, "base64"),
+    ...(additions && { additions: decodeAdditions(additions) }),
+  };
+}
+
 /** The `body` column: the outcome without its output bytes. */
 interface Body extends Omit<Outcome, "output"> {
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;

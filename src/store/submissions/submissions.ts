@@ -7,14 +7,11 @@ import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { cancel, type Finish, readRunning, release, repeat, sweep } from "./lease.ts";
+import { cancel, type Finish, type Judged, readRunning, release, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
-const ENDS: StoreEvent = { kind: "ends" };
-const DELIVERIES: StoreEvent = { kind: "deliveries" };
-const ended = (id: string): StoreEvent => ({ kind: "ended", id });
 
 export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
@@ -48,13 +45,8 @@ export function submissionStore(
   const holders = new HeartbeatMonitor(steady);
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
     if (abandoned.length === 0) return { requeued: [], failed: [] };
-    const { delivers: _, ...swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
-      words: ({ requeued, failed, delivers }) => [
-        ...failed.map(ended),
-        ...(failed.length > 0 ? [ENDS] : []),
-        ...(requeued.length + failed.length > 0 ? [WORK] : []),
-        ...(delivers ? [DELIVERIES] : []),
-      ],
+    const { swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
+      words: ({ swept, words }) => [...words, ...(swept.requeued.length + swept.failed.length > 0 ? [WORK] : [])],
     });
     return swept;
   };
@@ -74,24 +66,15 @@ export function submissionStore(
     );
   });
   const finishes = new Batcher(async (group: readonly Finish[]) => {
-    if (queue.more) announceWork();
-    const results = await transactions.call(
+    // The end of a run of a judgement starts others.
+    if (queue.more || group.some(({ judged }) => judged !== null)) announceWork();
+    const { held } = await transactions.call(
       "finish",
       { group, nowMs: now() },
-      {
-        words: (finished) => {
-          const over = group.filter((_, at) => finished[at]).map(({ lease }) => ended(lease.submissionId));
-          if (over.length === 0) return [];
-          return [
-            ...over,
-            ENDS,
-            ...(oneWriter ? [] : [WORK]),
-            ...(finished.some((one) => one?.delivers) ? [DELIVERIES] : []),
-          ];
-        },
-      },
+      // The key of an ended run may run another one.
+      { words: ({ words }) => (oneWriter || words.length === 0 ? words : [...words, WORK]) },
     );
-    return results.map((finished) => finished !== undefined);
+    return held;
   });
   const store = {
     enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
@@ -126,7 +109,7 @@ export function submissionStore(
           await engine.capabilities.lock(trx, "claim");
           return await cancel(trx, { id, accountId }, now());
         },
-        { words: (done) => (done ? [ended(id), ENDS, WORK, ...(done.delivers ? [DELIVERIES] : [])] : []) },
+        { words: (words) => (words ? [...words, WORK] : []) },
       );
       return done !== undefined;
     },
@@ -144,9 +127,11 @@ export function submissionStore(
 
     /**
      * Stores the outcome and wakes waiters.
+     * @param judged for a run of a judgement.
      * @returns false, without changes, for a void lease.
      */
-    finish: (lease: Lease, outcome: Outcome): Promise<boolean> => finishes.add({ lease, outcome }),
+    finish: (lease: Lease, outcome: Outcome, judged: Judged | null = null): Promise<boolean> =>
+      finishes.add({ lease, outcome, judged }),
 
     /**
      * Releases the submission of a draining worker: `pending` again, without counting the attempt.
@@ -156,17 +141,9 @@ export function submissionStore(
      */
     async release(lease: Lease, begun: boolean): Promise<boolean> {
       const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
-        words: (released) => {
-          if (!released) return [];
-          const { became, delivers } = released;
-          return [
-            ...(became === "failed" ? [ended(lease.submissionId), ENDS] : []),
-            WORK,
-            ...(delivers ? [DELIVERIES] : []),
-          ];
-        },
+        words: ({ held, words }) => (held ? [...words, WORK] : []),
       });
-      return released !== undefined;
+      return released.held;
     },
 
     /**

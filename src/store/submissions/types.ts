@@ -1,4 +1,6 @@
+import type { CheckerSpec } from "../../domain/check.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
+import type { NewJudgement } from "../judgements/types.ts";
 
 /** A claimed submission with its lease. */
 export interface Claim {
@@ -7,6 +9,19 @@ export interface Claim {
   readonly lease: Lease;
   /** Whether its output is stored in `live` during the run, because a user may watch it. */
   readonly live: boolean;
+  /** For a run of a judgement, otherwise null. */
+  readonly test: ClaimedTest | null;
+}
+
+/** The test of a run. */
+export interface ClaimedTest {
+  readonly judgementSeq: number;
+  readonly points: number;
+  readonly checker: CheckerSpec;
+  /** For a checker that is a program. */
+  readonly checkerProgram: Program | null;
+  /** Any of them is right. */
+  readonly answers: readonly Buffer[];
 }
 
 /**
@@ -33,13 +48,21 @@ export interface Enqueue {
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
+  /** The submission is the first run of this judgement, which is added with it. */
+  readonly judgement?: NewJudgement;
 }
 
 export type Enqueued =
   /** `queueDepth`: pending submissions, including this one. */
   | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
   /** The idempotency key is known with the same request: the submission in its present state, without its outcome. */
-  | { readonly kind: "duplicate"; readonly submission: Submission; readonly queueDepth: number }
+  | {
+      readonly kind: "duplicate";
+      readonly submission: Submission;
+      readonly queueDepth: number;
+      /** If the request was for a judgement. */
+      readonly judgementId: string | null;
+    }
   /** The idempotency key is known with another request. */
   | { readonly kind: "conflict" }
   /** With `onlyKnown`: the idempotency key is unknown. */

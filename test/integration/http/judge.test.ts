@@ -77,27 +77,17 @@ test("a program that does not compile runs once, and every case is CE", LIMIT, a
   assert.equal(ran(), 1);
 });
 
-test("cases that do not finish in time are 408 with their ids", LIMIT, async (t) => {
+test("cases that do not finish in time are 408 with the id of their judgement", LIMIT, async (t) => {
   const { ask, submit } = await startHttp(t, { holdMs: 100 });
   const body = JSON.stringify({ ...PROGRAM, cases: [{ expected: "" }, { expected: "" }] });
   const { status, json } = await ask({ method: "POST", path: "/api/judge", body });
-  assert.equal(status, 408);
-  assert.deepEqual(
-    json.submissions.map((one: { status: string }) => one.status),
-    ["pending"],
-  );
+  assert.deepEqual([status, json.status], [408, "pending"]);
+  assert.equal((await ask({ path: `/api/judgements/${json.id}` })).json.tests.total, 2);
   assert.equal((await submit()).json.queue_depth, 2);
 });
 
-test("if the queue has no place for all cases, those accepted are cancelled", LIMIT, async (t) => {
-  const { judge, store } = await judging(t, outcomeOf, { maxPending: 10 });
-  const { status } = await judge({ ...PROGRAM, cases: Array(20).fill({ stdin: "a", expected: "aa" }) });
-  assert.equal(status, 503);
-  while ((await store.submissions.depth()) > 0) await new Promise((next) => setTimeout(next, 10));
-});
-
 test("invalid requests are rejected before anything runs", LIMIT, async (t) => {
-  const { judge, ran, key } = await judging(t);
+  const { judge, ran } = await judging(t);
   const cases = [{ expected: "" }];
   for (const [body, error] of [
     [{ ...PROGRAM }, /^cases: /],
@@ -109,11 +99,6 @@ test("invalid requests are rejected before anything runs", LIMIT, async (t) => {
     [{ language: "python", cases }, /^code is required$/],
     [{ language: "cobol", code: "x", cases }, /^unsupported language/],
     [{ ...PROGRAM, cases: [{ expected: "\ud800" }] }, /valid Unicode/],
-    [{ ...PROGRAM, cases: [{ expected: "x".repeat(65_537) }] }, /^cases\.0\.expected: more than/],
-    [
-      { ...PROGRAM, cases: Array(5).fill(cases[0]), files: { a: "x".repeat(1_000_000) } },
-      /^files: with 5 cases more than/,
-    ],
     [{ ...PROGRAM, cases, files: JSON.parse('{"__proto__": "x"}') }, /__proto__/],
     [{ ...PROGRAM, cases, files: { ["x".repeat(100_000)]: 1 } }, /^.{0,400}$/],
     [{ ...PROGRAM, cases, ["x".repeat(100_000)]: 1 }, /^.{0,400}$/],
@@ -121,7 +106,5 @@ test("invalid requests are rejected before anything runs", LIMIT, async (t) => {
     const { status, json } = await judge(body);
     assert.deepEqual([status, error.test(json.error)], [400, true], JSON.stringify(json));
   }
-  const few = await key({ requestsPerMinute: 3 });
-  assert.equal((await judge({ ...PROGRAM, cases: Array(5).fill({ expected: "" }) }, { key: few })).status, 429);
   assert.equal(ran(), 0);
 });

@@ -9,8 +9,10 @@ import { openEngine, openStore, restoreStore } from "../../../src/store/open.ts"
 import { migrateTo } from "../../../src/store/schema/migrate.ts";
 import { TABLES } from "../../../src/store/schema/tables.ts";
 import type { Store } from "../../../src/store/store.ts";
+import type { Lease } from "../../../src/store/submissions/types.ts";
+import { addJudgement } from "../../support/store/judgements.ts";
 import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
-import { ACTOR, addEndpoint, addProject, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
 
 /** Tables of transient state or credentials, which backups omit. */
 const NOT_KEPT = [
@@ -57,6 +59,10 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
   }
   await store.deliveries.addTest(endpoint.id, { messageId: "m", body: Buffer.from([1, 0, 2]), leaseMs: 1 }, ACTOR);
+  await addJudgement(store, project.key, { answers: ["\0"] });
+  const [run] = await store.submissions.claim("w", 1_000);
+  const judged = { judgementSeq: run?.test?.judgementSeq ?? 0, checked: null };
+  await store.submissions.finish(run?.lease as Lease, DONE, judged);
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
   await submit(store, project);

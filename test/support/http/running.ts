@@ -20,9 +20,11 @@ import type { ListenerLimits } from "../../../src/http/listener.ts";
 import type { ConnectionLimits } from "../../../src/http/places.ts";
 import { HttpServer } from "../../../src/http/server.ts";
 import type { Store } from "../../../src/store/store.ts";
+import type { Judged } from "../../../src/store/submissions/lease.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { TestChecker } from "../../../src/worker/test-checker.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
 import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
@@ -214,9 +216,21 @@ export async function runPending(
   outcomeOf: (claim: Claim) => Outcome = () => buildOutcome({ execute: report({ stdout: Buffer.from("1\n") }) }),
 ): Promise<number> {
   const claims = await store.submissions.claim("worker", 60_000, 100);
-  for (const claim of claims) await store.submissions.finish(claim.lease, outcomeOf(claim));
+  for (const claim of claims) {
+    const outcome = outcomeOf(claim);
+    await store.submissions.finish(claim.lease, outcome, await checkedBy(claim, outcome));
+  }
   return claims.length;
 }
+
+/** The part of the end of a run that its judgement needs, with its built-in checker. */
+export async function checkedBy({ test, program, submission }: Claim, outcome: Outcome): Promise<Judged | null> {
+  if (!test) return null;
+  const where = { slot: { run: () => Promise.reject(new Error("there is no slot")) }, accountId: submission.accountId };
+  return { judgementSeq: test.judgementSeq, checked: await checker.check(test, program.stdin, outcome, where) };
+}
+
+const checker = new TestChecker(ourLanguages(), () => ({ get: () => undefined, put: () => {} }));
 
 let made: { certPath: string; keyPath: string } | undefined;
 

@@ -86,7 +86,7 @@ test("files in /box are kept only for a step that keeps the work directory", LIM
 test("a step that asks for it returns the files that it leaves", LIMIT, async () => {
   const slot = await open();
   const files = [{ name: "main.c", data: Buffer.from("source") }];
-  const left = await slot.run(shell("echo x > 'A$B.class'; : > empty; chmod 0 empty", { files, collect: true }));
+  const left = await slot.run(shell("echo x > 'A$B.class'; : > empty; chmod 0 empty", { files, collect: "work" }));
   const found = left.files?.map(({ name, data }) => [name, String(data)]).sort();
   assert.deepEqual(found, [
     ["A$B.class", "x\n"],
@@ -120,7 +120,7 @@ for (const [what, script] of [
 ] as const) {
   test(`a step that ${what} returns no files`, LIMIT, async () => {
     const slot = await open();
-    assert.equal((await slot.run(shell(script, { collect: true }))).files, undefined);
+    assert.equal((await slot.run(shell(script, { collect: "work" }))).files, undefined);
     assert.equal((await slot.run(shell("ls -A"))).exitCode, 0, "the slot is still usable");
     slot.close();
   });

@@ -36,7 +36,7 @@ test("a compiled language has two steps: the compiler gets the source, the progr
       limits: limits.compile,
       work: "fresh",
       more: true,
-      collect: true,
+      collect: "work",
     },
     execute: {
       command: c.execute,

@@ -1,0 +1,134 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Command, Option } from "commander";
+import { ConfigError } from "../config.ts";
+import { CHECKER_INTERFACES, CHECKER_TYPES, type CheckerType, type ProgramChecker } from "../domain/check.ts";
+import { type Definition, STOPS, type Stop } from "../domain/judgement.ts";
+import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import type { Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
+import { answer, table } from "./answer.ts";
+import { ourLanguages } from "./engine.ts";
+import { languageOf } from "./run.ts";
+import { DATA } from "./with-store.ts";
+
+interface JudgeFlags {
+  readonly tests: string;
+  readonly language?: string;
+  readonly checker: string;
+  readonly interface: ProgramChecker["interface"];
+  readonly profile: ProfileName;
+  readonly stop: Stop;
+  readonly json?: boolean;
+  readonly launcherSocket: string;
+}
+
+/** `assay judge FILE`: one program on the tests of a directory. Exit code 0 only for AC. */
+export function judgeCommand(): Command {
+  return new Command("judge")
+    .description(
+      "Run one program on the tests of a directory without a server and print the verdict of each. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
+    )
+    .argument("<file>", "source file")
+    .requiredOption("--tests <directory>", "directory of the tests")
+    .option("--language <name>", "language (default: from the file name extension)")
+    .option("--checker <name>", `${CHECKER_TYPES.join(", ")}, or the source file of a checker`, "lines")
+    .addOption(
+      new Option("--interface <name>", "how a checker's program is called")
+        .choices(CHECKER_INTERFACES)
+        .default("kattis"),
+    )
+    .addOption(new Option("--stop <when>", "when the other tests are left out").choices(STOPS).default("never"))
+    .addOption(new Option("--profile <name>", "set of limits").choices(PROFILE_NAMES).default("judge"))
+    .option("--json", "print the result as JSON")
+    .option(...DATA)
+    .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
+    .action(judgeFile);
+}
+
+async function judgeFile(file: string, flags: JudgeFlags): Promise<void> {
+  const languages = ourLanguages();
+  const language = languageOf(file, flags.language, languages);
+  const problem = await readTests(flags, languages);
+  const slot = await Slot.open(flags.launcherSocket);
+  try {
+    const program = { code: await readFile(file), stdin: Buffer.alloc(0) };
+    const how = { language, profile: flags.profile, stop: flags.stop };
+    const result = await new LocalJudge(slot, languages).judge(program, how, problem);
+    answer(flags.json, toJson(result, problem.definition), () => toText(result, problem.definition));
+    process.exitCode = result.verdict === "AC" ? 0 : 1;
+  } finally {
+    slot.close();
+  }
+}
+
+/** In the order of their names, with numbers by their value. */
+async function readTests({ tests, checker, ...flags }: JudgeFlags, languages: Languages): Promise<LocalProblem> {
+  const files = await readdir(tests);
+  const order = new Intl.Collator("en", { numeric: true });
+  const names = files.flatMap((name) => (name.endsWith(".in") ? [name.slice(0, -3)] : [])).sort(order.compare);
+  if (names.length === 0) throw new ConfigError(`${tests} has no file that ends with .in`);
+  const contents = names.map(async (name) => {
+    const ending = [".ans", ".out"].find((one) => files.includes(name + one));
+    if (!ending) throw new ConfigError(`${join(tests, name)}.in has no answer: ${name}.ans`);
+    return await Promise.all([".in", ending].map((one) => readFile(join(tests, name + one))));
+  });
+  const { spec, program } = await toChecker(checker, flags.interface, languages);
+  return {
+    definition: {
+      checker: spec,
+      groups: [{ name: "", rule: "sum", depends: [] }],
+      tests: names.map((name) => ({ name, group: "", points: 1, limits: {} })),
+    },
+    checker: program,
+    contents: await Promise.all(contents),
+  };
+}
+
+async function toChecker(
+  name: string,
+  called: ProgramChecker["interface"],
+  languages: Languages,
+): Promise<{ readonly spec: Definition["checker"]; readonly program: Program | null }> {
+  if ((CHECKER_TYPES as readonly string[]).includes(name)) {
+    const type = name as CheckerType;
+    return { spec: type === "floats" ? { type, absolute: 1e-6, relative: 1e-6 } : { type }, program: null };
+  }
+  const language = languageOf(name, undefined, languages);
+  return {
+    spec: { type: "program", interface: called, language: language.name, args: [] },
+    program: { code: await readFile(name), stdin: Buffer.alloc(0) },
+  };
+}
+
+function toJson({ verdict, score, states, runs }: LocalResult, { tests }: Definition) {
+  const tested = tests.map(({ name }, test) => {
+    const run = runs.find((one) => one.test === test);
+    return {
+      name,
+      verdict: run?.verdict ?? null,
+      status: run ? "completed" : states[test],
+      message: run?.message ?? null,
+      cpu_time_secs: run?.cpuUsec == null ? null : run.cpuUsec / 1e6,
+      wall_time_secs: run?.wallNs == null ? null : run.wallNs / 1e9,
+      memory_peak_bytes: run?.memoryBytes ?? null,
+    };
+  });
+  return { verdict, score, tests: tested };
+}
+
+function toText(result: LocalResult, definition: Definition): string {
+  const { tests } = toJson(result, definition);
+  const rows = tests.map((one) => [
+    one.name,
+    one.verdict ?? "skipped",
+    one.cpu_time_secs === null ? "" : one.cpu_time_secs.toFixed(3),
+    one.memory_peak_bytes === null ? "" : (one.memory_peak_bytes / 1_048_576).toFixed(1),
+    one.message ?? "",
+  ]);
+  const passed = tests.filter(({ verdict }) => verdict === "AC").length;
+  const head = ["test", "verdict", "CPU s", "memory MiB", "message"];
+  return `${table(head, rows)}\n${result.verdict}: ${passed} of ${tests.length} tests passed`;
+}

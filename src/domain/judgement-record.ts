@@ -1,0 +1,74 @@
+import {
+  type FoundJudgement,
+  type GroupScore,
+  groupScores,
+  type Judgement,
+  rounded,
+  type TestState,
+  verdictIn,
+} from "./judgement.ts";
+
+/** The version of a judgement's JSON, which no other file builds. */
+export const JUDGEMENT_SCHEMA_VERSION = "judgement-1.0";
+
+/** Summary for lists. */
+export function toJudgementSummary({ states, ...judgement }: FoundJudgement) {
+  return {
+    id: judgement.id,
+    schema_version: JUDGEMENT_SCHEMA_VERSION,
+    language: judgement.language,
+    profile: judgement.profile,
+    status: judgement.status,
+    timestamps: {
+      created_at: new Date(judgement.createdAtMs).toISOString(),
+      completed_at: judgement.completedAtMs === null ? null : new Date(judgement.completedAtMs).toISOString(),
+    },
+    verdict: judgement.verdict,
+    score: judgement.score,
+    tests: {
+      total: states.length,
+      passed: states.filter((state) => state === "AC").length,
+      ended: states.filter((state) => verdictIn(state) !== null).length,
+    },
+  };
+}
+
+/** The whole judgement in its present state. */
+export function toJudgementRecord(judgement: Judgement) {
+  const { definition, states, stop } = judgement;
+  const ended = new Map(judgement.runs.map((run) => [run.test, run]));
+  const shares = states.map((_, test) => ended.get(test)?.share ?? 0);
+  const groups = groupScores(definition, states, shares);
+  return {
+    ...toJudgementSummary(judgement),
+    max_score: rounded(groups.reduce((sum, { maxScore }) => sum + maxScore, 0)),
+    stop,
+    checker: definition.checker.type,
+    groups: groups.map(toGroup),
+    runs: states.map((state, test) => {
+      const run = ended.get(test);
+      const { name = "", group = "", points = 0 } = definition.tests[test] ?? {};
+      return {
+        name,
+        group,
+        status: statusOf(state),
+        verdict: verdictIn(state),
+        points: rounded(points * (run?.share ?? 0)),
+        max_points: points,
+        message: run?.message ?? null,
+        submission_id: run?.submissionId ?? null,
+        cpu_time_secs: run?.cpuUsec == null ? null : rounded(run.cpuUsec / 1e6),
+        wall_time_secs: run?.wallNs == null ? null : rounded(run.wallNs / 1e9),
+        memory_peak_bytes: run?.memoryBytes ?? null,
+      };
+    }),
+  };
+}
+
+function toGroup({ name, rule, score, maxScore, passed }: GroupScore) {
+  return { name, rule, score, max_score: maxScore, passed };
+}
+
+function statusOf(state: TestState): "waiting" | "queued" | "completed" | "skipped" {
+  return state === "waiting" || state === "queued" || state === "skipped" ? state : "completed";
+}

@@ -1,0 +1,260 @@
+import type { RequestedLimits } from "./additions.ts";
+import type { Checked, CheckerSpec } from "./check.ts";
+import type { ProfileName } from "./limits.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Status } from "./submission.ts";
+
+/** Verdicts of a judgement and of its tests. WA: the output is wrong; CE: the program does not compile; others as of a run. */
+export const JUDGEMENT_VERDICTS = ["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"] as const;
+export type JudgementVerdict = (typeof JUDGEMENT_VERDICTS)[number];
+
+/** When tests are left out: after the first failure, never, or in a group after its first failure. */
+export const STOPS = ["first_failure", "never", "group"] as const;
+export type Stop = (typeof STOPS)[number];
+
+/**
+ * How the points of a group follow from those of its tests. `sum`: their sum. `min`: all points of the group, multiplied by the
+ * smallest share that a test of it earned.
+ */
+export const GROUP_RULES = ["sum", "min"] as const;
+
+export interface Group {
+  readonly name: string;
+  readonly rule: (typeof GROUP_RULES)[number];
+  /** Groups of which all tests must pass, otherwise this one is left out. */
+  readonly depends: readonly string[];
+}
+
+/** A test without its input and its answers. */
+export interface TestMeta {
+  readonly name: string;
+  /** One of the groups. */
+  readonly group: string;
+  readonly points: number;
+  /** Lower limits of its run. */
+  readonly limits: RequestedLimits;
+}
+
+/** Everything that decides about a program, without the contents of tests. */
+export interface Definition {
+  readonly checker: CheckerSpec;
+  /** In the order of their first tests. */
+  readonly groups: readonly Group[];
+  readonly tests: readonly TestMeta[];
+}
+
+/** `queued`: its run has not ended. `skipped`: left out, or its run was cancelled because it is not needed. */
+export type TestState = "waiting" | "queued" | "skipped" | JudgementVerdict;
+
+/**
+ * The states of all tests as the database has them: one letter per test.
+ */
+const LETTERS: Readonly<Record<TestState, string>> = {
+  waiting: ".",
+  queued: "q",
+  skipped: "s",
+  AC: "A",
+  WA: "W",
+  TLE: "T",
+  MLE: "M",
+  PLE: "P",
+  FSE: "F",
+  SIG: "S",
+  RE: "R",
+  CE: "C",
+  IE: "I",
+};
+const STATES = new Map(Object.entries(LETTERS).map(([state, letter]) => [letter, state as TestState]));
+
+export function encodeStates(states: readonly TestState[]): string {
+  return states.map((state) => LETTERS[state]).join("");
+}
+
+export function decodeStates(text: string): TestState[] {
+  return [...text].map((letter) => STATES.get(letter) ?? "skipped");
+}
+
+/** The verdict of a test that has ended; null while it waits or is queued, and if it is left out. */
+export function verdictIn(state: TestState): JudgementVerdict | null {
+  return state === "waiting" || state === "queued" || state === "skipped" ? null : state;
+}
+
+/**
+ * @param checked null if the program was not AC.
+ */
+export function verdictOfRun({ status, judgement }: Outcome, checked: Checked | null): JudgementVerdict {
+  if (status === "error") return "IE";
+  if (judgement.cause.startsWith("compile_")) return "CE";
+  if (judgement.verdict !== "AC") return judgement.verdict;
+  return checked?.verdict ?? "IE";
+}
+
+/** What follows from the present states. */
+export interface Advance {
+  /** Tests to start. */
+  readonly start: readonly number[];
+  /** Waiting and queued tests that are not needed. */
+  readonly skip: readonly number[];
+  /** Null while it is open. */
+  readonly verdict: JudgementVerdict | null;
+}
+
+/**
+ * The next steps of a judgement. Pure. The first test, in their order, that did not pass decides the verdict; no test before it
+ * may be open then. With `never` and `group`, the score depends on all tests, so an IE of any of them decides as well.
+ * @param mostQueued of its runs at one time. Until one has ended, only one: it shows whether the program compiles.
+ */
+export function advance(
+  states: readonly TestState[],
+  { tests, groups }: Pick<Definition, "tests" | "groups">,
+  { stop, mostQueued }: { readonly stop: Stop; readonly mostQueued: number },
+): Advance {
+  const isOpen = (at: number) => states[at] === "waiting" || states[at] === "queued";
+  const without = (keep: (at: number) => boolean) => states.flatMap((_, at) => (isOpen(at) && !keep(at) ? [at] : []));
+  const decided = (verdict: JudgementVerdict): Advance => ({ start: [], skip: without(() => false), verdict });
+  if (states.includes("CE")) return decided("CE");
+  if (stop !== "first_failure" && states.includes("IE")) return decided("IE");
+  const failed = states.findIndex(isFailure);
+  const progress = groupsProgress(states, tests);
+  const needed = (at: number) => {
+    if (stop === "first_failure") return failed < 0 || at < failed;
+    const { name, depends } = groupOf(groups, tests, at);
+    if (depends.some((other) => progress.get(other)?.failed !== undefined)) return false;
+    return stop === "never" || at < (progress.get(name)?.failed ?? states.length);
+  };
+  const mayStart = (at: number) =>
+    stop === "first_failure" ||
+    groupOf(groups, tests, at).depends.every((other) => progress.get(other)?.isOpen !== true);
+  const skip = without(needed);
+  const open = states.flatMap((_, at) => (isOpen(at) && needed(at) ? [at] : []));
+  if (open.length === 0)
+    return { start: [], skip, verdict: failed < 0 ? "AC" : verdictIn(states[failed] as TestState) };
+  const queued = open.filter((at) => states[at] === "queued").length;
+  const most = states.some((state) => verdictIn(state) !== null) ? mostQueued : 1;
+  const waiting = open.filter((at) => states[at] === "waiting" && mayStart(at));
+  return { start: waiting.slice(0, Math.max(0, most - queued)), skip, verdict: null };
+}
+
+function isFailure(state: TestState): boolean {
+  const verdict = verdictIn(state);
+  return verdict !== null && verdict !== "AC";
+}
+
+interface GroupProgress {
+  /** The first test that did not pass. */
+  failed: number | undefined;
+  isOpen: boolean;
+}
+
+/** A test that was left out counts as a failure of its group. */
+function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]): Map<string, GroupProgress> {
+  const groups = new Map<string, GroupProgress>();
+  for (const [at, state] of states.entries()) {
+    const name = tests[at]?.group ?? "";
+    const group = groups.get(name) ?? { failed: undefined, isOpen: false };
+    groups.set(name, group);
+    if (state === "skipped" || isFailure(state)) group.failed ??= at;
+    if (state === "waiting" || state === "queued") group.isOpen = true;
+  }
+  return groups;
+}
+
+function groupOf(groups: readonly Group[], tests: readonly TestMeta[], at: number): Group {
+  const name = tests[at]?.group ?? "";
+  return groups.find((group) => group.name === name) ?? { name, rule: "sum", depends: [] };
+}
+
+export interface GroupScore {
+  readonly name: string;
+  readonly rule: Group["rule"];
+  readonly score: number;
+  readonly maxScore: number;
+  /** Whether all its tests passed; null while it can still be. */
+  readonly passed: boolean | null;
+}
+
+/**
+ * The points of each group by its rule.
+ * @param shares of its points that each test earned, 0 to 1; 0 without AC.
+ */
+export function groupScores(
+  { tests, groups }: Pick<Definition, "tests" | "groups">,
+  states: readonly TestState[],
+  shares: readonly number[],
+): GroupScore[] {
+  const progress = groupsProgress(states, tests);
+  return groups.map(({ name, rule }) => {
+    const own = tests.flatMap(({ group }, at) => (group === name ? [at] : []));
+    const points = (at: number) => tests[at]?.points ?? 0;
+    const maxScore = own.reduce((sum, at) => sum + points(at), 0);
+    const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
+    const sum = own.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
+    const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
+    const passed = failed !== undefined ? false : isOpen ? null : true;
+    return {
+      name,
+      rule,
+      score: rounded(rule === "sum" ? sum : maxScore * smallest),
+      maxScore: rounded(maxScore),
+      passed,
+    };
+  });
+}
+
+/** Sums of decimal fractions without the errors of their binary ones. */
+export function rounded(points: number): number {
+  return Number(points.toFixed(6));
+}
+
+/** The end of a run, for its test. */
+export interface RunResult {
+  readonly verdict: JudgementVerdict;
+  readonly share: number;
+  readonly message: string | null;
+  readonly cpuUsec: number | null;
+  readonly wallNs: number | null;
+  readonly memoryBytes: number | null;
+}
+
+/** @param checked null if the program was not AC. */
+export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResult {
+  const verdict = verdictOfRun(outcome, checked);
+  return {
+    verdict,
+    share: verdict === "AC" ? (checked?.share ?? 0) : 0,
+    message: checked?.message ?? outcome.judgement.errorMessage,
+    cpuUsec: outcome.metrics?.cpuUsec ?? null,
+    wallNs: outcome.metrics?.wallNs ?? null,
+    memoryBytes: outcome.metrics?.memoryPeakBytes ?? null,
+  };
+}
+
+/** A run that has ended. */
+export interface EndedRun extends RunResult {
+  readonly test: number;
+  readonly submissionId: string;
+}
+
+/** A judgement in a list. */
+export interface FoundJudgement {
+  readonly id: string;
+  /** Increasing, with gaps. */
+  readonly seq: number;
+  readonly accountId: string;
+  readonly language: string;
+  readonly profile: ProfileName;
+  readonly status: Status;
+  readonly verdict: JudgementVerdict | null;
+  /** Null until it has ended. */
+  readonly score: number | null;
+  readonly states: readonly TestState[];
+  readonly createdAtMs: number;
+  readonly completedAtMs: number | null;
+}
+
+export interface Judgement extends FoundJudgement {
+  readonly stop: Stop;
+  readonly definition: Definition;
+  /** In the order of the tests. */
+  readonly runs: readonly EndedRun[];
+}

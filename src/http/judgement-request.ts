@@ -1,0 +1,204 @@
+import { z } from "zod";
+import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../domain/additions.ts";
+import { CHECKER_INTERFACES, CHECKER_TYPES, type Checker, type CheckerSpec, toExpression } from "../domain/check.ts";
+import { clientError, echo } from "../domain/error.ts";
+import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
+import type { Caller, Program } from "../domain/submission.ts";
+import { programOf } from "../domain/submission.ts";
+import { additionFields, decodeContent } from "./additions.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
+
+/** Bounds of one judgement. */
+export const MAX_TESTS = 500;
+/** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
+export const MAX_CONTENT_BYTES = 4_194_304;
+const MAX_ANSWERS = 8;
+const MAX_GROUPS = 100;
+const MAX_POINTS = 1_000_000;
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
+/** Directories of a checker's box. */
+const RESERVED = /^(judge|feedback)(\/|$)/;
+
+const name = z.string().regex(NAME, "is not a name");
+const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
+
+const oneTest = z.strictObject({
+  name: name.describe("Its number by default").optional(),
+  stdin: content.describe('The input: text, or {"base64": …}').optional(),
+  expected: z
+    .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
+    .describe("The answer, or several of which any is right. Required by the built-in checkers")
+    .optional(),
+  points: z.number().min(0).max(MAX_POINTS).describe("1 by default").optional(),
+  group: name.optional(),
+  limits: additionFields.limits,
+});
+
+const builtIn = z.strictObject({
+  type: z.enum(CHECKER_TYPES),
+  case_sensitive: z.boolean().describe("For tokens and floats; true by default").optional(),
+  absolute: z.number().min(0).describe("For floats: the largest absolute error").optional(),
+  relative: z.number().min(0).describe("For floats: the largest relative error").optional(),
+});
+
+const program = z.strictObject({
+  type: z.literal("program"),
+  interface: z.enum(CHECKER_INTERFACES).describe("How it is called and answers"),
+  ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
+  args: z.array(z.string().max(1_000)).max(16).describe("After the arguments of the interface").optional(),
+});
+
+export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
+
+/** The program has the fields of a submission, and tests instead of an input. */
+export const judgementBody = z
+  .strictObject({
+    ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
+    tests: z.array(oneTest).min(1).max(MAX_TESTS),
+    checker: checkerField.describe("`lines` by default: without white space at the ends of lines").optional(),
+    groups: z
+      .array(
+        z.strictObject({
+          name,
+          rule: z
+            .enum(GROUP_RULES)
+            .describe("`sum` of the points, or all points times the `min`imum share of a test; `sum` by default")
+            .optional(),
+          depends: z.array(name).describe("Earlier groups of which all tests must pass").optional(),
+        }),
+      )
+      .max(MAX_GROUPS)
+      .optional(),
+    stop: z
+      .enum(STOPS)
+      .describe("When tests are left out: after the `first_failure`, `never`, or after the first failure of a `group`")
+      .optional(),
+  })
+  .meta({
+    examples: [
+      {
+        language: "python",
+        code: "print(int(input()) * 2)\n",
+        tests: [
+          { stdin: "4\n", expected: "8\n" },
+          { stdin: "5\n", expected: "10\n" },
+        ],
+      },
+    ],
+  });
+
+type Fields = z.output<typeof judgementBody>;
+type TestFields = z.output<typeof oneTest>;
+
+/** A valid request for a judgement. */
+export interface JudgementRequest {
+  /** The program with an empty input. */
+  readonly program: ValidatedRequest;
+  readonly definition: Definition;
+  readonly checker: Program | null;
+  /** For each test its input, followed by its answers. */
+  readonly contents: readonly (readonly Buffer[])[];
+  readonly stop: Stop;
+}
+
+/** @throws ClientError for the first fault. */
+export function toJudgementRequest(body: unknown, caller: Caller, dependencies: Dependencies): JudgementRequest {
+  const parsed = judgementBody.safeParse(body);
+  if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
+  checkMaps(body as Fields);
+  const { tests, checker = "lines", groups = [], stop = "first_failure", ...fields } = parsed.data;
+  const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+  const { spec, program } = toChecker(checker, caller, dependencies);
+  const metas = tests.map((test, at) => toMeta(test, at, valid, dependencies));
+  const contents = tests.map((test, at) => toContents(test, at, spec));
+  const definition = { checker: spec, groups: toGroups(groups, metas), tests: metas };
+  return { program: valid, definition, checker: program, contents, stop };
+}
+
+function toMeta(
+  { name = "", points = 1, group = "", limits = {} }: TestFields,
+  at: number,
+  { submit }: ValidatedRequest,
+  { languages }: Pick<Dependencies, "languages">,
+): TestMeta {
+  const language = languages.resolve(submit.language);
+  if (language) {
+    const { execute } = languages.limitsFor(language, submit.profile);
+    for (const [field, value] of Object.entries(limits)) {
+      const most = inField(execute, field as LimitField);
+      if (value !== undefined && value > most)
+        throw invalid(`tests.${at}.limits.${field}`, `at most ${most} for ${language.name} in this profile`);
+    }
+  }
+  const given = Object.entries(limits).filter(([field, value]) => field in LIMIT_FIELDS && value !== undefined);
+  return { name: name || String(at + 1), group, points, limits: Object.fromEntries(given) as RequestedLimits };
+}
+
+function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
+  const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
+  if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
+  const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
+  if (spec.type === "regex") for (const answer of decoded) checkExpression(`tests.${at}.expected`, answer);
+  const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
+  for (const { length } of all)
+    if (length > MAX_CONTENT_BYTES) throw invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  return all;
+}
+
+/** An expression can be slow to run, but not to parse. */
+function checkExpression(field: string, answer: Buffer): void {
+  try {
+    toExpression(answer.toString("utf8"));
+  } catch {
+    throw invalid(field, "is not a regular expression of JavaScript");
+  }
+}
+
+function toChecker(
+  checker: z.output<typeof checkerField>,
+  caller: Caller,
+  dependencies: Dependencies,
+): { readonly spec: CheckerSpec; readonly program: Program | null } {
+  if (typeof checker === "string") return { spec: withDefaults({ type: checker }), program: null };
+  if (checker.type !== "program") {
+    const { type, case_sensitive: caseSensitive, absolute, relative } = checker;
+    return { spec: withDefaults({ type, caseSensitive, absolute, relative }), program: null };
+  }
+  const { type, interface: called, args = [], ...source } = checker;
+  const reserved = Object.keys(source.files ?? {}).find((path) => RESERVED.test(path));
+  if (reserved !== undefined) throw invalid("checker.files", `${echo(reserved)} is a directory of the checker's box`);
+  checkMaps(source);
+  for (const arg of args) if (arg.includes("\0") || !arg.isWellFormed()) throw invalid("checker.args", "is not text");
+  const { submit, refusal } = toSubmitRequest(source, caller, dependencies);
+  if (refusal) throw refusal;
+  return { spec: { type, interface: called, language: submit.language, args }, program: programOf(submit) };
+}
+
+function withDefaults(checker: Checker): Checker {
+  if (checker.type !== "floats" || checker.absolute !== undefined || checker.relative !== undefined) return checker;
+  return { ...checker, absolute: 1e-6, relative: 1e-6 };
+}
+
+/** In the order of their first tests. A group can depend on those before it, so that none waits for itself. */
+function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): Group[] {
+  const used = [...new Set(tests.map(({ group }) => group))];
+  const names = fields.map((group) => group.name);
+  if (new Set(names).size < names.length) throw invalid("groups", "two have one name");
+  for (const [at, group] of fields.entries()) {
+    const place = used.indexOf(group.name);
+    if (place < 0) throw invalid(`groups.${at}`, `${echo(group.name)} has no tests`);
+    for (const other of group.depends ?? [])
+      if (!used.slice(0, place).includes(other))
+        throw invalid(`groups.${at}.depends`, `the tests of ${echo(other)} must come before those of the group`);
+  }
+  return used.map((one) => {
+    const { rule = "sum", depends = [] } = fields.find((group) => group.name === one) ?? {};
+    return { name: one, rule, depends };
+  });
+}
+
+function invalid(field: string, reason: string) {
+  return clientError("invalidRequest", [field, reason]);
+}

@@ -1,0 +1,247 @@
+import { randomUUID } from "node:crypto";
+import { sql, type Transaction } from "kysely";
+import {
+  type Advance,
+  advance,
+  type Definition,
+  decodeStates,
+  encodeStates,
+  groupScores,
+  type JudgementVerdict,
+  resultOfRun,
+  rounded,
+  type Stop,
+  type TestState,
+} from "../../domain/judgement.ts";
+import { cancelled } from "../../domain/outcome.ts";
+import { insertDeliveries } from "../deliveries/outbox.ts";
+import type { StoreEvent } from "../engine/notifier.ts";
+import type { JudgementRow, Schema } from "../schema/schema.ts";
+import { ENDED_COLUMNS, type Ending, insertOutcomes } from "../submissions/outcomes.ts";
+
+/** Runs of one judgement in the queue at one time. While its key has more than BUSY pending submissions, it has one. */
+const MOST_QUEUED = 8;
+const BUSY = 32;
+
+/** A judgement that the transaction has locked: no other transaction changes its states. */
+export type Locked = Pick<JudgementRow, (typeof LOCKED_COLUMNS)[number]>;
+const LOCKED_COLUMNS = [
+  "seq",
+  "id",
+  "account_id",
+  "key_id",
+  "project_id",
+  "version_seq",
+  "language",
+  "profile",
+  "stop",
+  "status",
+  "states",
+] as const satisfies readonly (keyof JudgementRow)[];
+
+/**
+ * Locks judgements that have not ended. A transaction locks judgements before it changes their submissions, and all at once, so
+ * that transactions do not wait for each other in a circle.
+ */
+export async function lockJudgements(
+  trx: Transaction<Schema>,
+  seqs: readonly (number | null | undefined)[],
+): Promise<Locked[]> {
+  const sorted = [...new Set(seqs)].filter((seq) => typeof seq === "number").sort((a, b) => a - b);
+  const locked: Locked[] = [];
+  for (const seq of sorted) {
+    const row = await trx
+      .updateTable("judgements")
+      .set((eb) => ({ states: eb.ref("states") }))
+      .where("seq", "=", seq)
+      .where("completed_at", "is", null)
+      .returning(LOCKED_COLUMNS)
+      .executeTakeFirst();
+    if (row) locked.push(row);
+  }
+  return locked;
+}
+
+/** Records the ends of runs and takes the next steps of their judgements. @returns the notifications to send. */
+export async function advanceJudgements(
+  trx: Transaction<Schema>,
+  ended: readonly Ending[],
+  locked: readonly Locked[],
+  nowMs: number,
+): Promise<StoreEvent[]> {
+  const runs = Map.groupBy(ended, ({ row }) => row.judgement_seq);
+  const words: StoreEvent[] = [];
+  for (const judgement of locked) {
+    const own = runs.get(judgement.seq) ?? [];
+    if (own.length === 0) continue;
+    const states = decodeStates(judgement.states);
+    await recordRuns(trx, states, own);
+    words.push(...(await takeSteps(trx, judgement, states, nowMs)));
+  }
+  return words;
+}
+
+async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: readonly Ending[]): Promise<void> {
+  const rows = ended.flatMap(({ row, outcome, checked }) => {
+    const { judgement_seq, test } = row;
+    // A run that is not needed any more.
+    if (judgement_seq === null || test === null || states[test] !== "queued") return [];
+    const { cpuUsec, wallNs, memoryBytes, ...result } = resultOfRun(outcome, checked ?? null);
+    states[test] = result.verdict;
+    const measured = { cpu_usec: cpuUsec, wall_ns: wallNs, memory_bytes: memoryBytes };
+    return { judgement_seq, test, submission_seq: row.seq, ...result, ...measured };
+  });
+  if (rows.length > 0) await trx.insertInto("runs").values(rows).execute();
+}
+
+/** Starts, leaves out and ends what follows from the states. @param states changed in place. */
+export async function takeSteps(
+  trx: Transaction<Schema>,
+  judgement: Locked,
+  states: TestState[],
+  nowMs: number,
+): Promise<StoreEvent[]> {
+  const definition = await readDefinition(trx, judgement.version_seq);
+  const rules = { stop: judgement.stop as Stop, mostQueued: await mostQueued(trx, judgement.key_id) };
+  let next: Advance;
+  const start: number[] = [];
+  const skip: number[] = [];
+  // A test that is left out can lead to others.
+  do {
+    next = advance(states, definition, rules);
+    for (const test of next.skip) states[test] = "skipped";
+    for (const test of next.start) states[test] = "queued";
+    skip.push(...next.skip);
+    start.push(...next.start);
+  } while (next.verdict === null && next.skip.length + next.start.length > 0);
+  const stopped = await dropRuns(trx, judgement.seq, skip, nowMs);
+  await insertRuns(trx, judgement, start, nowMs);
+  const { seq } = judgement;
+  if (next.verdict !== null) {
+    const score = await scoreOf(trx, seq, definition, states);
+    return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: next.verdict, score }, nowMs))];
+  }
+  await trx
+    .updateTable("judgements")
+    .set({ status: "running", states: encodeStates(states) })
+    .where("seq", "=", seq)
+    .execute();
+  const started: StoreEvent[] = start.length > 0 ? [{ kind: "work" }] : [];
+  return [...stopped, ...started, { kind: "live", id: judgement.id }];
+}
+
+async function readDefinition(trx: Transaction<Schema>, seq: number): Promise<Definition> {
+  const { definition } = await trx
+    .selectFrom("versions")
+    .select("definition")
+    .where("seq", "=", seq)
+    .executeTakeFirstOrThrow();
+  return JSON.parse(definition) as Definition;
+}
+
+async function mostQueued(trx: Transaction<Schema>, keyId: string): Promise<number> {
+  const pending = await trx
+    .selectFrom("submissions")
+    .select("seq")
+    .where("status", "=", sql.lit("pending"))
+    .where("key_id", "=", keyId)
+    .limit(BUSY)
+    .execute();
+  return pending.length < BUSY ? MOST_QUEUED : 1;
+}
+
+/** Adds pending submissions for these tests. */
+export async function insertRuns(
+  trx: Transaction<Schema>,
+  { seq, account_id, key_id, project_id, language, profile }: Omit<Locked, "states">,
+  tests: readonly number[],
+  nowMs: number,
+): Promise<void> {
+  if (tests.length === 0) return;
+  const common = { account_id, key_id, project_id, language, profile, judgement_seq: seq, created_at: nowMs };
+  const rows = tests.map((test) => ({ ...common, test, id: randomUUID(), status: "pending", attempts: 0 }));
+  await trx.insertInto("submissions").values(rows).execute();
+}
+
+/** Removes the runs of these tests that have not started, and stops the others. */
+async function dropRuns(
+  trx: Transaction<Schema>,
+  judgementSeq: number,
+  tests: readonly number[],
+  nowMs: number,
+): Promise<StoreEvent[]> {
+  if (tests.length === 0) return [];
+  await trx
+    .deleteFrom("submissions")
+    .where("judgement_seq", "=", judgementSeq)
+    .where("test", "in", tests)
+    .where("status", "=", sql.lit("pending"))
+    .where("idempotency_key", "is", null) // else a repeated request would not find it
+    .execute();
+  const outcome = cancelled("the result of this test is not needed any more");
+  const rows = await trx
+    .updateTable("submissions")
+    .set({ status: outcome.status, completed_at: nowMs, verdict: "IE", worker_id: null, lease_until: null })
+    .where("judgement_seq", "=", judgementSeq)
+    .where("test", "in", tests)
+    .where("status", "in", [sql.lit("pending"), sql.lit("running")])
+    .returning(ENDED_COLUMNS)
+    .execute();
+  await insertOutcomes(
+    trx,
+    rows.map((row) => ({ row, outcome })),
+  );
+  return rows.map(({ id }) => ({ kind: "ended", id }));
+}
+
+/** Ends a judgement that has not ended. @returns the notifications to send; undefined if it has ended or does not exist. */
+export async function cancelJudgement(
+  trx: Transaction<Schema>,
+  { id, accountId }: { readonly id: string; readonly accountId: string },
+  nowMs: number,
+): Promise<StoreEvent[] | undefined> {
+  const row = await trx
+    .selectFrom("judgements")
+    .select("seq")
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  const [judgement] = await lockJudgements(trx, [row?.seq]);
+  if (!judgement) return undefined;
+  const states = decodeStates(judgement.states);
+  const open = states.flatMap((state, test) => (state === "waiting" || state === "queued" ? [test] : []));
+  for (const test of open) states[test] = "skipped";
+  const stopped = await dropRuns(trx, judgement.seq, open, nowMs);
+  return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: "IE", score: 0 }, nowMs))];
+}
+
+/** The end of a judgement with everything that belongs to it. */
+async function endJudgement(
+  trx: Transaction<Schema>,
+  judgement: Locked,
+  result: { readonly states: readonly TestState[]; readonly verdict: JudgementVerdict; readonly score: number },
+  nowMs: number,
+): Promise<StoreEvent[]> {
+  const { states, verdict, score } = result;
+  const status = verdict === "IE" ? "error" : "completed";
+  await trx
+    .updateTable("judgements")
+    .set({ states: encodeStates(states), status, verdict, score, completed_at: nowMs })
+    .where("seq", "=", judgement.seq)
+    .execute();
+  const { id, project_id, seq: judgement_seq } = judgement;
+  const delivers = await insertDeliveries(trx, { id, project_id, judgement_seq }, nowMs);
+  return [{ kind: "ended", id }, ...(delivers ? [{ kind: "deliveries" } as const] : [])];
+}
+
+async function scoreOf(
+  trx: Transaction<Schema>,
+  seq: number,
+  definition: Definition,
+  states: readonly TestState[],
+): Promise<number> {
+  const rows = await trx.selectFrom("runs").select(["test", "share"]).where("judgement_seq", "=", seq).execute();
+  const shares = states.map(() => 0);
+  for (const { test, share } of rows) shares[test] = share;
+  return rounded(groupScores(definition, states, shares).reduce((sum, { score }) => sum + score, 0));
+}

@@ -1,0 +1,206 @@
+import { type Kysely, sql } from "kysely";
+import {
+  type Definition,
+  decodeStates,
+  type EndedRun,
+  type FoundJudgement,
+  type Judgement,
+  type JudgementVerdict,
+  type Stop,
+} from "../../domain/judgement.ts";
+import type { ProfileName } from "../../domain/limits.ts";
+import type { Status } from "../../domain/submission.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Notifier } from "../engine/notifier.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import type { JudgementRow, Schema } from "../schema/schema.ts";
+import { toProgram } from "../submissions/rows.ts";
+import { cancelJudgement } from "./advance.ts";
+import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
+import { putVersion } from "./versions.ts";
+
+/** Judgements that one search reads per match that it may return: bounds how long a rare verdict delays others. */
+const LOOKED_AT = 5_000;
+
+export type JudgementStore = ReturnType<typeof judgementStore>;
+
+/**
+ * Programs that are judged on many tests. `submissions.enqueue` adds a judgement with its first run; the ends of runs do the
+ * rest (advance.ts). @param now milliseconds since the epoch.
+ */
+export function judgementStore(
+  { db, capabilities }: Engine,
+  transactions: Transactions,
+  wakeups: Notifier,
+  now: () => number,
+) {
+  return {
+    /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
+    putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
+      putVersion(transactions, capabilities, version, now, pause),
+
+    /** @returns undefined for an unknown id and for a judgement of another account. */
+    async get(id: string, accountId: string): Promise<Judgement | undefined> {
+      if (id.includes("\0")) return undefined;
+      const row = await found(db)
+        .where("judgements.id", "=", id)
+        .where("account_id", "=", accountId)
+        .executeTakeFirst();
+      return row && (await readJudgement(db, row));
+    },
+
+    /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
+    async search({ accountId, before, max, ...which }: JudgementSearch): Promise<{
+      readonly found: readonly FoundJudgement[];
+      readonly next: number | null;
+    }> {
+      const below = before ?? Number.MAX_SAFE_INTEGER;
+      const newest = sql.raw("account_id desc, seq desc");
+      const range = sql<boolean>`(account_id, seq) >= (${accountId}, 0) and (account_id, seq) < (${accountId}, ${below})`;
+      const last = await db
+        .selectFrom("judgements")
+        .select("seq")
+        .where(range)
+        .orderBy(newest)
+        .limit(1)
+        .offset(LOOKED_AT - 1)
+        .executeTakeFirst();
+      const floor = last?.seq ?? 0;
+      let query = found(db)
+        .where(range)
+        .where("seq", ">=", floor)
+        .orderBy(newest)
+        .limit(max + 1);
+      for (const column of ["status", "verdict", "language"] as const) {
+        const value = which[column];
+        if (value !== undefined) query = query.where(column, "=", value);
+      }
+      const rows = await query.execute();
+      const more = rows.length > max ? (rows[max - 1]?.seq ?? null) : floor > 0 ? floor : null;
+      return { found: rows.slice(0, max).map(toFound), next: more };
+    },
+
+    /** Everything for a second judgement of the same program; undefined like `get`. */
+    async readForRejudge(id: string, accountId: string): Promise<Rejudged | undefined> {
+      const row = await db
+        .selectFrom("judgements")
+        .select(["language", "profile", "code", "additions", "stop", "version_seq", "states"])
+        .where("id", "=", id)
+        .where("account_id", "=", accountId)
+        .executeTakeFirst();
+      if (!row) return undefined;
+      const { language, code, additions, version_seq: versionSeq, states } = row;
+      await transactions.run((trx) =>
+        trx.updateTable("versions").set({ used_at: now() }).where("seq", "=", versionSeq).execute(),
+      );
+      return {
+        language,
+        profile: row.profile as ProfileName,
+        program: toProgram({ code, stdin: Buffer.alloc(0), additions }),
+        stop: row.stop as Stop,
+        versionSeq,
+        tests: states.length,
+      };
+    },
+
+    /** Ends a judgement as `error` with IE; its runs are cancelled. @returns false if it has ended or does not exist. */
+    cancel(id: string, accountId: string): Promise<boolean> {
+      return transactions
+        .run(
+          async (trx) => {
+            // A claim chooses submissions before it updates them, so none may end in between.
+            await capabilities.lock(trx, "claim");
+            return await cancelJudgement(trx, { id, accountId }, now());
+          },
+          { words: (words) => (words ? [...words, { kind: "work" }] : []) },
+        )
+        .then((words) => words !== undefined);
+    },
+
+    /** Calls back when the judgement has ended, possibly more often. @returns a function that ends the subscription. */
+    onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
+
+    /** The same when one of its runs has ended. */
+    onChange(id: string, listener: () => void): () => void {
+      const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
+}
+
+/** A judgement with its runs by its sequence number, of any account. */
+export async function readJudgementOf(db: Kysely<Schema>, seq: number): Promise<Judgement | undefined> {
+  const row = await found(db).where("seq", "=", seq).executeTakeFirst();
+  return row && (await readJudgement(db, row));
+}
+
+const FOUND_COLUMNS = [
+  "seq",
+  "id",
+  "account_id",
+  "version_seq",
+  "language",
+  "profile",
+  "stop",
+  "status",
+  "states",
+  "verdict",
+  "score",
+  "created_at",
+  "completed_at",
+] as const satisfies readonly (keyof JudgementRow)[];
+type FoundRow = Pick<JudgementRow, (typeof FOUND_COLUMNS)[number]>;
+
+function found(db: Kysely<Schema>) {
+  return db.selectFrom("judgements").select(FOUND_COLUMNS);
+}
+
+function toFound(row: FoundRow): FoundJudgement {
+  return {
+    id: row.id,
+    seq: row.seq,
+    accountId: row.account_id,
+    language: row.language,
+    profile: row.profile as ProfileName,
+    status: row.status as Status,
+    verdict: row.verdict as JudgementVerdict | null,
+    score: row.score,
+    states: decodeStates(row.states),
+    createdAtMs: row.created_at,
+    completedAtMs: row.completed_at,
+  };
+}
+
+async function readJudgement(db: Kysely<Schema>, row: FoundRow): Promise<Judgement> {
+  const { definition } = await db
+    .selectFrom("versions")
+    .select("definition")
+    .where("seq", "=", row.version_seq)
+    .executeTakeFirstOrThrow();
+  const runs = await db
+    .selectFrom("runs")
+    .innerJoin("submissions", "submissions.seq", "runs.submission_seq")
+    .select(["runs.test", "submissions.id", "runs.verdict", "share", "message", "cpu_usec", "wall_ns", "memory_bytes"])
+    .where("runs.judgement_seq", "=", row.seq)
+    .orderBy("runs.test")
+    .execute();
+  return {
+    ...toFound(row),
+    stop: row.stop as Stop,
+    definition: JSON.parse(definition) as Definition,
+    runs: runs.map(
+      (run): EndedRun => ({
+        test: run.test,
+        submissionId: run.id,
+        verdict: run.verdict as JudgementVerdict,
+        share: run.share,
+        message: run.message,
+        cpuUsec: run.cpu_usec,
+        wallNs: run.wall_ns,
+        memoryBytes: run.memory_bytes,
+      }),
+    ),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Definition, JudgementVerdict, Stop } from "../../domain/judgement.ts";
+import type { ProfileName } from "../../domain/limits.ts";
+import type { Program, Status } from "../../domain/submission.ts";
+
+/** A judgement to be added with its first run. */
+export interface NewJudgement {
+  readonly id: string;
+  readonly stop: Stop;
+  readonly versionSeq: number;
+  /** The number of tests. */
+  readonly tests: number;
+}
+
+/** A definition with the contents of its tests. */
+export interface NewVersion {
+  readonly accountId: string;
+  readonly definition: Definition;
+  /** For a checker that is a program. */
+  readonly checker: Program | null;
+  /** For each test its input, followed by its answers. */
+  readonly contents: readonly (readonly Buffer[])[];
+}
+
+/** Everything that a second judgement of the same program needs. */
+export interface Rejudged {
+  readonly language: string;
+  readonly profile: ProfileName;
+  readonly program: Program;
+  readonly stop: Stop;
+  readonly versionSeq: number;
+  readonly tests: number;
+}
+
+export interface JudgementSearch {
+  readonly accountId: string;
+  readonly status?: Status | undefined;
+  readonly verdict?: JudgementVerdict | undefined;
+  readonly language?: string | undefined;
+  readonly before?: number | undefined;
+  readonly max: number;
+}

@@ -1,0 +1,90 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/**
+ * Programs judged on many tests. A version is the immutable definition of a problem with its tests, whose contents are stored
+ * once per account. The runs of a judgement are submissions.
+ */
+export async function judgements(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema
+    .createTable("contents")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
+    .addColumn("hash", "text", (c) => c.notNull())
+    .addColumn("bytes", columns.bytes, (c) => c.notNull())
+    .addUniqueConstraint("contents_hash", ["account_id", "hash"])
+    .execute();
+  await trx.schema
+    .createTable("versions")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
+    .addColumn("hash", "text", (c) => c.notNull())
+    .addColumn("definition", "text", (c) => c.notNull())
+    .addColumn("checker", columns.bytes)
+    .addColumn("complete", "integer", (c) => c.notNull())
+    .addColumn("used_at", "bigint", (c) => c.notNull())
+    .addUniqueConstraint("versions_hash", ["account_id", "hash"])
+    .execute();
+  await trx.schema.createIndex("versions_used").on("versions").column("used_at").execute();
+  await trx.schema
+    .createTable("version_contents")
+    .addColumn("version_seq", "bigint", (c) => c.notNull().references("versions.seq").onDelete("cascade"))
+    .addColumn("test", "integer", (c) => c.notNull())
+    .addColumn("place", "integer", (c) => c.notNull())
+    .addColumn("content_seq", "bigint", (c) => c.notNull().references("contents.seq"))
+    .addPrimaryKeyConstraint("version_contents_pk", ["version_seq", "test", "place"])
+    .execute();
+  await trx.schema.createIndex("version_contents_of").on("version_contents").column("content_seq").execute();
+  await trx.schema
+    .createTable("judgements")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("id", "text", (c) => c.notNull().unique())
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
+    .addColumn("key_id", "text", (c) => c.notNull().references("api_keys.id"))
+    .addColumn("project_id", "text")
+    .addColumn("version_seq", "bigint", (c) => c.notNull().references("versions.seq"))
+    .addColumn("language", "text", (c) => c.notNull())
+    .addColumn("profile", "text", (c) => c.notNull())
+    .addColumn("code", columns.bytes, (c) => c.notNull())
+    .addColumn("additions", columns.bytes)
+    .addColumn("stop", "text", (c) => c.notNull())
+    .addColumn("status", "text", (c) => c.notNull().check(sql`status in ('pending', 'running', 'completed', 'error')`))
+    .addColumn("states", "text", (c) => c.notNull())
+    .addColumn("verdict", "text")
+    .addColumn("score", "double precision")
+    .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addColumn("completed_at", "bigint")
+    .execute();
+  await trx.schema.createIndex("judgements_account").on("judgements").columns(["account_id", "seq"]).execute();
+  await trx.schema.createIndex("judgements_completed").on("judgements").column("completed_at").execute();
+  await trx.schema.createIndex("judgements_version").on("judgements").column("version_seq").execute();
+  await sql`alter table submissions add column judgement_seq bigint references judgements (seq) on delete cascade`.execute(
+    trx,
+  );
+  await trx.schema.alterTable("submissions").addColumn("test", "integer").execute();
+  await sql`create index submissions_judgement on submissions (judgement_seq, test) where judgement_seq is not null`.execute(
+    trx,
+  );
+  await trx.schema
+    .createTable("runs")
+    .addColumn("judgement_seq", "bigint", (c) => c.notNull().references("judgements.seq").onDelete("cascade"))
+    .addColumn("test", "integer", (c) => c.notNull())
+    .addColumn("submission_seq", "bigint", (c) => c.notNull().references("submissions.seq").onDelete("cascade"))
+    .addColumn("verdict", "text", (c) => c.notNull())
+    .addColumn("share", "double precision", (c) => c.notNull())
+    .addColumn("message", "text")
+    .addColumn("cpu_usec", "bigint")
+    .addColumn("wall_ns", "bigint")
+    .addColumn("memory_bytes", "bigint")
+    .addPrimaryKeyConstraint("runs_pk", ["judgement_seq", "test"])
+    .execute();
+  await trx.schema.createIndex("runs_submission").on("runs").column("submission_seq").execute();
+  await trx.schema
+    .alterTable("deliveries")
+    .addColumn("judgement_seq", "bigint", (c) => c.references("judgements.seq").onDelete("cascade"))
+    .execute();
+  await sql`create index deliveries_judgement on deliveries (judgement_seq) where judgement_seq is not null`.execute(
+    trx,
+  );
+}

@@ -1,0 +1,34 @@
+import type { Transaction } from "kysely";
+import { insertDeliveries } from "../deliveries/outbox.ts";
+import type { StoreEvent } from "../engine/notifier.ts";
+import { advanceJudgements, type Locked } from "../judgements/advance.ts";
+import type { Schema } from "../schema/schema.ts";
+import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
+
+/**
+ * Everything that belongs to the end of submissions, whatever ended them: outcomes, history, deliveries, and the next steps of
+ * their judgements. Part of the transaction that changes their status.
+ * @param judgements of the runs among them, locked before the change.
+ * @returns the notifications to send.
+ */
+export async function end(
+  trx: Transaction<Schema>,
+  ended: readonly Ending[],
+  judgements: readonly Locked[],
+  nowMs: number,
+): Promise<StoreEvent[]> {
+  if (ended.length === 0) return [];
+  await insertOutcomes(trx, ended);
+  await insertUncounted(trx, ended, nowMs);
+  let delivers = false;
+  const single = ended.filter(({ row }) => row.judgement_seq === null);
+  for (const { row } of single)
+    delivers = (await insertDeliveries(trx, { ...row, submission_seq: row.seq }, nowMs)) || delivers;
+  const runs = await advanceJudgements(trx, ended, judgements, nowMs);
+  return [
+    ...ended.map(({ row }): StoreEvent => ({ kind: "ended", id: row.id })),
+    { kind: "ends" },
+    ...(delivers ? [{ kind: "deliveries" } as const] : []),
+    ...runs,
+  ];
+}

@@ -1,0 +1,54 @@
+import type { Transaction } from "kysely";
+import type { Checked } from "../../domain/check.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import { fromOutcome } from "./rows.ts";
+
+/** The columns of a submission that its end needs. */
+export const ENDED_COLUMNS = [
+  "seq",
+  "id",
+  "project_id",
+  "account_id",
+  "language",
+  "live",
+  "created_at",
+  "started_at",
+  "judgement_seq",
+  "test",
+] as const satisfies readonly (keyof SubmissionRow)[];
+
+export interface Ending {
+  readonly row: Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
+  readonly outcome: Outcome;
+  /** For a run of a judgement that was AC. */
+  readonly checked?: Checked | null | undefined;
+}
+
+/** Part of the transaction of the end, so that each end has its outcome. */
+export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[]): Promise<void> {
+  if (ended.length === 0) return;
+  const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
+  await trx.insertInto("outcomes").values(rows).execute();
+  const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
+  if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
+}
+
+/** Adds them to those that the history will count. */
+export async function insertUncounted(
+  trx: Transaction<Schema>,
+  ended: readonly Ending[],
+  nowMs: number,
+): Promise<void> {
+  if (ended.length === 0) return;
+  const uncounted = ended.map(({ row, outcome }) => ({
+    submission_seq: row.seq,
+    account_id: row.account_id,
+    language: row.language,
+    verdict: outcome.judgement.verdict,
+    completed_at: nowMs,
+    wait_ms: (row.started_at ?? nowMs) - row.created_at,
+    run_ms: nowMs - (row.started_at ?? nowMs),
+  }));
+  await trx.insertInto("uncounted").values(uncounted).execute();
+}

@@ -1,0 +1,94 @@
+import type { Kysely } from "kysely";
+import { withLimits } from "../../domain/additions.ts";
+import type { Definition } from "../../domain/judgement.ts";
+import type { Program } from "../../domain/submission.ts";
+import type { Schema } from "../schema/schema.ts";
+import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
+import type { ClaimedTest } from "./types.ts";
+
+interface Wanted {
+  readonly seq: number;
+  readonly judgement_seq: number | null;
+  readonly test: number | null;
+}
+
+interface Loaded {
+  readonly program: Program;
+  /** For a run of a judgement. */
+  readonly test: ClaimedTest | null;
+}
+
+/** The programs of submissions, by sequence number. That of a run is its judgement's, with the input of its test. */
+export async function loadPrograms(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<Map<number, Loaded>> {
+  const loaded = new Map<number, Loaded>();
+  const single = wanted.filter(({ judgement_seq }) => judgement_seq === null).map(({ seq }) => seq);
+  if (single.length > 0) {
+    const rows = await db
+      .selectFrom("programs")
+      .select(["submission_seq", ...PROGRAM_COLUMNS])
+      .where("submission_seq", "in", single)
+      .execute();
+    for (const row of rows) loaded.set(row.submission_seq, { program: toProgram(row), test: null });
+  }
+  const runs = Map.groupBy(wanted, ({ judgement_seq }) => judgement_seq ?? 0);
+  runs.delete(0);
+  for (const [judgementSeq, own] of runs) await loadRuns(db, judgementSeq, own, loaded);
+  return loaded;
+}
+
+async function loadRuns(
+  db: Kysely<Schema>,
+  judgementSeq: number,
+  runs: readonly Wanted[],
+  loaded: Map<number, Loaded>,
+): Promise<void> {
+  const judgement = await db
+    .selectFrom("judgements")
+    .innerJoin("versions", "versions.seq", "judgements.version_seq")
+    .select(["version_seq", "code", "additions", "definition", "checker"])
+    .where("judgements.seq", "=", judgementSeq)
+    .executeTakeFirstOrThrow();
+  const definition = JSON.parse(judgement.definition) as Definition;
+  const contents = await readContents(
+    db,
+    judgement.version_seq,
+    runs.map(({ test }) => test ?? 0),
+  );
+  const { code, additions, checker } = judgement;
+  const program = toProgram({ code, stdin: Buffer.alloc(0), additions });
+  for (const { seq, test } of runs) {
+    const number = test ?? 0;
+    const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
+    const limits = definition.tests[number]?.limits ?? {};
+    loaded.set(seq, {
+      program: { ...program, stdin, additions: withLimits(program.additions, limits) },
+      test: {
+        judgementSeq,
+        points: definition.tests[number]?.points ?? 0,
+        checker: definition.checker,
+        checkerProgram: checker && decodeProgram(checker),
+        answers,
+      },
+    });
+  }
+}
+
+/** The input and the answers of each of these tests. */
+export async function readContents(
+  db: Kysely<Schema>,
+  versionSeq: number,
+  tests: readonly number[],
+): Promise<Map<number, Buffer[]>> {
+  const rows = await db
+    .selectFrom("version_contents")
+    .innerJoin("contents", "contents.seq", "version_contents.content_seq")
+    .select(["test", "bytes"])
+    .where("version_seq", "=", versionSeq)
+    .where("test", "in", tests)
+    .orderBy("test")
+    .orderBy("place")
+    .execute();
+  const contents = new Map<number, Buffer[]>();
+  for (const { test, bytes } of rows) contents.set(test, [...(contents.get(test) ?? []), bytes]);
+  return contents;
+}

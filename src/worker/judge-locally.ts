@@ -1,0 +1,102 @@
+import { withLimits } from "../domain/additions.ts";
+import {
+  advance,
+  type Definition,
+  groupScores,
+  type JudgementVerdict,
+  type RunResult,
+  resultOfRun,
+  rounded,
+  type Stop,
+  type TestState,
+} from "../domain/judgement.ts";
+import type { Language } from "../domain/language.ts";
+import type { ProfileName } from "../domain/limits.ts";
+import type { Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Slot } from "../sandbox/slot.ts";
+import { buildOutcome } from "../verdict/build-outcome.ts";
+import { Artifacts, artifactKey } from "./artifacts.ts";
+import { plan } from "./plan.ts";
+import { type Kept, run } from "./run.ts";
+import { TestChecker } from "./test-checker.ts";
+
+/** Memory for the compiled program and the compiled checker. */
+const ARTIFACT_BYTES = 64 * 1_048_576;
+
+/** A problem with the contents of its tests. */
+export interface LocalProblem {
+  readonly definition: Definition;
+  /** For a checker that is a program. */
+  readonly checker: Program | null;
+  /** For each test its input, followed by its answers. */
+  readonly contents: readonly (readonly Buffer[])[];
+}
+
+export interface LocalRun extends RunResult {
+  readonly test: number;
+}
+
+export interface LocalResult {
+  readonly verdict: JudgementVerdict;
+  readonly score: number;
+  readonly states: readonly TestState[];
+  readonly runs: readonly LocalRun[];
+}
+
+/** Judges programs on one slot, without a service: one test after the other. Compiled programs are kept between calls. */
+export class LocalJudge {
+  readonly #slot: Pick<Slot, "run">;
+  readonly #languages: Languages;
+  readonly #artifacts = new Artifacts(ARTIFACT_BYTES);
+  readonly #checker: TestChecker;
+
+  constructor(slot: Pick<Slot, "run">, languages: Languages) {
+    this.#slot = slot;
+    this.#languages = languages;
+    this.#checker = new TestChecker(languages, ({ language }) => this.#keptFor(language));
+  }
+
+  /** @param onRun called after each run. @throws SandboxError if the slot is lost. */
+  async judge(
+    program: Program,
+    { language, profile, stop }: { readonly language: Language; readonly profile: ProfileName; readonly stop: Stop },
+    { definition, checker, contents }: LocalProblem,
+    onRun: (run: LocalRun) => void = () => {},
+  ): Promise<LocalResult> {
+    const states: TestState[] = definition.tests.map(() => "waiting");
+    const runs: LocalRun[] = [];
+    const limits = this.#languages.limitsFor(language, profile);
+    for (;;) {
+      const next = advance(states, definition, { stop, mostQueued: 1 });
+      for (const test of next.skip) states[test] = "skipped";
+      if (next.verdict) {
+        const shares = states.map((_, test) => runs.find((one) => one.test === test)?.share ?? 0);
+        const groups = groupScores(definition, states, shares);
+        const score = rounded(groups.reduce((sum, group) => sum + group.score, 0));
+        return { verdict: next.verdict, score, states, runs: runs.sort((a, b) => a.test - b.test) };
+      }
+      for (const test of next.start) {
+        const [stdin = Buffer.alloc(0), ...answers] = contents[test] ?? [];
+        const { points = 0, limits: lower = {} } = definition.tests[test] ?? {};
+        const own = { ...program, stdin, additions: withLimits(program.additions, lower) };
+        const kept = this.#keptFor(language.name);
+        const outcome = buildOutcome(await run(this.#slot, plan(language, limits, own), { kept }));
+        const claimed = { judgementSeq: 0, points, checker: definition.checker, checkerProgram: checker, answers };
+        const checked = await this.#checker.check(claimed, stdin, outcome, { slot: this.#slot, accountId: "" });
+        const ended = { test, ...resultOfRun(outcome, checked) };
+        states[test] = ended.verdict;
+        runs.push(ended);
+        onRun(ended);
+      }
+    }
+  }
+
+  #keptFor(language: string): Kept {
+    const owner = { accountId: "", language };
+    return {
+      get: (compile) => this.#artifacts.get(artifactKey(owner, compile)),
+      put: (compile, artifact) => this.#artifacts.put(artifactKey(owner, compile), artifact),
+    };
+  }
+}

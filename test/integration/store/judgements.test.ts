@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import type { Checked } from "../../../src/domain/check.ts";
+import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
+import { isTerminal } from "../../../src/domain/submission.ts";
+import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { bodyOf } from "../../../src/webhooks/body.ts";
+import { addJudgement } from "../../support/store/judgements.ts";
+import { addKey, onEachEngine, sweepLater } from "../../support/store/temporary.ts";
+import { report, signalled } from "../../support/verdict/reports.ts";
+import { addEndpoint, addProject, roomFor } from "../../support/webhooks/project.ts";
+
+const LEASE_MS = 1_000;
+const AC = buildOutcome({ execute: report({ stdout: Buffer.from("x") }) });
+const TLE = buildOutcome({ execute: signalled(9, { killReason: "cpu" }) });
+const CE = buildOutcome({ compile: report({ exitCode: 1 }) });
+
+const checked = (verdict: Checked["verdict"], share = 1): Checked => ({
+  verdict,
+  share,
+  message: verdict.toLowerCase(),
+});
+
+/** Ends a claim with a verdict of its test. */
+function finish(store: Store, { lease, test }: Claim, verdict: JudgementVerdict, share = 1): Promise<boolean> {
+  const outcomes: Partial<Record<JudgementVerdict, Outcome>> = { TLE, CE, IE: internalError("broken") };
+  const outcome = outcomes[verdict] ?? AC;
+  const result = outcome === AC ? checked(verdict === "WA" ? "WA" : "AC", verdict === "WA" ? 0 : share) : null;
+  return store.submissions.finish(lease, outcome, test && { judgementSeq: test.judgementSeq, checked: result });
+}
+
+const testOf = ({ program }: Claim) => Number(program.stdin);
+
+onEachEngine((temporaryStore) => {
+  test("the first run is alone, then up to eight are queued, and the first failure ends it", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    const { id } = await addJudgement(store, key, { answers: Array(20).fill("x") });
+    const claim = (max: number) => store.submissions.claim("w", LEASE_MS, max);
+    assert.equal((await store.judgements.get(id, key.accountId))?.status, "pending");
+    const [first, ...none] = await claim(20);
+    assert.ok(first && none.length === 0);
+    assert.deepEqual([testOf(first), first.test?.answers.map(String)], [0, ["x"]]);
+    assert.equal(first.program.code.toString(), "print(input())");
+    await finish(store, first, "AC");
+    const others = await claim(20);
+    assert.deepEqual(others.map(testOf), [1, 2, 3, 4, 5, 6, 7, 8]);
+    await finish(store, others[3] as Claim, "WA");
+    // Those before the failure decide; those after it are stopped.
+    assert.equal(await store.submissions.renew((others[0] as Claim).lease, LEASE_MS), true);
+    assert.equal(await store.submissions.renew((others[5] as Claim).lease, LEASE_MS), false);
+    assert.equal(await finish(store, others[5] as Claim, "TLE"), false);
+    assert.deepEqual(await claim(20), []);
+    await finish(store, others[1] as Claim, "AC");
+    await finish(store, others[2] as Claim, "TLE");
+    assert.equal((await store.judgements.get(id, key.accountId))?.verdict, null);
+    await finish(store, others[0] as Claim, "AC");
+    const judgement = await store.judgements.get(id, key.accountId);
+    assert.deepEqual([judgement?.status, judgement?.verdict, judgement?.score], ["completed", "TLE", 3]);
+    assert.deepEqual(
+      judgement?.runs.map((run) => [run.test, run.verdict, run.share, run.message]),
+      [
+        [0, "AC", 1, "ac"],
+        [1, "AC", 1, "ac"],
+        [2, "AC", 1, "ac"],
+        [3, "TLE", 0, TLE.judgement.errorMessage],
+        [4, "WA", 0, "wa"],
+      ],
+    );
+    assert.deepEqual(judgement?.states.slice(5), Array(15).fill("skipped"));
+    assert.deepEqual(await claim(20), []);
+  });
+
+  test("a program that does not compile runs once", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const { id } = await addJudgement(store, key, { answers: ["x", "x"], stop: "never" });
+    const [first] = await store.submissions.claim("w", LEASE_MS, 9);
+    await finish(store, first as Claim, "CE");
+    const judgement = await store.judgements.get(id, key.accountId);
+    assert.deepEqual([judgement?.verdict, judgement?.states, judgement?.runs.length], ["CE", ["CE", "skipped"], 1]);
+  });
+
+  test("points are those of the groups, and an internal error of any run is the judgement's", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    const groups: Group[] = [
+      { name: "a", rule: "sum", depends: [] },
+      { name: "b", rule: "min", depends: ["a"] },
+    ];
+    const answers = ["x", "x", "x", "x"];
+    const run = async (stop: Stop, verdicts: readonly JudgementVerdict[]) => {
+      const { id } = await addJudgement(store, key, { answers, stop, groups, of: ["a", "a", "b", "b"] });
+      for (;;) {
+        const claims = await store.submissions.claim("w", LEASE_MS, 9);
+        if (claims.length === 0) break;
+        for (const claim of claims) await finish(store, claim, verdicts[testOf(claim)] as JudgementVerdict, 0.5);
+      }
+      const judgement = await store.judgements.get(id, key.accountId);
+      return [judgement?.status, judgement?.verdict, judgement?.score];
+    };
+    assert.deepEqual(await run("group", ["AC", "AC", "AC", "AC"]), ["completed", "AC", 2]);
+    assert.deepEqual(await run("group", ["AC", "AC", "AC", "WA"]), ["completed", "WA", 1]);
+    assert.deepEqual(await run("never", ["AC", "TLE", "AC", "AC"]), ["completed", "TLE", 0.5]);
+    assert.deepEqual(await run("never", ["AC", "AC", "IE", "AC"]), ["error", "IE", 1]);
+    assert.deepEqual(await run("first_failure", ["WA", "IE", "IE", "IE"]), ["completed", "WA", 0]);
+  });
+
+  test("the same tests are stored once for an account", async (t) => {
+    const { store } = await temporaryStore(t);
+    const [key, other] = [await addKey(store, "a"), await addKey(store, "b")];
+    const put = (accountId: string, answers: readonly string[]) =>
+      store.judgements.putVersion(
+        {
+          accountId,
+          definition: { checker: { type: "lines" }, groups: [], tests: [] },
+          checker: null,
+          contents: answers.map((answer) => [Buffer.from("in"), Buffer.from(answer)]),
+        },
+        async () => {},
+      );
+    const first = await put(key.accountId, ["1", "2"]);
+    assert.equal(await put(key.accountId, ["1", "2"]), first);
+    assert.notEqual(await put(key.accountId, ["1", "3"]), first);
+    assert.notEqual(await put(other.accountId, ["1", "2"]), first);
+    const seqs = await Promise.all([1, 2, 3, 4].map(() => put(other.accountId, ["5", "6", "7"])));
+    assert.equal(new Set(seqs).size, 1);
+  });
+
+  test("cancelling ends the judgement and its runs; a second judgement of its program runs again", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const { id } = await addJudgement(store, key, { answers: ["x", "x", "x"], idempotencyKey: randomUUID() });
+    const [first] = await store.submissions.claim("w", LEASE_MS, 9);
+    await finish(store, first as Claim, "AC");
+    const [second] = await store.submissions.claim("w", LEASE_MS, 1);
+    assert.equal(await store.judgements.cancel(id, (await addKey(store, "b")).accountId), false);
+    assert.equal(await store.judgements.cancel(id, key.accountId), true);
+    assert.equal(await store.judgements.cancel(id, key.accountId), false);
+    assert.equal(await finish(store, second as Claim, "AC"), false);
+    assert.deepEqual(await store.submissions.claim("w", LEASE_MS, 9), []);
+    const judgement = await store.judgements.get(id, key.accountId);
+    assert.deepEqual([judgement?.status, judgement?.verdict], ["error", "IE"]);
+    assert.deepEqual(judgement?.states, ["AC", "skipped", "skipped"]);
+    const again = await store.judgements.readForRejudge(id, key.accountId);
+    assert.deepEqual([again?.program.code.toString(), again?.tests], ["print(input())", 3]);
+    assert.equal(await store.judgements.readForRejudge(id, "other"), undefined);
+  });
+
+  test("a repeated request finds its judgement", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const request = { answers: ["x", "x"], idempotencyKey: randomUUID() };
+    const ids = await Promise.all([1, 2, 3].map(() => addJudgement(store, key, request)));
+    assert.equal(new Set(ids.map(({ id }) => id)).size, 1);
+    assert.equal(await store.submissions.depth(), 1);
+    // Also after its end, which removes runs that have not started.
+    const { id } = ids[0] as { id: string };
+    await store.judgements.cancel(id, key.accountId);
+    assert.equal((await addJudgement(store, key, request)).id, id);
+  });
+
+  test("judgements are deleted as a whole, and their tests when no judgement is left", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const run = async () => {
+      const { id } = await addJudgement(store, key, { answers: ["x", "y"] });
+      for (;;) {
+        const claims = await store.submissions.claim("w", LEASE_MS, 9);
+        if (claims.length === 0) return id;
+        for (const claim of claims) await finish(store, claim, "AC");
+      }
+    };
+    const first = await run();
+    clock.nowMs += 1_000;
+    const second = await run();
+    const purge = async (beforeMs: number) => {
+      while ((await store.retention.purge(beforeMs, 4)) >= 4);
+    };
+    const run1 = (await store.judgements.get(first, key.accountId))?.runs[0]?.submissionId ?? "";
+    await purge(clock.nowMs - 1);
+    assert.equal(await store.judgements.get(first, key.accountId), undefined);
+    assert.equal(await store.submissions.get(run1, key.accountId), undefined);
+    assert.equal((await store.judgements.get(second, key.accountId))?.runs.length, 2);
+    await purge(clock.nowMs + 1);
+    assert.equal(await store.judgements.get(second, key.accountId), undefined);
+    assert.equal(await store.retention.erase(key.accountId, clock.nowMs + 1, 100), 0);
+    const lines: string[] = [];
+    await store.backup(async (line) => void lines.push(line));
+    const rows = lines.slice(1).map((line) => JSON.parse(line));
+    const tables = rows.flatMap((row, at) => (row.table && Array.isArray(rows[at + 1]) ? [row.table] : []));
+    for (const table of ["contents", "versions", "version_contents", "judgements", "runs", "submissions"])
+      assert.ok(!tables.includes(table), `${table} has rows`);
+  });
+
+  test("the project's endpoints get one message for the judgement, and none for its runs", async (t) => {
+    const { store } = await temporaryStore(t);
+    const project = await addProject(store);
+    await addEndpoint(store, project);
+    const { id } = await addJudgement(store, { ...project.key, projectId: project.id }, { answers: ["x", "x"] });
+    for (let claims = 2; claims > 0; claims--) {
+      const [claim] = await store.submissions.claim("w", LEASE_MS, 9);
+      await finish(store, claim as Claim, "AC");
+    }
+    const claimed = await store.deliveries.claimDue({ ...roomFor(9), leaseMs: LEASE_MS });
+    assert.deepEqual(
+      claimed.map((claim) => [claim.messageId, claim.kind]),
+      [[id, "result"]],
+    );
+    const [claim] = claimed as [DeliveryClaim];
+    const body = Buffer.concat(await bodyOf((await store.deliveries.message(claim)) as Message, "owner"));
+    const { type, timestamp, data } = JSON.parse(body.toString());
+    assert.deepEqual(
+      [type, timestamp, data.id, data.verdict],
+      ["judgement.completed", data.timestamps.completed_at, id, "AC"],
+    );
+    assert.ok(body.length <= claim.bodyBytes);
+  });
+
+  test("after any events of its runs, each judgement ends with the verdict of its tests", {
+    timeout: 120_000,
+  }, async (t) => {
+    const { store, clock, another } = await temporaryStore(t);
+    const stores = store.manyProcesses ? [store, await another(), await another()] : [store];
+    const key = await addKey(store, "a", { concurrency: 30 });
+    let seed = 11;
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return (seed >> 8) % below;
+    };
+    const judgements = [];
+    for (let number = 0; number < 20; number++) {
+      const verdicts = Array.from({ length: 1 + random(12) }, () =>
+        random(12) === 0 ? "WA" : random(20) === 0 ? "TLE" : "AC",
+      );
+      const stop: Stop = random(2) === 0 ? "never" : "first_failure";
+      // The answers tell the verdicts to the workers below.
+      judgements.push({ verdicts, ...(await addJudgement(store, key, { answers: verdicts, stop })) });
+    }
+    const work = async (own: Store, worker: string) => {
+      for (let idle = 0; idle < 20; ) {
+        const claims = await own.submissions.claim(worker, LEASE_MS, 1 + random(4));
+        idle = claims.length === 0 ? idle + 1 : 0;
+        const ended = claims.map(async (claim) => {
+          const fate = random(10);
+          if (fate === 0) return await own.submissions.release(claim.lease, true);
+          if (fate === 1 && claim.lease.attempt < 2) return await own.submissions.repeat(claim.lease);
+          const verdict = String(claim.test?.answers[0]) as JudgementVerdict;
+          return await finish(own, claim, verdict);
+        });
+        await Promise.all(ended);
+      }
+    };
+    await Promise.all(stores.flatMap((one, at) => [work(one, `${at} a`), work(one, `${at} b`)]));
+    // Some runs have been claimed by workers that have ended.
+    await sweepLater(store, clock, LEASE_MS);
+    await work(store, "last");
+    for (const { id, verdicts } of judgements) {
+      const judgement = await store.judgements.get(id, key.accountId);
+      assert.equal(judgement?.verdict, verdicts.find((one) => one !== "AC") ?? "AC", JSON.stringify(judgement));
+      const runs = judgement?.runs ?? [];
+      assert.equal(new Set(runs.map((run) => run.test)).size, runs.length);
+      for (const run of runs) {
+        assert.equal(run.verdict, verdicts[run.test]);
+        const submission = await store.submissions.get(run.submissionId, key.accountId);
+        assert.ok(submission && isTerminal(submission.status));
+      }
+    }
+    assert.equal(await store.submissions.depth(), 0);
+  });
+});
