@@ -70,15 +70,18 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The additions with these limits, or the lower one where they have the same limit. */
-export function withLimits(additions: Additions | undefined, limits: RequestedLimits): Additions | undefined {
-  if (Object.keys(limits).length === 0) return additions;
+/** The additions for a run with these arguments and limits; the lower one where both have the same limit. */
+export function forRun(
+  additions: Additions | undefined,
+  { args = [], limits }: { readonly args?: readonly string[] | undefined; readonly limits: RequestedLimits },
+): Additions | undefined {
+  if (args.length === 0 && Object.keys(limits).length === 0) return additions;
   const own = additions ?? { files: [], entry: null, args: [], env: {}, limits: {} };
   const lower = Object.entries(limits).map(([field, value]) => [
     field,
     Math.min(value, own.limits[field as LimitField] ?? value),
   ]);
-  return { ...own, limits: { ...own.limits, ...Object.fromEntries(lower) } };
+  return { ...own, args: [...own.args, ...args], limits: { ...own.limits, ...Object.fromEntries(lower) } };
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */

@@ -50,7 +50,7 @@ const MAX_SHOWN = 60;
 
 /**
  * @param answers any of them passes.
- * @throws SyntaxError for an answer that is no regular expression. An expression can run for any time: use a thread.
+ * @throws SyntaxError for an answer that is no regular expression. To parse and to run an expression can take any time: use a thread.
  */
 export function check(checker: Checker, output: Buffer, answers: readonly Buffer[]): Compared {
   const encoding = checker.type === "regex" ? "utf8" : "latin1";
@@ -62,11 +62,6 @@ export function check(checker: Checker, output: Buffer, answers: readonly Buffer
     first ??= checked;
   }
   return first ?? failed("there is no answer");
-}
-
-/** The expression of a test of the checker `regex`. @throws SyntaxError */
-export function toExpression(answer: string): RegExp {
-  return new RegExp(`^(?:${answer.trimEnd()})$`, "su");
 }
 
 type Check = (output: string, answer: string, checker: Checker) => Compared;
@@ -95,7 +90,9 @@ const CHECKS: { readonly [T in CheckerType]: Check } = {
   unordered_lines: (output, answer) => compareLists("sorted line", linesOf(output).sort(), linesOf(answer).sort()),
   /** All of the output, without white space at its end, matches the answer: a regular expression of JavaScript (flags s, u). */
   regex: (output, answer) =>
-    toExpression(answer).test(output.trimEnd()) ? PASSED : failed("the output does not match the expression"),
+    new RegExp(`^(?:${answer.trimEnd()})$`, "su").test(output.trimEnd())
+      ? PASSED
+      : failed("the output does not match the expression"),
 };
 
 function failed(message: string): Compared {

@@ -33,6 +33,10 @@ export interface TestMeta {
   readonly points: number;
   /** Lower limits of its run. */
   readonly limits: RequestedLimits;
+  /** Arguments of the program, after its own. */
+  readonly args?: readonly string[];
+  /** In place of the checker of all tests. A program has the same source. */
+  readonly checker?: CheckerSpec;
 }
 
 /** Everything that decides about a program, without the contents of tests. */
@@ -116,15 +120,16 @@ export function advance(
   if (stop !== "first_failure" && states.includes("IE")) return decided("IE");
   const failed = states.findIndex(isFailure);
   const progress = groupsProgress(states, tests);
+  const byName = new Map(groups.map((group) => [group.name, group]));
+  const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
   const needed = (at: number) => {
     if (stop === "first_failure") return failed < 0 || at < failed;
-    const { name, depends } = groupOf(groups, tests, at);
+    const { name, depends } = groupOf(at);
     if (depends.some((other) => progress.get(other)?.failed !== undefined)) return false;
     return stop === "never" || at < (progress.get(name)?.failed ?? states.length);
   };
   const mayStart = (at: number) =>
-    stop === "first_failure" ||
-    groupOf(groups, tests, at).depends.every((other) => progress.get(other)?.isOpen !== true);
+    stop === "first_failure" || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
   const skip = without(needed);
   const open = states.flatMap((_, at) => (isOpen(at) && needed(at) ? [at] : []));
   if (open.length === 0)
@@ -159,10 +164,7 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
   return groups;
 }
 
-function groupOf(groups: readonly Group[], tests: readonly TestMeta[], at: number): Group {
-  const name = tests[at]?.group ?? "";
-  return groups.find((group) => group.name === name) ?? { name, rule: "sum", depends: [] };
-}
+const NO_GROUP: Group = { name: "", rule: "sum", depends: [] };
 
 export interface GroupScore {
   readonly name: string;
@@ -183,8 +185,9 @@ export function groupScores(
   shares: readonly number[],
 ): GroupScore[] {
   const progress = groupsProgress(states, tests);
+  const places = Map.groupBy(tests.keys(), (at) => tests[at]?.group ?? "");
   return groups.map(({ name, rule }) => {
-    const own = tests.flatMap(({ group }, at) => (group === name ? [at] : []));
+    const own = places.get(name) ?? [];
     const points = (at: number) => tests[at]?.points ?? 0;
     const maxScore = own.reduce((sum, at) => sum + points(at), 0);
     const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
@@ -216,13 +219,23 @@ export interface RunResult {
   readonly memoryBytes: number | null;
 }
 
+/** Characters of a message. */
+const MAX_MESSAGE = 500;
+
+/** A message for the database: PostgreSQL has no U+0000. */
+export function shortened<T extends string | null>(message: T): T {
+  const text = message?.replaceAll("\0", "\uFFFD");
+  if (text === undefined || text.length <= MAX_MESSAGE) return (text ?? null) as T;
+  return `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` as T;
+}
+
 /** @param checked null if the program was not AC. */
 export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResult {
   const verdict = verdictOfRun(outcome, checked);
   return {
     verdict,
     share: verdict === "AC" ? (checked?.share ?? 0) : 0,
-    message: checked?.message ?? outcome.judgement.errorMessage,
+    message: shortened(checked?.message ?? outcome.judgement.errorMessage),
     cpuUsec: outcome.metrics?.cpuUsec ?? null,
     wallNs: outcome.metrics?.wallNs ?? null,
     memoryBytes: outcome.metrics?.memoryPeakBytes ?? null,

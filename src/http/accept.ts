@@ -54,11 +54,14 @@ export async function accept(
   if (result.kind === "revoked") throw clientError(revoked, []);
   if (result.kind === "suspended") throw clientError("accountSuspended", []);
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
-  if (result.kind === "full")
-    throw clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });
+  if (result.kind === "full") throw queueFull();
   const { language, profile } = result.submission;
   if (result.kind === "enqueued") meter.count("accepted", { language, profile });
   return result;
+}
+
+export function queueFull(): Error {
+  return clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });
 }
 
 /** The version of the tests is the same for the same contents. */

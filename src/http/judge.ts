@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { CHECKER_TYPES } from "../domain/check.ts";
 import { clientError } from "../domain/error.ts";
@@ -9,7 +9,6 @@ import { isTerminal, type Submission } from "../domain/submission.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { toJudgementRequest } from "./judgement-request.ts";
 import { addJudgement, whenJudged } from "./judgements.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
@@ -46,11 +45,9 @@ export function judgeRoute(
 ): void {
   const { holdMs, store } = dependencies;
   server.post("/api/judge", async (request, reply) => {
-    const valid = toRequest(request, dependencies);
-    request.forgetBody?.();
     const { accountId } = callerOf(request);
     const owner = ownerOf(request);
-    const id = await addJudgement(request, valid, dependencies, answers);
+    const id = await addJudgement(request, toBody(request.body), dependencies, answers);
     const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
     const ended = await whenJudged(dependencies, id, accountId, signal);
     if (!ended || !isTerminal(ended.status)) {
@@ -65,11 +62,12 @@ export function judgeRoute(
   });
 }
 
-function toRequest(request: FastifyRequest, dependencies: Dependencies) {
-  const parsed = judgeBody.safeParse(request.body);
+/** The body of a judgement. @throws ClientError invalidRequest. */
+function toBody(body: unknown) {
+  const parsed = judgeBody.safeParse(body);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
-  const { cases, ...fields } = request.body as z.output<typeof judgeBody>;
-  return toJudgementRequest({ ...fields, tests: cases, stop: "never" }, callerOf(request), dependencies);
+  const { cases, ...fields } = body as z.output<typeof judgeBody>;
+  return { ...fields, tests: cases, stop: "never" };
 }
 
 /** A case that has not run has the verdict that ended the judgement: CE or IE. */

@@ -5,14 +5,16 @@ import { clientError } from "../domain/error.ts";
 import { JUDGEMENT_VERDICTS, type Judgement } from "../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../domain/judgement-record.ts";
 import { isTerminal } from "../domain/submission.ts";
-import { accept } from "./accept.ts";
+import { accept, queueFull } from "./accept.ts";
+import { toFields } from "./additions.ts";
 import { isStillValid } from "./auth.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { type JudgementRequest, toJudgementRequest } from "./judgement-request.ts";
+import { toJudgementRequest } from "./judgement-request.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
+import { toSubmitRequest } from "./request.ts";
 import { Watching } from "./run-events.ts";
 import { sendChanges } from "./state-events.ts";
 import { listFields, parseList } from "./submissions.ts";
@@ -57,9 +59,7 @@ export function judgementRoutes(
   server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES } }, async (request, reply) => {
     const wait = readWait(request.query);
     const key = readIdempotencyKey(request.headers["idempotency-key"]);
-    const valid = toJudgementRequest(request.body, callerOf(request), dependencies);
-    request.forgetBody?.();
-    const id = await addJudgement(request, valid, dependencies, answers, key);
+    const id = await addJudgement(request, request.body, dependencies, answers, key);
     if (wait) return await sendEnded(request, reply, id);
     reply.code(202).header("location", `/api/judgements/${id}`);
     return { id, status: "pending" };
@@ -91,9 +91,11 @@ export function judgementRoutes(
     const again = await judgements.readForRejudge(id, caller.accountId);
     if (!again) throw clientError("judgementNotFound", []);
     const { program, versionSeq, stop, tests, language, profile } = again;
-    const submit = { language, profile, ...program };
+    // The key may have other permissions than that of the first judgement.
+    const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
     const judgement = { id: randomUUID(), stop, versionSeq, tests };
-    await accept({ submit, refusal: null, live: false }, caller, dependencies, { judgement });
+    await countTests(request, tests, dependencies);
+    await accept(valid, caller, dependencies, { judgement });
     reply.code(202).header("location", `/api/judgements/${judgement.id}`);
     return { id: judgement.id, status: "pending" };
   });
@@ -114,26 +116,46 @@ export function judgementRoutes(
   });
 }
 
-/** Stores the tests, then the judgement with its first run. @returns its id, or that of an earlier one with the same key. */
+/**
+ * Stores the tests, then the judgement with its first run, and releases the body: a request can wait for half a minute after it.
+ * @returns its id, or that of an earlier one with the same key.
+ */
 export async function addJudgement(
   request: FastifyRequest,
-  { program, definition, checker, contents, stop }: JudgementRequest,
+  body: unknown,
   dependencies: Dependencies,
   answers: LongAnswers,
   key?: string | undefined,
 ): Promise<string> {
   const caller = callerOf(request);
-  const owner = ownerOf(request);
   const { accountId } = caller;
+  const owner = ownerOf(request);
+  const { program, definition, checker, contents, stop } = toJudgementRequest(body, caller, dependencies);
   if (program.refusal && key === undefined) throw program.refusal;
+  await countTests(request, contents.length, dependencies);
+  // Before its tests are stored.
+  if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
   const version = { accountId, definition, checker, contents };
   const versionSeq = await dependencies.store.judgements.putVersion(version, () => answers.pace.turn(owner));
   const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
   const accepted = await accept(program, caller, dependencies, { key, judgement });
+  request.forgetBody?.();
   if (accepted.kind === "enqueued") return judgement.id;
   // The same key for a single submission has another hash.
   if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
   return accepted.judgementId;
+}
+
+/** Tests count against the rate limit: as many as this like one request, the first of which has been counted. */
+const TESTS_PER_REQUEST = 50;
+
+/** @throws ClientError quotaExceeded. */
+async function countTests(request: FastifyRequest, tests: number, { store }: Dependencies): Promise<void> {
+  const { keyId, requestsPerMinute } = callerOf(request);
+  const more = Math.ceil(tests / TESTS_PER_REQUEST) - 1;
+  const waits = await Promise.all(Array.from({ length: more }, () => store.quota.take(keyId, requestsPerMinute)));
+  const retryAfter = Math.max(0, ...waits);
+  if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
 }
 
 /** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */

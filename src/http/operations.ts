@@ -310,7 +310,7 @@ export const OPERATIONS: readonly Operation[] = [
     description: "Ends it as `error` with IE, and its runs with it. An ended judgement does not change.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
-    errors: ["judgementNotFound"],
+    errors: ["judgementNotFound", ...BODY],
   },
   {
     id: "rejudge",
@@ -320,7 +320,7 @@ export const OPERATIONS: readonly Operation[] = [
     description: "Adds a judgement of the same program on the same tests.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true }],
-    errors: ["judgementNotFound", "queueFull"],
+    errors: ["judgementNotFound", "profileForbidden", "unsupportedLanguage", "languagesUnproven", "queueFull", ...BODY],
   },
   {
     id: "judgementEvents",

@@ -1,7 +1,9 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { jsonPieces } from "../domain/json-pieces.ts";
 import { StoreUnavailable } from "../store/engine/errors.ts";
+import { DRAIN, endSlowReader } from "./drain.ts";
 import { disconnected } from "./gone.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
@@ -40,9 +42,11 @@ export function sendChanges(
   const signal = AbortSignal.any([disconnected(reply), stopping]);
   const pieces = states(request, followed, signal);
   const owner = ownerOf(request);
+  const passed = endSlowReader(reply.raw, DRAIN, () => {});
   const paced = async function* () {
     for await (const piece of pieces) {
       yield piece;
+      passed(piece.length);
       await answers.pace.turn(owner);
     }
   };
@@ -60,7 +64,9 @@ async function* states(request: FastifyRequest, followed: Followed, signal: Abor
       if (!(await followed.isAllowed())) return;
       const state = await followed.read();
       if (!state) return;
-      yield `event: ${state.isLast ? "ended" : "state"}\ndata: ${JSON.stringify(state.value)}\n\n`;
+      yield `event: ${state.isLast ? "ended" : "state"}\ndata: `;
+      yield* jsonPieces(state.value);
+      yield "\n\n";
       if (state.isLast) return;
       await sleep(LEAST_MS, undefined, { signal }).catch(() => {});
       for (let checks = 1; !signal.aborted && !(await changed(woken.promise)); checks++) {

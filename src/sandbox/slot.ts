@@ -5,7 +5,7 @@ import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeFile, decodeHello, decodeReport, type Hello } from "./report.ts";
-import { encodePark, encodeStep, kernelBytes, type Step } from "./step.ts";
+import { encodePark, encodeStep, fitsStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
@@ -115,6 +115,8 @@ export class Slot {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
+      // The launcher would close the slot.
+      if (!fitsStep(step)) return reject(new SandboxError("the step has too many files or bytes"));
       const frame = encodeStep(step); // throws for an invalid limit, before anything has started
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot did not respond in time"));

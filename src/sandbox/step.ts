@@ -57,6 +57,16 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }
 
+/** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */
+export const MAX_STEP_FILES = 64;
+export const MAX_STEP_BYTES = 9 * 1_048_576 - 131_072;
+
+/** Whether the launcher accepts these files with this input. */
+export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boolean {
+  const bytes = files.reduce((sum, { name, data }) => sum + name.length + data.length, stdin.length);
+  return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
+}
+
 const COLLECT = { work: 1, feedback: 2 } as const;
 
 /** The STEP frame of a step. */

@@ -1,4 +1,4 @@
-import { withLimits } from "../domain/additions.ts";
+import { forRun } from "../domain/additions.ts";
 import {
   advance,
   type Definition,
@@ -8,6 +8,7 @@ import {
   resultOfRun,
   rounded,
   type Stop,
+  type TestMeta,
   type TestState,
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
@@ -50,10 +51,12 @@ export class LocalJudge {
   readonly #languages: Languages;
   readonly #artifacts = new Artifacts(ARTIFACT_BYTES);
   readonly #checker: TestChecker;
+  readonly #where: { readonly slot: Pick<Slot, "run">; readonly accountId: string; readonly signal: AbortSignal };
 
   constructor(slot: Pick<Slot, "run">, languages: Languages) {
     this.#slot = slot;
     this.#languages = languages;
+    this.#where = { slot, accountId: "", signal: new AbortController().signal };
     this.#checker = new TestChecker(languages, ({ language }) => this.#keptFor(language));
   }
 
@@ -78,12 +81,13 @@ export class LocalJudge {
       }
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents[test] ?? [];
-        const { points = 0, limits: lower = {} } = definition.tests[test] ?? {};
-        const own = { ...program, stdin, additions: withLimits(program.additions, lower) };
+        const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
+        const own = { ...program, stdin, additions: forRun(program.additions, meta) };
         const kept = this.#keptFor(language.name);
         const outcome = buildOutcome(await run(this.#slot, plan(language, limits, own), { kept }));
-        const claimed = { judgementSeq: 0, points, checker: definition.checker, checkerProgram: checker, answers };
-        const checked = await this.#checker.check(claimed, stdin, outcome, { slot: this.#slot, accountId: "" });
+        const spec = meta.checker ?? definition.checker;
+        const claimed = { judgementSeq: 0, points: meta.points, checker: spec, checkerProgram: checker, answers };
+        const checked = await this.#checker.check(claimed, stdin, outcome, this.#where);
         const ended = { test, ...resultOfRun(outcome, checked) };
         states[test] = ended.verdict;
         runs.push(ended);

@@ -22,6 +22,8 @@ export interface ActiveRun {
   abandoned: boolean;
   /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
   ended: boolean;
+  /** Aborted with it. */
+  readonly abandoning: AbortController;
   /** Ends the subscription to the end of the submission. */
   forget: () => void;
 }
@@ -59,7 +61,15 @@ export class Leases {
 
   /** Renews the lease of a claim until `drop`. */
   hold(claim: Claim, slot: Slot): ActiveRun {
-    const run: ActiveRun = { claim, slot, unanswered: 0, abandoned: false, ended: false, forget: () => {} };
+    const run: ActiveRun = {
+      claim,
+      slot,
+      unanswered: 0,
+      abandoned: false,
+      ended: false,
+      abandoning: new AbortController(),
+      forget: () => {},
+    };
     // A request may cancel it.
     run.forget = this.#options.store.submissions.onEnd(claim.submission.id, () => void this.#check(run));
     this.#active.add(run);
@@ -156,5 +166,6 @@ export class Leases {
 /** Ends the run without deciding the state of its submission. */
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
+  run.abandoning.abort();
   if (!run.ended) run.slot.close(); // else it may serve another run
 }

@@ -1,17 +1,18 @@
 import type { Checked, ProgramChecker } from "../domain/check.ts";
+import { shortened } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { SandboxError, type Slot } from "../sandbox/slot.ts";
-import type { Step } from "../sandbox/step.ts";
+import { fitsStep, type Step } from "../sandbox/step.ts";
 import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { executeKept, plan } from "./plan.ts";
 import type { Kept } from "./run.ts";
 
-/** Characters of a message from a checker. */
-const MAX_MESSAGE = 500;
+/** Bytes of a text of a checker that are read. */
+const MAX_TEXT_BYTES = 2_000;
 
 /** A test as its checker sees it. */
 export interface CheckedTest {
@@ -39,17 +40,22 @@ interface Ended {
   readonly stderr: string;
   /** The text of a file of the feedback directory, shortened. */
   readonly feedback: (name: string) => string | null;
+  /** Whether the feedback directory could be read: it has only a few plain files. */
+  readonly hasFeedback: boolean;
 }
 
 const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
   /** The output validator of problem packages: exit code 42 accepts, 43 rejects. */
   kattis: {
-    args: [FILES.input, FILES.answer, FEEDBACK],
+    args: [FILES.input, FILES.answer, `${FEEDBACK}/`],
     readsOutput: "stdin",
-    result: ({ code, feedback }, points) => {
-      const message = feedback("judgemessage.txt");
+    result: ({ code, feedback, hasFeedback }, points) => {
+      const message = feedback("judgemessage.txt") || null;
       if (code === 43) return { verdict: "WA", share: 0, message };
       if (code !== 42) return null;
+      // It could have a score.
+      if (!hasFeedback)
+        return failed("the feedback directory of the checker has too many, too large or no plain files");
       const [share, score] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
       const earned = share ?? (score === null || score === undefined ? 1 : points > 0 ? score / points : 1);
       return earned >= 0 && earned <= 1 ? { verdict: "AC", share: earned, message } : null;
@@ -105,14 +111,16 @@ export async function runChecker(
     { name: PLACEHOLDER, data: Buffer.alloc(0) },
   ];
   const begun = compile && artifact ? executeKept(execute, compile, artifact.files) : execute;
-  const report = await slot.run({
+  const step: Step = {
     ...begun,
     command: { ...begun.command, command: [...begun.command.command, ...args, ...spec.args] },
     files: [...begun.files, ...files],
     stdin: readsOutput === "stdin" ? output : Buffer.alloc(0),
     limits: { ...begun.limits, workBytes: begun.limits.workBytes + sizeOf(files) },
     collect: "feedback",
-  });
+  };
+  if (!fitsStep(step)) return failed("the checker and the files of the test are too many or too large for one box");
+  const report = await slot.run(step);
   const { verdict, exitCode, signal } = judgeStep(report);
   if (verdict === "IE") throw new SandboxError("the box of the checker failed");
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
@@ -138,9 +146,9 @@ async function compiled(slot: Pick<Slot, "run">, compile: Step, kept: Kept): Pro
 function endedOf(code: number, { stderr, files = [] }: StepReport): Ended {
   const feedback = (name: string) => {
     const file = files.find((one) => one.name === `${FEEDBACK}/${name}`);
-    return file && file.data.length > 0 ? shortened(file.data) : null;
+    return file ? textOf(file.data) : null;
   };
-  return { code, stderr: shortened(stderr), feedback };
+  return { code, stderr: textOf(stderr), feedback, hasFeedback: files.some(({ name }) => name === PLACEHOLDER) };
 }
 
 function failed(message: string): Checked {
@@ -148,17 +156,12 @@ function failed(message: string): Checked {
 }
 
 function tail({ stderr }: StepReport): string {
-  const text = shortened(stderr);
+  const text = textOf(stderr);
   return text === "" ? "" : `: ${text}`;
 }
 
-function shortened(bytes: Buffer): string {
-  const text = bytes
-    .subarray(0, 4 * MAX_MESSAGE)
-    .toString("utf8")
-    .replaceAll("\0", "\uFFFD")
-    .trim(); // PostgreSQL has no U+0000
-  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text;
+function textOf(bytes: Buffer): string {
+  return shortened(bytes.subarray(0, MAX_TEXT_BYTES).toString("utf8").trim());
 }
 
 function sizeOf(files: readonly WorkFile[]): number {

@@ -73,7 +73,7 @@ export class Runner {
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const result = await this.#result(claim, slot);
+    const result = await this.#result(claim, slot, active.abandoning.signal);
     const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
@@ -130,15 +130,12 @@ export class Runner {
   }
 
   /** The outcome, and for a run of a judgement that was AC, the result of its checker. */
-  async #result(claim: Claim, slot: Slot): Promise<Result> {
+  async #result(claim: Claim, slot: Slot, signal: AbortSignal): Promise<Result> {
     const outcome = await this.#outcome(claim, slot);
     if (!claim.test) return { outcome, checked: null };
     try {
-      const { accountId } = claim.submission;
-      return {
-        outcome,
-        checked: await this.#checker.check(claim.test, claim.program.stdin, outcome, { slot, accountId }),
-      };
+      const where = { slot, accountId: claim.submission.accountId, signal };
+      return { outcome, checked: await this.#checker.check(claim.test, claim.program.stdin, outcome, where) };
     } catch (error) {
       this.#options.log.error({ err: error, ...about(claim) }, "the sandbox was lost during a check");
       return { outcome: internalError("the sandbox was lost before the check ended"), checked: null };

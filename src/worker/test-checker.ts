@@ -11,6 +11,8 @@ import type { Kept } from "./run.ts";
 interface Where {
   readonly slot: Pick<Slot, "run">;
   readonly accountId: string;
+  /** Aborted when the result is not needed any more. */
+  readonly signal: AbortSignal;
 }
 
 /** Checks the outputs of the runs of judgements. */
@@ -29,7 +31,7 @@ export class TestChecker {
     test: ClaimedTest,
     input: Buffer,
     { judgement, output }: Outcome,
-    { slot, accountId }: Where,
+    { slot, accountId, signal }: Where,
   ): Promise<Checked | null> {
     if (judgement.verdict !== "AC" || !output) return null;
     if (output.integrity === "truncated_by_judge_limit") {
@@ -38,7 +40,8 @@ export class TestChecker {
     const { checker: spec, checkerProgram, answers, points } = test;
     if (spec.type !== "program") {
       try {
-        const { passed, message } = await this.#comparer.compare(spec, output.stdout, answers);
+        const options = { owner: accountId, signal };
+        const { passed, message } = await this.#comparer.compare(spec, output.stdout, answers, options);
         return { verdict: passed ? "AC" : "WA", share: passed ? 1 : 0, message };
       } catch (error) {
         if (error instanceof ComparisonError) return { verdict: "IE", share: 0, message: error.message };

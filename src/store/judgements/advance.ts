@@ -163,7 +163,10 @@ export async function insertRuns(
   await trx.insertInto("submissions").values(rows).execute();
 }
 
-/** Removes the runs of these tests that have not started, and stops the others. */
+/**
+ * Removes the runs of these tests that have not started, and stops the others. They are not part of the history: their verdict
+ * would be the platform's.
+ */
 async function dropRuns(
   trx: Transaction<Schema>,
   judgementSeq: number,
@@ -171,12 +174,13 @@ async function dropRuns(
   nowMs: number,
 ): Promise<StoreEvent[]> {
   if (tests.length === 0) return [];
-  await trx
+  const removed = await trx
     .deleteFrom("submissions")
     .where("judgement_seq", "=", judgementSeq)
     .where("test", "in", tests)
     .where("status", "=", sql.lit("pending"))
     .where("idempotency_key", "is", null) // else a repeated request would not find it
+    .returning("id")
     .execute();
   const outcome = cancelled("the result of this test is not needed any more");
   const rows = await trx
@@ -191,7 +195,7 @@ async function dropRuns(
     trx,
     rows.map((row) => ({ row, outcome })),
   );
-  return rows.map(({ id }) => ({ kind: "ended", id }));
+  return [...removed, ...rows].map(({ id }) => ({ kind: "ended", id }));
 }
 
 /** Ends a judgement that has not ended. @returns the notifications to send; undefined if it has ended or does not exist. */
@@ -207,7 +211,11 @@ export async function cancelJudgement(
     .where("account_id", "=", accountId)
     .executeTakeFirst();
   const [judgement] = await lockJudgements(trx, [row?.seq]);
-  if (!judgement) return undefined;
+  return judgement && (await stopJudgement(trx, judgement, nowMs));
+}
+
+/** Ends a judgement as IE, and its runs with it. @returns the notifications to send. */
+export async function stopJudgement(trx: Transaction<Schema>, judgement: Locked, nowMs: number): Promise<StoreEvent[]> {
   const states = decodeStates(judgement.states);
   const open = states.flatMap((state, test) => (state === "waiting" || state === "queued" ? [test] : []));
   for (const test of open) states[test] = "skipped";

@@ -84,15 +84,17 @@ export function judgementStore(
     async readForRejudge(id: string, accountId: string): Promise<Rejudged | undefined> {
       const row = await db
         .selectFrom("judgements")
+        .innerJoin("judged_programs", "judgement_seq", "judgements.seq")
         .select(["language", "profile", "code", "additions", "stop", "version_seq", "states"])
         .where("id", "=", id)
         .where("account_id", "=", accountId)
         .executeTakeFirst();
       if (!row) return undefined;
       const { language, code, additions, version_seq: versionSeq, states } = row;
-      await transactions.run((trx) =>
-        trx.updateTable("versions").set({ used_at: now() }).where("seq", "=", versionSeq).execute(),
+      const used = await transactions.run((trx) =>
+        trx.updateTable("versions").set({ used_at: now() }).where("seq", "=", versionSeq).executeTakeFirst(),
       );
+      if (used.numUpdatedRows === 0n) return undefined;
       return {
         language,
         profile: row.profile as ProfileName,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -9,6 +9,7 @@ import type { NewVersion } from "./types.ts";
 /** Contents that one transaction stores: bounds how long others wait for it. */
 const MAX_BYTES = 1_048_576;
 const MAX_CONTENTS = 100;
+const PURGED_AT_ONCE = 100;
 
 /** Held by each transaction that adds or deletes contents, so that none is deleted while another version gets it. */
 const CONTENTS_LOCK = "contents";
@@ -125,52 +126,59 @@ function sha256(content: string | Buffer): string {
 }
 
 /**
- * Deletes up to `max` versions that no judgement has and that were last used at that time or before, with the contents that only
- * they have. @returns their number.
+ * Deletes a version that no judgement has and that was last used at that time or before, with the contents that only it has: a
+ * part of them in each transaction. @param accountId of any account if undefined.
+ * @returns whether there was one.
  */
-export async function purgeVersions(
+export async function purgeVersion(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
-  { beforeMs, max }: { readonly beforeMs: number; readonly max: number },
-): Promise<number> {
-  const old = await trx
+  { beforeMs, accountId }: { readonly beforeMs: number; readonly accountId?: string },
+): Promise<boolean> {
+  const unused = trx
     .selectFrom("versions")
     .select("seq")
     .where("used_at", "<=", beforeMs)
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom("judgements").select("judgements.seq").whereRef("version_seq", "=", "versions.seq"))),
     )
+    .$if(accountId !== undefined, (query) => query.where("account_id", "=", accountId ?? ""))
     .orderBy("used_at")
-    .limit(max)
-    .execute();
-  if (old.length === 0) return 0;
+    .limit(1);
+  // Incomplete from now on: a request that has the same tests in the meantime stores them again.
+  const version = await trx
+    .updateTable("versions")
+    .set({ complete: 0 })
+    .where("seq", "in", unused)
+    .where("used_at", "<=", beforeMs)
+    .returning("seq")
+    .executeTakeFirst();
+  if (!version) return false;
   await lock(trx, CONTENTS_LOCK);
-  const seqs = old.map(({ seq }) => seq);
   const contents = await trx
     .selectFrom("version_contents")
-    .select("content_seq")
-    .distinct()
-    .where("version_seq", "in", seqs)
+    .select(["test", "place", "content_seq"])
+    .where("version_seq", "=", version.seq)
+    .orderBy("test")
+    .orderBy("place")
+    .limit(PURGED_AT_ONCE)
     .execute();
-  await trx.deleteFrom("versions").where("seq", "in", seqs).execute();
-  for (let at = 0; at < contents.length; at += MAX_CONTENTS) {
+  const last = contents.at(-1);
+  if (last) {
+    await trx
+      .deleteFrom("version_contents")
+      .where("version_seq", "=", version.seq)
+      .where(sql<boolean>`(test, place) <= (${last.test}, ${last.place})`)
+      .execute();
+    const seqs = [...new Set(contents.map(({ content_seq }) => content_seq))];
     await trx
       .deleteFrom("contents")
-      .where(
-        "seq",
-        "in",
-        contents.slice(at, at + MAX_CONTENTS).map(({ content_seq }) => content_seq),
-      )
+      .where("seq", "in", seqs)
       .where(({ not, exists, selectFrom }) =>
-        not(
-          exists(
-            selectFrom("version_contents")
-              .select("version_contents.test")
-              .whereRef("version_contents.content_seq", "=", "contents.seq"),
-          ),
-        ),
+        not(exists(selectFrom("version_contents").select("test").whereRef("content_seq", "=", "contents.seq"))),
       )
       .execute();
   }
-  return old.length;
+  if (contents.length < PURGED_AT_ONCE) await trx.deleteFrom("versions").where("seq", "=", version.seq).execute();
+  return true;
 }

@@ -6,6 +6,7 @@ import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./table
 
 /** A row can have a program with its input, or two outputs: 2 MiB. */
 const ROWS_AT_ONCE = 32;
+const LARGE_ROWS_AT_ONCE = 8;
 
 type Row = Readonly<Record<string, Cell>>;
 
@@ -42,15 +43,16 @@ export async function backup(
 }
 
 /** Reads rows in the order of the key, in parts; each part starts after the previous one. */
-async function* rowsOf(db: Kysely<Schema>, { name, key }: BackedUp): AsyncGenerator<Row> {
+async function* rowsOf(db: Kysely<Schema>, { name, key, large }: BackedUp): AsyncGenerator<Row> {
+  const atOnce = large ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   const columns = sql.join(key.map((column) => sql.ref(column)));
   let last: Row | undefined;
   do {
     const seen = last;
     const after = seen ? sql`where (${columns}) > (${sql.join(key.map((column) => seen[column]))})` : sql``;
     const { rows } = await sql<Row>`
-      select * from ${sql.table(name)} ${after} order by ${columns} limit ${sql.lit(ROWS_AT_ONCE)}`.execute(db);
+      select * from ${sql.table(name)} ${after} order by ${columns} limit ${sql.lit(atOnce)}`.execute(db);
     yield* rows;
-    last = rows.length === ROWS_AT_ONCE ? rows.at(-1) : undefined;
+    last = rows.length === atOnce ? rows.at(-1) : undefined;
   } while (last);
 }

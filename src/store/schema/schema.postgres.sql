@@ -164,6 +164,13 @@ create table invitations (
   constraint invitations_pkey PRIMARY KEY (id),
   constraint invitations_hash_key UNIQUE (hash)
 );
+create table judged_programs (
+  judgement_seq bigint not null,
+  code bytea not null,
+  additions bytea,
+  constraint judged_programs_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,
+  constraint judged_programs_pkey PRIMARY KEY (judgement_seq)
+);
 create table judgements (
   seq bigint not null generated always as identity,
   id text not null,
@@ -173,8 +180,6 @@ create table judgements (
   version_seq bigint not null,
   language text not null,
   profile text not null,
-  code bytea not null,
-  additions bytea,
   stop text not null,
   status text not null,
   states text not null,
@@ -191,6 +196,7 @@ create table judgements (
 );
 CREATE INDEX judgements_account ON judgements USING btree (account_id, seq);
 CREATE INDEX judgements_completed ON judgements USING btree (completed_at);
+CREATE INDEX judgements_open ON judgements USING btree (key_id, seq) WHERE (completed_at IS NULL);
 CREATE INDEX judgements_version ON judgements USING btree (version_seq);
 create table known_places (
   person_id text not null,

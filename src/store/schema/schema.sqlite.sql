@@ -136,6 +136,11 @@ CREATE TABLE "invitations" (
   "created_at" bigint not null,
   "expires_at" bigint not null
 );
+CREATE TABLE "judged_programs" (
+  "judgement_seq" bigint primary key references "judgements" ("seq") on delete cascade,
+  "code" blob not null,
+  "additions" blob
+);
 CREATE TABLE "judgements" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,
@@ -145,8 +150,6 @@ CREATE TABLE "judgements" (
   "version_seq" bigint not null references "versions" ("seq"),
   "language" text not null,
   "profile" text not null,
-  "code" blob not null,
-  "additions" blob,
   "stop" text not null,
   "status" text not null check (status in ('pending', 'running', 'completed', 'error')),
   "states" text not null,
@@ -157,6 +160,7 @@ CREATE TABLE "judgements" (
 );
 CREATE INDEX "judgements_account" on "judgements" ("account_id", "seq");
 CREATE INDEX "judgements_completed" on "judgements" ("completed_at");
+CREATE INDEX judgements_open on judgements (key_id, seq) where completed_at is null;
 CREATE INDEX "judgements_version" on "judgements" ("version_seq");
 CREATE TABLE "known_places" (
   "person_id" text not null references "people" ("id") on delete cascade,

@@ -35,6 +35,7 @@ export interface Schema {
   versions: VersionTable;
   version_contents: VersionContentTable;
   judgements: JudgementTable;
+  judged_programs: JudgedProgramTable;
   runs: RunTable;
 }
 
@@ -80,8 +81,6 @@ interface JudgementTable {
   version_seq: number;
   language: string;
   profile: string;
-  code: Buffer;
-  additions: Buffer | null;
   stop: string;
   status: string;
   /** The states of the tests (src/domain/judgement.ts), one letter each. */
@@ -90,6 +89,13 @@ interface JudgementTable {
   score: number | null;
   created_at: number;
   completed_at: number | null;
+}
+
+/** Apart from the judgements, whose rows are read often. */
+interface JudgedProgramTable {
+  judgement_seq: number;
+  code: Buffer;
+  additions: Buffer | null;
 }
 
 /** The ended runs of judgements. */

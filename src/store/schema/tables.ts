@@ -5,6 +5,8 @@ export interface BackedUp {
   readonly key: readonly string[];
   /** The auto-increment column. */
   readonly counts?: string;
+  /** Whether a row can have 4 MiB. */
+  readonly large?: true;
   /** A column that references rows of the same table, which may follow later. */
   readonly refersToItself?: string;
 }
@@ -22,10 +24,11 @@ export const TABLES: readonly BackedUp[] = [
   { name: "former_secrets", key: ["id"] },
   { name: "people", key: ["id"] },
   { name: "members", key: ["person_id", "account_id"] },
-  { name: "contents", key: ["seq"], counts: "seq" },
+  { name: "contents", key: ["seq"], counts: "seq", large: true },
   { name: "versions", key: ["seq"], counts: "seq" },
   { name: "version_contents", key: ["version_seq", "test", "place"] },
   { name: "judgements", key: ["seq"], counts: "seq" },
+  { name: "judged_programs", key: ["judgement_seq"] },
   { name: "submissions", key: ["seq"], counts: "seq" },
   { name: "runs", key: ["judgement_seq", "test"] },
   { name: "programs", key: ["submission_seq"] },

@@ -29,7 +29,7 @@ export async function claim(
   const { chosen, more } = await choose(trx, request.max);
   if (chosen.length === 0) return { claims: [], more };
   const seqs = chosen.map(({ seq }) => seq);
-  await trx
+  const taken = await trx
     .updateTable("submissions")
     .set((eb) => ({
       status: "running",
@@ -41,7 +41,10 @@ export async function claim(
       lease_until: request.leaseUntilMs,
     }))
     .where("seq", "in", seqs)
+    .where("status", "=", sql.lit("pending")) // the end of its judgement may have removed a run
+    .returning("seq")
     .execute();
+  if (taken.length === 0) return { claims: [], more };
   await takeTurns(
     trx,
     "api_keys",
@@ -55,7 +58,11 @@ export async function claim(
   const rows = await trx
     .selectFrom("submissions")
     .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test"])
-    .where("seq", "in", seqs)
+    .where(
+      "seq",
+      "in",
+      taken.map(({ seq }) => seq),
+    )
     .execute();
   const programs = await loadPrograms(trx, rows);
   const place = new Map(seqs.map((seq, index) => [seq, index]));

@@ -6,7 +6,7 @@ import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import { lockJudgements } from "../judgements/advance.ts";
+import { lockJudgements, stopJudgement } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readShares } from "../sharing/shares.ts";
 import { end } from "./end.ts";
@@ -21,13 +21,17 @@ export type QueueStore = ReturnType<typeof queueStore>;
 /** @param now milliseconds since the epoch. */
 export function queueStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   return {
-    /** Adds an audit entry for a drop of pending submissions. @returns the last of them, an argument of `drop`. */
+    /** Adds an audit entry for a drop of pending submissions. @returns the last submission, an argument of `drop`. */
     beginDrop(whose: Whose, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
-        const { pending, last } = await trx
+        const { pending } = await trx
           .selectFrom("submissions")
           .where(waitsOf(whose))
-          .select((eb) => [eb.fn.countAll<number | string>().as("pending"), eb.fn.max("seq").as("last")])
+          .select((eb) => eb.fn.countAll<number | string>().as("pending"))
+          .executeTakeFirstOrThrow();
+        const { last } = await trx
+          .selectFrom("submissions")
+          .select((eb) => eb.fn.max("seq").as("last"))
           .executeTakeFirstOrThrow();
         const { accountId, keyId } = whose;
         const action = keyId === undefined ? "account.drop-pending" : "key.drop-pending";
@@ -38,8 +42,8 @@ export function queueStore({ db, capabilities: abilities }: Engine, transactions
     },
 
     /**
-     * Ends up to `max` pending submissions as `error` with IE, and adds their deliveries to the outbox.
-     * @returns their number; 0 if none up to `last` is pending.
+     * Ends up to `max` pending submissions, and as many judgements, as `error` with IE, and adds their deliveries to the outbox.
+     * @returns their number; 0 if none up to `last` is left.
      */
     drop(whose: Whose, last: number, max: number): Promise<number> {
       return transactions
@@ -75,11 +79,9 @@ async function dropSome(
     .orderBy("seq")
     .limit(max)
     .execute();
-  if (chosen.length === 0) return { dropped: 0, words: [] };
-  const judgements = await lockJudgements(
-    trx,
-    chosen.map((row) => row.judgement_seq),
-  );
+  const open = await openJudgements(trx, whose, last, max);
+  if (chosen.length + open.length === 0) return { dropped: 0, words: [] };
+  const judgements = await lockJudgements(trx, [...open, ...chosen.map((row) => row.judgement_seq)]);
   const rows = await trx
     .updateTable("submissions")
     .set({ status: DROPPED.status, completed_at: nowMs, verdict: DROPPED.judgement.verdict })
@@ -92,7 +94,39 @@ async function dropSome(
     .returning(ENDED_COLUMNS)
     .execute();
   const endings = rows.map((row) => ({ row, outcome: DROPPED }));
-  return { dropped: rows.length, words: await end(trx, endings, judgements, nowMs) };
+  const words = await end(trx, endings, judgements, nowMs);
+  // The others have only running runs, after which they would start more.
+  const left = await lockJudgements(trx, open);
+  for (const judgement of left) words.push(...(await stopJudgement(trx, judgement, nowMs)));
+  return { dropped: rows.length + left.length, words };
+}
+
+/** The judgements that have not ended, of requests up to this submission. */
+async function openJudgements(
+  trx: Transaction<Schema>,
+  { accountId, keyId }: Whose,
+  last: number,
+  max: number,
+): Promise<number[]> {
+  const keys = keyId === undefined ? sql`(select id from api_keys where account_id = ${accountId})` : sql`(${keyId})`;
+  const rows = await trx
+    .selectFrom("judgements")
+    .select("seq")
+    .where("completed_at", "is", null)
+    .where(sql<boolean>`key_id in ${keys}`)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("submissions")
+          .select("submissions.seq")
+          .whereRef("judgement_seq", "=", "judgements.seq")
+          .where("submissions.seq", "<=", last),
+      ),
+    )
+    .orderBy("key_id")
+    .orderBy("seq")
+    .limit(max)
+    .execute();
+  return rows.map(({ seq }) => seq);
 }
 
 /** Selects by key, because the index of pending submissions has keys, but no accounts. */

@@ -174,8 +174,6 @@ async function insertJudgement(
       version_seq: versionSeq,
       language: submission.language,
       profile: submission.profile,
-      code,
-      additions,
       stop,
       status: "pending",
       states: encodeStates(states),
@@ -183,6 +181,7 @@ async function insertJudgement(
     })
     .returning("seq")
     .executeTakeFirstOrThrow();
+  await trx.insertInto("judged_programs").values({ judgement_seq: seq, code, additions }).execute();
   return seq;
 }
 

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { withLimits } from "../../domain/additions.ts";
+import { forRun } from "../../domain/additions.ts";
 import type { Definition } from "../../domain/judgement.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -45,6 +45,7 @@ async function loadRuns(
   const judgement = await db
     .selectFrom("judgements")
     .innerJoin("versions", "versions.seq", "judgements.version_seq")
+    .innerJoin("judged_programs", "judged_programs.judgement_seq", "judgements.seq")
     .select(["version_seq", "code", "additions", "definition", "checker"])
     .where("judgements.seq", "=", judgementSeq)
     .executeTakeFirstOrThrow();
@@ -59,13 +60,13 @@ async function loadRuns(
   for (const { seq, test } of runs) {
     const number = test ?? 0;
     const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
-    const limits = definition.tests[number]?.limits ?? {};
+    const meta = definition.tests[number];
     loaded.set(seq, {
-      program: { ...program, stdin, additions: withLimits(program.additions, limits) },
+      program: { ...program, stdin, additions: forRun(program.additions, meta ?? { limits: {} }) },
       test: {
         judgementSeq,
-        points: definition.tests[number]?.points ?? 0,
-        checker: definition.checker,
+        points: meta?.points ?? 0,
+        checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
         answers,
       },

@@ -3,7 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
-import { purgeVersions } from "../judgements/versions.ts";
+import { purgeVersion } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 
 /** Deletes records; only terminal ones. */
@@ -17,8 +17,8 @@ export type RetentionStore = ReturnType<typeof retentionStore>;
 export function retentionStore({ db, capabilities }: Engine, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages and versions, and some
-     * judgements with all their runs. A record with a pending delivery stays.
+     * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages, and some
+     * judgements with all their runs and their tests. A record with a pending delivery stays.
      * @returns the number of deleted records; fewer than `max` if no older ones are left.
      */
     purge(beforeMs: number, max: number): Promise<number> {
@@ -59,9 +59,9 @@ export function retentionStore({ db, capabilities }: Engine, transactions: Trans
           .limit(JUDGEMENTS_AT_ONCE)
           .execute();
         const judged = await removeJudgements(trx, judgements);
-        const versions = await purgeVersions(trx, capabilities, { beforeMs, max });
-        const gone = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + versions;
-        return judgements.length === JUDGEMENTS_AT_ONCE ? Math.max(max, gone + judged) : gone + judged;
+        const more = (await purgeVersion(trx, capabilities, { beforeMs })) || judgements.length === JUDGEMENTS_AT_ONCE;
+        const gone = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + judged;
+        return more ? Math.max(max, gone) : gone;
       });
     },
 
@@ -82,7 +82,8 @@ export function retentionStore({ db, capabilities }: Engine, transactions: Trans
           .where("completed_at", "<=", endedBeforeMs)
           .limit(JUDGEMENTS_AT_ONCE);
         const judged = await removeJudgements(trx, await judgements.execute());
-        return (await remove(trx, await theirs.execute())) + judged;
+        const tests = await purgeVersion(trx, capabilities, { beforeMs: endedBeforeMs, accountId });
+        return (await remove(trx, await theirs.execute())) + judged + (tests ? 1 : 0);
       });
     },
 

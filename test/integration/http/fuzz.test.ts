@@ -102,7 +102,7 @@ class Judge {
       );
     this.#allowed = endpoints(document).map(({ path, method }) => {
       const { responses } = (document.paths[path]?.[method.toLowerCase()] ?? {}) as { responses: Responses };
-      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]*")}$`); // the router also accepts an empty id
       return { pattern, method, checks: compile(responses) };
     });
     const [first = new Map(), ...others] = this.#allowed.map(({ checks }) => checks);

@@ -161,7 +161,14 @@ test("invalid requests are rejected before anything is stored", LIMIT, async (t)
       /^tests\.0\.limits\.cpu_time_secs: at most/,
     ],
     [{ ...PROGRAM, tests, checker: "magic" }, /^checker: /],
-    [{ ...PROGRAM, tests: [{ expected: "(" }], checker: "regex" }, /^tests\.0\.expected: is not a regular/],
+    [
+      { ...PROGRAM, tests: [{ expected: "\\p{L}".repeat(1_000) }], checker: "regex" },
+      /^tests\.0\.expected: an expression has/,
+    ],
+    [
+      { ...PROGRAM, tests: Array.from({ length: 101 }, (_, at) => ({ expected: "", group: `g${at}` })) },
+      /^tests: more than 100 groups/,
+    ],
     [{ ...PROGRAM, tests, checker: { ...checker, language: "cobol" } }, /^unsupported language/],
     [{ ...PROGRAM, tests, checker: { ...checker, files: { "judge/answer": "" } } }, /^checker\.files: /],
     [{ ...PROGRAM, tests, checker: { ...checker, args: ["\0"] } }, /^checker\.args: /],
@@ -196,6 +203,31 @@ test("a slow regular expression is the judge's error and delays no other request
   while (performance.now() - started < 1_000) await ask({ path: "/api/languages" });
   const good = await judge({ ...PROGRAM, checker: "regex", tests: [{ stdin: "4", expected: "\\d+" }] });
   const { json } = await slow;
-  assert.deepEqual([json.verdict, json.runs[0].message], ["IE", "the comparison took more than 2 s"]);
+  assert.deepEqual([json.verdict, json.runs[0].message], ["IE", "the comparison took more than 250 ms"]);
   assert.equal(good.json.verdict, "AC");
+  const broken = await judge({ ...PROGRAM, checker: "regex", tests: [{ stdin: "4", expected: "(" }] });
+  assert.deepEqual(
+    [broken.json.verdict, broken.json.runs[0].message],
+    ["IE", "the answer is not a regular expression of JavaScript"],
+  );
+});
+
+test("a key cannot judge again with permissions that it does not have", LIMIT, async (t) => {
+  const { judge, ask, key } = await judging(t, temporaryStore, { idle: true });
+  const [agent, other] = [
+    await key({ account: "one", profiles: ["agent"] }),
+    await key({ account: "one", name: "other", profiles: ["judge"] }),
+  ];
+  const { json } = await judge(HELLO, "", { key: agent });
+  const path = `/api/judgements/${json.id}/rejudge`;
+  assert.equal((await ask({ method: "POST", path, key: other })).status, 403);
+  assert.equal((await ask({ method: "POST", path, key: agent })).status, 202);
+});
+
+test("fifty tests count like one request", LIMIT, async (t) => {
+  const { judge, key } = await judging(t, temporaryStore, { idle: true });
+  const few = await key({ requestsPerMinute: 3 });
+  const tests = (amount: number) => ({ ...PROGRAM, tests: Array(amount).fill(HELLO.tests[0]) });
+  assert.equal((await judge(tests(150), "", { key: few })).status, 202);
+  assert.equal((await judge(tests(1), "", { key: few })).status, 429);
 });

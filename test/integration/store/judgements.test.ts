@@ -1,38 +1,13 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
-import type { Checked } from "../../../src/domain/check.ts";
 import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
-import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
-import { isTerminal } from "../../../src/domain/submission.ts";
 import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types.ts";
-import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
-import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
-import { addJudgement } from "../../support/store/judgements.ts";
-import { addKey, onEachEngine, sweepLater } from "../../support/store/temporary.ts";
-import { report, signalled } from "../../support/verdict/reports.ts";
+import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
+import { addKey, onEachEngine } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, roomFor } from "../../support/webhooks/project.ts";
-
-const LEASE_MS = 1_000;
-const AC = buildOutcome({ execute: report({ stdout: Buffer.from("x") }) });
-const TLE = buildOutcome({ execute: signalled(9, { killReason: "cpu" }) });
-const CE = buildOutcome({ compile: report({ exitCode: 1 }) });
-
-const checked = (verdict: Checked["verdict"], share = 1): Checked => ({
-  verdict,
-  share,
-  message: verdict.toLowerCase(),
-});
-
-/** Ends a claim with a verdict of its test. */
-function finish(store: Store, { lease, test }: Claim, verdict: JudgementVerdict, share = 1): Promise<boolean> {
-  const outcomes: Partial<Record<JudgementVerdict, Outcome>> = { TLE, CE, IE: internalError("broken") };
-  const outcome = outcomes[verdict] ?? AC;
-  const result = outcome === AC ? checked(verdict === "WA" ? "WA" : "AC", verdict === "WA" ? 0 : share) : null;
-  return store.submissions.finish(lease, outcome, test && { judgementSeq: test.judgementSeq, checked: result });
-}
 
 const testOf = ({ program }: Claim) => Number(program.stdin);
 
@@ -152,6 +127,37 @@ onEachEngine((temporaryStore) => {
     assert.equal(await store.judgements.readForRejudge(id, "other"), undefined);
   });
 
+  test("dropping pending work also ends judgements with only running runs, but no later ones", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const [running, pending] = [
+      await addJudgement(store, key, { answers: ["x", "x"] }),
+      await addJudgement(store, key, { answers: ["y", "y"] }),
+    ];
+    const [claim] = await store.submissions.claim("w", LEASE_MS, 1);
+    const whose = { accountId: key.accountId };
+    const last = await store.queue.beginDrop(whose, "test");
+    const later = await addJudgement(store, key, { answers: ["z"] });
+    while ((await store.queue.drop(whose, last, 1)) > 0);
+    for (const { id } of [running, pending])
+      assert.equal((await store.judgements.get(id, key.accountId))?.verdict, "IE");
+    assert.equal(await finish(store, claim as Claim, "AC"), false);
+    assert.equal((await store.judgements.get(later.id, key.accountId))?.status, "pending");
+  });
+
+  test("a message of any length and with any character is stored", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    const { id } = await addJudgement(store, key, { answers: ["x"] });
+    const [claim] = await store.submissions.claim("w", LEASE_MS, 1);
+    const { lease, test: run } = claim as Claim;
+    const message = `\0${"\u{1f600}".repeat(100_000)}`;
+    const judged = { judgementSeq: run?.judgementSeq ?? 0, checked: { verdict: "WA", share: 0, message } as const };
+    assert.equal(await store.submissions.finish(lease, AC, judged), true);
+    const stored = (await store.judgements.get(id, key.accountId))?.runs[0]?.message ?? "";
+    assert.ok(stored.length <= 501 && stored.startsWith("\uFFFD"), stored.slice(0, 10));
+  });
+
   test("a repeated request finds its judgement", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");
@@ -169,7 +175,7 @@ onEachEngine((temporaryStore) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "a");
     const run = async () => {
-      const { id } = await addJudgement(store, key, { answers: ["x", "y"] });
+      const { id } = await addJudgement(store, key, { answers: ["x", "y", ...Array(120).fill("z")] });
       for (;;) {
         const claims = await store.submissions.claim("w", LEASE_MS, 9);
         if (claims.length === 0) return id;
@@ -186,7 +192,7 @@ onEachEngine((temporaryStore) => {
     await purge(clock.nowMs - 1);
     assert.equal(await store.judgements.get(first, key.accountId), undefined);
     assert.equal(await store.submissions.get(run1, key.accountId), undefined);
-    assert.equal((await store.judgements.get(second, key.accountId))?.runs.length, 2);
+    assert.equal((await store.judgements.get(second, key.accountId))?.runs.length, 122);
     await purge(clock.nowMs + 1);
     assert.equal(await store.judgements.get(second, key.accountId), undefined);
     assert.equal(await store.retention.erase(key.accountId, clock.nowMs + 1, 100), 0);
@@ -220,57 +226,5 @@ onEachEngine((temporaryStore) => {
       ["judgement.completed", data.timestamps.completed_at, id, "AC"],
     );
     assert.ok(body.length <= claim.bodyBytes);
-  });
-
-  test("after any events of its runs, each judgement ends with the verdict of its tests", {
-    timeout: 120_000,
-  }, async (t) => {
-    const { store, clock, another } = await temporaryStore(t);
-    const stores = store.manyProcesses ? [store, await another(), await another()] : [store];
-    const key = await addKey(store, "a", { concurrency: 30 });
-    let seed = 11;
-    const random = (below: number) => {
-      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-      return (seed >> 8) % below;
-    };
-    const judgements = [];
-    for (let number = 0; number < 20; number++) {
-      const verdicts = Array.from({ length: 1 + random(12) }, () =>
-        random(12) === 0 ? "WA" : random(20) === 0 ? "TLE" : "AC",
-      );
-      const stop: Stop = random(2) === 0 ? "never" : "first_failure";
-      // The answers tell the verdicts to the workers below.
-      judgements.push({ verdicts, ...(await addJudgement(store, key, { answers: verdicts, stop })) });
-    }
-    const work = async (own: Store, worker: string) => {
-      for (let idle = 0; idle < 20; ) {
-        const claims = await own.submissions.claim(worker, LEASE_MS, 1 + random(4));
-        idle = claims.length === 0 ? idle + 1 : 0;
-        const ended = claims.map(async (claim) => {
-          const fate = random(10);
-          if (fate === 0) return await own.submissions.release(claim.lease, true);
-          if (fate === 1 && claim.lease.attempt < 2) return await own.submissions.repeat(claim.lease);
-          const verdict = String(claim.test?.answers[0]) as JudgementVerdict;
-          return await finish(own, claim, verdict);
-        });
-        await Promise.all(ended);
-      }
-    };
-    await Promise.all(stores.flatMap((one, at) => [work(one, `${at} a`), work(one, `${at} b`)]));
-    // Some runs have been claimed by workers that have ended.
-    await sweepLater(store, clock, LEASE_MS);
-    await work(store, "last");
-    for (const { id, verdicts } of judgements) {
-      const judgement = await store.judgements.get(id, key.accountId);
-      assert.equal(judgement?.verdict, verdicts.find((one) => one !== "AC") ?? "AC", JSON.stringify(judgement));
-      const runs = judgement?.runs ?? [];
-      assert.equal(new Set(runs.map((run) => run.test)).size, runs.length);
-      for (const run of runs) {
-        assert.equal(run.verdict, verdicts[run.test]);
-        const submission = await store.submissions.get(run.submissionId, key.accountId);
-        assert.ok(submission && isTerminal(submission.status));
-      }
-    }
-    assert.equal(await store.submissions.depth(), 0);
   });
 });

@@ -226,7 +226,12 @@ export async function runPending(
 /** The part of the end of a run that its judgement needs, with its built-in checker. */
 export async function checkedBy({ test, program, submission }: Claim, outcome: Outcome): Promise<Judged | null> {
   if (!test) return null;
-  const where = { slot: { run: () => Promise.reject(new Error("there is no slot")) }, accountId: submission.accountId };
+  const { signal } = new AbortController();
+  const where = {
+    slot: { run: () => Promise.reject(new Error("there is no slot")) },
+    accountId: submission.accountId,
+    signal,
+  };
   return { judgementSeq: test.judgementSeq, checked: await checker.check(test, program.stdin, outcome, where) };
 }
 

@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { Definition, Group, Stop } from "../../../src/domain/judgement.ts";
+import type { Checked } from "../../../src/domain/check.ts";
+import type { Definition, Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import { newSubmission, programOf, type SubmitRequest } from "../../../src/domain/submission.ts";
 import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { report, signalled } from "../verdict/reports.ts";
 import { START_MS } from "./temporary.ts";
 
-export interface Added {
+interface Added {
   readonly id: string;
   readonly accountId: string;
 }
@@ -52,4 +57,23 @@ export async function addJudgement(
   if (accepted.kind === "duplicate") return { id: accepted.judgementId ?? "", accountId: key.accountId };
   if (accepted.kind !== "enqueued") throw new Error(`the judgement is ${accepted.kind}`);
   return { id, accountId: key.accountId };
+}
+
+export const LEASE_MS = 1_000;
+export const AC = buildOutcome({ execute: report({ stdout: Buffer.from("x") }) });
+export const TLE = buildOutcome({ execute: signalled(9, { killReason: "cpu" }) });
+const CE = buildOutcome({ compile: report({ exitCode: 1 }) });
+
+const checked = (verdict: Checked["verdict"], share = 1): Checked => ({
+  verdict,
+  share,
+  message: verdict.toLowerCase(),
+});
+
+/** Ends a claim with a verdict of its test. */
+export function finish(store: Store, { lease, test }: Claim, verdict: JudgementVerdict, share = 1): Promise<boolean> {
+  const outcomes: Partial<Record<JudgementVerdict, Outcome>> = { TLE, CE, IE: internalError("broken") };
+  const outcome = outcomes[verdict] ?? AC;
+  const result = outcome === AC ? checked(verdict === "WA" ? "WA" : "AC", verdict === "WA" ? 0 : share) : null;
+  return store.submissions.finish(lease, outcome, test && { judgementSeq: test.judgementSeq, checked: result });
 }

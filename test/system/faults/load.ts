@@ -23,6 +23,22 @@ interface Passed {
   readonly answeredMs: number;
 }
 
+interface Judged {
+  readonly verdict: string;
+  readonly runs: readonly { readonly verdict: string | null; readonly submission_id: string | null }[];
+}
+
+const JUDGED_TESTS = 6;
+
+/** Every third judgement has a test that does not pass. */
+function judgementOf(n: number): object {
+  const tests = Array.from({ length: JUDGED_TESTS }, (_, at) => ({
+    stdin: String(at),
+    expected: n % 3 === 0 && at === 4 ? "wrong" : String(at + n),
+  }));
+  return { language: "python", code: `print(int(input()) + ${n})`, tests, stop: "never" };
+}
+
 /**
  * Clients with several keys that submit, wait, poll, and repeat a request if its response is lost. After one client has
  * seen the final record of a submission, all clients must see the same bytes.
@@ -34,6 +50,8 @@ export class Load {
   readonly #endSeenMs = new Map<string, number>();
   /** By key. */
   readonly passed = new Map<string, Passed[]>();
+  /** Ids by the number of the judgement. More than one is an error. */
+  readonly judged = new Map<number, Set<string>>();
   readonly answers: Record<string, number> = {};
   readonly #ports: readonly number[];
   readonly #keys: Readonly<Record<string, string>>;
@@ -68,6 +86,34 @@ export class Load {
         if (n % 7 === 0) await this.#submit(n, key, n % 3 === 0);
       }
       await sleep(pauseMs);
+    }
+  }
+
+  /** Judges programs until the load is over; each request is sent twice. */
+  async judging(key: string): Promise<void> {
+    for (let n = 0; !this.#over; n++) {
+      const headers = { "idempotency-key": `00000000-0000-4000-9000-${String(n).padStart(12, "0")}` };
+      const once = (at: number) => this.#insist(at, key, [202], "POST", "/api/judgements", judgementOf(n), headers);
+      const answers = await Promise.all([once(n), once(n + 1)]);
+      const ids = new Set(answers.map(({ text }) => (JSON.parse(text) as { id: string }).id));
+      this.judged.set(n, ids);
+      for (const id of ids) await this.#poll(key, id, "judgements");
+    }
+  }
+
+  /** @throws if a judgement has another verdict than its tests, or an internal error without a lost run. */
+  checkJudgements(): void {
+    for (const [n, ids] of this.judged) {
+      assert.equal(ids.size, 1, `judgement ${n}`);
+      for (const id of ids) {
+        const judgement = JSON.parse(this.ended.get(id) ?? "{}") as Judged;
+        const { verdict, runs } = judgement;
+        const lost = runs.some((run) => run.verdict === "IE");
+        assert.equal(verdict, lost ? "IE" : n % 3 === 0 ? "WA" : "AC", JSON.stringify(judgement));
+        const ended = runs.filter((run) => run.verdict !== null);
+        assert.ok(lost || ended.length === JUDGED_TESTS, JSON.stringify(judgement));
+        assert.equal(new Set(ended.map((run) => run.submission_id)).size, ended.length);
+      }
     }
   }
 
@@ -121,10 +167,10 @@ export class Load {
     return answer;
   }
 
-  async #poll(key: string, id: string): Promise<void> {
+  async #poll(key: string, id: string, what: "result" | "judgements" = "result"): Promise<void> {
     for (const deadline = performance.now() + PATIENCE_MS; ; await sleep(POLL_MS)) {
       const sentMs = performance.now();
-      const { text } = await this.#insist(Math.floor(Math.random() * 2), key, [200], "GET", `/api/result/${id}`);
+      const { text } = await this.#insist(Math.floor(Math.random() * 2), key, [200], "GET", `/api/${what}/${id}`);
       if (this.#look(text, sentMs).over) return;
       assert.ok(performance.now() < deadline, `${id} does not end: ${text}`);
     }

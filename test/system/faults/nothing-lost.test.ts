@@ -23,6 +23,7 @@ const KILLS = Math.ceil((SUBMISSIONS * 4) / 100);
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const LEASE_MS = 2_000;
 
+/** Clients that submit, by key. */
 const CLIENTS = { big: 20, small: 1, hooked: 4, limited: 1 } as const;
 interface Site {
   readonly home: Installation;
@@ -129,6 +130,7 @@ async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<vo
       load.client(key, { polls: key !== "limited", pauseMs: key === "big" || key === "limited" ? 0 : 100 }),
     ),
   );
+  clients.push(load.judging("judged"));
   const killing = kill(site, load).finally(() => load.end());
   await Promise.all([...clients, killing]);
   const { killed, serverKilledAt } = await killing;
@@ -136,11 +138,12 @@ async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<vo
   await load.settle((key) => (key === "limited" ? "reader" : key));
   await allReady();
   t.diagnostic(
-    `${load.submitted.size} submissions in ${seconds.toFixed(0)} s; killed ${JSON.stringify(killed)}; answers ${JSON.stringify(load.answers)}`,
+    `${load.submitted.size} submissions and ${load.judged.size} judgements in ${seconds.toFixed(0)} s; killed ${JSON.stringify(killed)}; answers ${JSON.stringify(load.answers)}`,
   );
 
   await checkSubmissions(t, ledger, load, KILLS * site.slots);
   load.checkOutputs();
+  load.checkJudgements();
   const replay = (id: string) => home.piped("/dev/null", "/dev/null", "webhooks", "replay", id);
   await checkDeliveries(t, ledger, load, { receiver, secret, replay });
   checkRate(load, serverKilledAt);

@@ -1,3 +1,4 @@
+// Over 300 lines: one list of hostile programs and checkers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { useEngine } from "../../support/engine/engine.ts";
@@ -188,29 +189,53 @@ const CHECKERS: Readonly<
   ],
   "fills the feedback directory": [
     kattis(`${FEEDBACK}for n in range(100): open(directory + f'/{n}', 'wb').write(b'x' * 100000)\nsys.exit(42)`),
-    "AC",
-    4,
-    null,
+    "IE",
+    0,
+    /^the feedback directory/,
   ],
   "removes the feedback directory": [
     kattis(`${FEEDBACK}import shutil; shutil.rmtree(directory); sys.exit(42)`),
-    "AC",
-    4,
-    null,
+    "IE",
+    0,
+    /^the feedback directory/,
   ],
   "replaces the feedback directory by a link": [
-    kattis(`${FEEDBACK}import shutil; shutil.rmtree(directory); os.symlink('/etc', directory); sys.exit(42)`),
-    "AC",
-    4,
-    null,
+    kattis(
+      `${FEEDBACK}import shutil; shutil.rmtree(directory); os.symlink('/etc', directory.rstrip('/')); sys.exit(42)`,
+    ),
+    "IE",
+    0,
+    /^the feedback directory/,
   ],
   "makes a pipe in the feedback directory": [
     kattis(`${FEEDBACK}os.mkfifo(directory + '/score.txt'); sys.exit(42)`),
-    "AC",
-    4,
-    null,
+    "IE",
+    0,
+    /^the feedback directory/,
   ],
-  "leaves a process": [kattis("import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(42)"), "AC", 4, null],
+  "leaves a process": [
+    kattis("import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(42)"),
+    "IE",
+    0,
+    /^the feedback directory/,
+  ],
+  "gives an empty score": [
+    kattis(`${FEEDBACK}open(directory + 'score.txt', 'w')\nsys.exit(42)`),
+    "IE",
+    0,
+    /exit code 42/,
+  ],
+  "has as many classes as fit, but not with the test": [
+    {
+      ...KATTIS,
+      language: "java",
+      code: `${Array.from({ length: 61 }, (_, at) => `class C${at} {}`).join("\n")}
+class Main { public static void main(String[] words) { System.exit(42); } }`,
+    },
+    "IE",
+    0,
+    /too many or too large/,
+  ],
   "prints without end": [kattis("while True: print('x' * 65536)"), "IE", 0, /^the checker ended as TLE/],
   "does not read the output": [kattis("import os; os.close(0); raise SystemExit(42)"), "AC", 4, null],
   "looks for other boxes": [

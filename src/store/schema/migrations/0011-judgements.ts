@@ -46,8 +46,6 @@ export async function judgements(trx: Transaction<Schema>, { columns }: Capabili
     .addColumn("version_seq", "bigint", (c) => c.notNull().references("versions.seq"))
     .addColumn("language", "text", (c) => c.notNull())
     .addColumn("profile", "text", (c) => c.notNull())
-    .addColumn("code", columns.bytes, (c) => c.notNull())
-    .addColumn("additions", columns.bytes)
     .addColumn("stop", "text", (c) => c.notNull())
     .addColumn("status", "text", (c) => c.notNull().check(sql`status in ('pending', 'running', 'completed', 'error')`))
     .addColumn("states", "text", (c) => c.notNull())
@@ -56,6 +54,13 @@ export async function judgements(trx: Transaction<Schema>, { columns }: Capabili
     .addColumn("created_at", "bigint", (c) => c.notNull())
     .addColumn("completed_at", "bigint")
     .execute();
+  await trx.schema
+    .createTable("judged_programs")
+    .addColumn("judgement_seq", "bigint", (c) => c.primaryKey().references("judgements.seq").onDelete("cascade"))
+    .addColumn("code", columns.bytes, (c) => c.notNull())
+    .addColumn("additions", columns.bytes)
+    .execute();
+  await sql`create index judgements_open on judgements (key_id, seq) where completed_at is null`.execute(trx);
   await trx.schema.createIndex("judgements_account").on("judgements").columns(["account_id", "seq"]).execute();
   await trx.schema.createIndex("judgements_completed").on("judgements").column("completed_at").execute();
   await trx.schema.createIndex("judgements_version").on("judgements").column("version_seq").execute();

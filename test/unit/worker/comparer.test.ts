@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Comparer, ComparisonError } from "../../../src/worker/comparer.ts";
+
+const LIMIT = { timeout: 20_000 };
+const never = new AbortController().signal;
+const text = (content: string) => Buffer.from(content);
+const SLOW = [text("(a|a)*b")] as const;
+const AS = text("a".repeat(60));
+
+const regex = (comparer: Comparer, output: Buffer, answer: string, owner = "a", signal = never) =>
+  comparer.compare({ type: "regex" }, output, [text(answer)], { owner, signal });
+
+test("expressions and long texts are compared in a thread, which is used again", LIMIT, async () => {
+  const comparer = new Comparer();
+  assert.equal((await regex(comparer, text("12\n"), "\\d+")).passed, true);
+  assert.equal((await regex(comparer, text("12\n"), "\\d")).passed, false);
+  const long = text("x y\n".repeat(50_000));
+  const options = { owner: "a", signal: never };
+  assert.equal((await comparer.compare({ type: "tokens" }, long, [text("no"), long], options)).passed, true);
+});
+
+test("an expression that is invalid, slow or too large is an error, and the next one is compared", LIMIT, async () => {
+  const comparer = new Comparer();
+  for (const answer of ["(", "[z-a]", String(SLOW[0]), `(?:${"(x".repeat(900)}${"){1000}".repeat(900)})`]) {
+    await assert.rejects(regex(comparer, AS, answer), ComparisonError, answer.slice(0, 20));
+    assert.equal((await regex(comparer, text("1"), "1")).passed, true);
+  }
+  // Errors of the thread that arrive after its end are not uncaught exceptions of this process.
+  await sleep(100);
+});
+
+test("accounts take turns", LIMIT, async () => {
+  const comparer = new Comparer();
+  const ended: string[] = [];
+  const slow = Array.from({ length: 4 }, () =>
+    regex(comparer, AS, String(SLOW[0]), "busy").catch(() => void ended.push("busy")),
+  );
+  const other = regex(comparer, text("1"), "1", "other").then(() => void ended.push("other"));
+  await Promise.all([...slow, other]);
+  assert.ok(ended.indexOf("other") <= 2, String(ended)); // one of the account was under way, and one was next
+});
+
+test("an abandoned comparison ends at once, under way or waiting", LIMIT, async () => {
+  const comparer = new Comparer();
+  const [first, second] = [new AbortController(), new AbortController()];
+  const under = regex(comparer, AS, String(SLOW[0]), "a", first.signal);
+  const waiting = regex(comparer, AS, String(SLOW[0]), "a", second.signal);
+  const last = regex(comparer, text("1"), "1");
+  const began = performance.now();
+  second.abort();
+  first.abort();
+  await assert.rejects(under, ComparisonError);
+  await assert.rejects(waiting, ComparisonError);
+  await assert.rejects(regex(comparer, AS, "a", "a", first.signal), ComparisonError);
+  assert.ok(performance.now() - began < 200);
+  assert.equal((await last).passed, true);
+});
