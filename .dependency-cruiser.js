@@ -19,6 +19,7 @@ const MODULES = {
   tracing: ["domain"],
   http: ["domain", "languages", "store", "admin"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
+  problems: ["domain", "languages", "worker"],
 };
 
 const modules = Object.entries(MODULES).map(([module, allowed]) => ({

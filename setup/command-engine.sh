@@ -1,4 +1,4 @@
-# assay run, judge, doctor, bench: Node with its own engine for the duration of the command.
+# assay run, judge, problems, doctor, bench: Node with its own engine for the duration of the command.
 
 exec 3<&0
 prepare_engine
@@ -16,7 +16,7 @@ esac
 case $command in
 doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --instance "$instance" --uid-base "$uid_base" "$@" ;;
 esac
-case $command in run | judge | bench) set -- --launcher-socket "$socket" "$@" ;; esac
+case $command in run | judge | problems | bench) set -- --launcher-socket "$socket" "$@" ;; esac
 run_node as_root "$command" --data "$data" "$@"
 finish_node
 exit "$node_status"

@@ -16,6 +16,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     restore: async () => (await import("./restore.ts")).restoreCommand(),
     run: async () => (await import("./run.ts")).runCommand(),
     judge: async () => (await import("./judge.ts")).judgeCommand(),
+    problems: async () => (await import("./problems.ts")).problemsCommand(),
     status: async () => (await import("./status.ts")).statusCommand(),
     doctor: async () => (await import("./doctor.ts")).doctorCommand(),
     bench: async () => (await import("./bench.ts")).benchCommand(),

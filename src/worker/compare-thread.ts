@@ -21,3 +21,4 @@ function compare({ checker, output, answers }: Comparison): Compared | null {
 }
 
 parentPort?.on("message", (comparison: Comparison) => parentPort?.postMessage(compare(comparison)));
+parentPort?.postMessage("ready");

@@ -4,9 +4,8 @@ import type { Comparison } from "./compare-thread.ts";
 
 /** Texts up to this size are compared at once: it takes a few milliseconds at most. */
 const SHORT_BYTES = 8_192;
-/** Time limits. An expression needs little for any text, or else nearly forever. */
+/** Time limit, from when the thread is ready. */
 const MOST_MS = 1_000;
-const MOST_REGEX_MS = 250;
 const MEMORY_MIB = 256;
 
 /** The comparison took too long or failed. The message is for users. */
@@ -88,7 +87,8 @@ export class Comparer {
   #next(): void {
     const waiting = this.#take();
     if (!waiting) return;
-    const thread = this.#thread ?? startThread();
+    const known = this.#thread;
+    const thread = known ?? startThread();
     this.#thread = thread;
     thread.ref();
     const { checker, output, answers } = waiting;
@@ -104,17 +104,24 @@ export class Comparer {
       void thread.terminate();
       settle(() => waiting.reject(error));
     };
-    const onMessage = (answer: Compared | null) => {
+    let timer: NodeJS.Timeout | undefined;
+    const begin = () => {
+      timer = setTimeout(() => end(new ComparisonError(`the comparison took more than ${MOST_MS / 1000} s`)), MOST_MS);
+      thread.postMessage({ checker, output, answers });
+    };
+    const onMessage = (answer: Compared | null | "ready") => {
+      if (answer === "ready") {
+        begin();
+        return;
+      }
       thread.unref();
       const broken = new ComparisonError("the answer is not a regular expression of JavaScript");
       settle(() => (answer ? waiting.resolve(answer) : waiting.reject(broken)));
     };
     const onError = () => end(new ComparisonError("the comparison failed"));
-    const mostMs = checker.type === "regex" ? MOST_REGEX_MS : MOST_MS;
-    const timer = setTimeout(() => end(new ComparisonError(`the comparison took more than ${mostMs} ms`)), mostMs);
     thread.on("message", onMessage).on("error", onError).on("exit", onError);
     this.#current = { waiting, end };
-    thread.postMessage({ checker, output, answers });
+    if (thread === known) begin();
   }
 }
 

@@ -1,4 +1,5 @@
 import { forRun } from "../domain/additions.ts";
+import type { Checked } from "../domain/check.ts";
 import {
   advance,
   type Definition,
@@ -13,9 +14,11 @@ import {
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { ProfileName } from "../domain/limits.ts";
+import type { Outcome } from "../domain/outcome.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
+import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { plan } from "./plan.ts";
@@ -94,6 +97,33 @@ export class LocalJudge {
         onRun(ended);
       }
     }
+  }
+
+  /** Runs a program with an input and arguments. @throws SandboxError if the slot is lost. */
+  async run(
+    language: Language,
+    profile: ProfileName,
+    program: Program,
+    stdin: Buffer,
+    args: readonly string[],
+  ): Promise<Outcome> {
+    const own = { ...program, stdin, additions: forRun(program.additions, { args, limits: {} }) };
+    const steps = plan(language, this.#languages.limitsFor(language, profile), own);
+    return buildOutcome(await run(this.#slot, steps, { kept: this.#keptFor(language.name) }));
+  }
+
+  /** Checks an output. @throws SandboxError if the slot is lost. */
+  async check(test: Omit<ClaimedTest, "judgementSeq">, input: Buffer, output: Buffer): Promise<Checked> {
+    const judgement = { verdict: "AC", cause: "normal_exit", actor: "runtime", signal: null } as const;
+    const outcome: Outcome = {
+      status: "completed",
+      judgement: { ...judgement, exitCode: 0, errorMessage: null },
+      output: { stdout: output, stderr: Buffer.alloc(0), integrity: "complete" },
+      metrics: null,
+      evidence: null,
+    };
+    const checked = await this.#checker.check({ ...test, judgementSeq: 0 }, input, outcome, this.#where);
+    return checked ?? { verdict: "IE", share: 0, message: null };
   }
 
   #keptFor(language: string): Kept {

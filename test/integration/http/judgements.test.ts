@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { describe, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Options, runPending, startHttp } from "../../support/http/running.ts";
-import { type OpenTemporary, temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 30_000 };
@@ -36,111 +36,106 @@ async function judging(t: TestContext, open: OpenTemporary, options: Options & {
   return { ...running, judge, claimed };
 }
 
-for (const [name, open] of [
-  ["SQLite", temporaryStore],
-  ["PostgreSQL", temporaryPostgres],
-] as const) {
-  describe(`on ${name}`, () => {
-    test("each test has its verdict, its points and the record of its run", LIMIT, async (t) => {
-      const { judge, ask, claimed } = await judging(t, open);
-      const { status, json } = await judge({
-        ...PROGRAM,
-        args: ["x"],
-        stop: "never",
-        groups: [{ name: "hard", rule: "min", depends: ["easy"] }],
-        tests: [
-          { stdin: "a", expected: "aa", group: "easy" },
-          {
-            name: "second",
-            stdin: { base64: "Yg==" },
-            expected: ["no", { base64: "YmI=" }],
-            points: 2.5,
-            group: "easy",
-          },
-          { stdin: "c", expected: "d", group: "hard", points: 10, limits: { cpu_time_secs: 0.5 } },
-          { stdin: "loop", expected: "", group: "hard" },
-          { stdin: "flood", expected: "flood", group: "hard" },
-        ],
-      });
-      assert.equal(status, 200);
-      assert.deepEqual([json.status, json.verdict, json.score, json.max_score], ["completed", "WA", 3.5, 15.5]);
-      assert.deepEqual(json.tests, { total: 5, passed: 2, ended: 5 });
-      assert.deepEqual(
-        json.groups.map((group: Record<string, unknown>) => [group.name, group.rule, group.score, group.passed]),
-        [
-          ["easy", "sum", 3.5, true],
-          ["hard", "min", 0, false],
-        ],
-      );
-      assert.deepEqual(
-        json.runs.map((run: Record<string, unknown>) => [run.name, run.verdict, run.points, run.message]),
-        [
-          ["1", "AC", 1, null],
-          ["second", "AC", 2.5, null],
-          ["3", "WA", 0, 'line 1: expected "d", got "cc"'],
-          ["4", "TLE", 0, json.runs[3].message],
-          ["5", "WA", 0, "the output exceeds its limit"],
-        ],
-      );
-      const { json: record } = await ask({ path: `/api/result/${json.runs[2].submission_id}` });
-      assert.deepEqual([record.result.verdict, record.output.stdout], ["AC", "cc"]);
-      const limited = claimed.find(({ program }) => program.stdin.toString() === "c");
-      assert.deepEqual(limited?.program.additions?.limits, { cpu_time_secs: 0.5 });
-      assert.deepEqual(limited?.program.additions?.args, ["x"]);
+onEachEngine((open) => {
+  test("each test has its verdict, its points and the record of its run", LIMIT, async (t) => {
+    const { judge, ask, claimed } = await judging(t, open);
+    const { status, json } = await judge({
+      ...PROGRAM,
+      args: ["x"],
+      stop: "never",
+      groups: [{ name: "hard", rule: "min", depends: ["easy"] }],
+      tests: [
+        { stdin: "a", expected: "aa", group: "easy" },
+        {
+          name: "second",
+          stdin: { base64: "Yg==" },
+          expected: ["no", { base64: "YmI=" }],
+          points: 2.5,
+          group: "easy",
+        },
+        { stdin: "c", expected: "d", group: "hard", points: 10, limits: { cpu_time_secs: 0.5 } },
+        { stdin: "loop", expected: "", group: "hard" },
+        { stdin: "flood", expected: "flood", group: "hard" },
+      ],
     });
-
-    test(
-      "a judgement can be read, listed, followed, cancelled and repeated, but only by its account",
-      LIMIT,
-      async (t) => {
-        const { judge, ask, key, store } = await judging(t, open, { idle: true });
-        const { status, json, headers } = await judge(HELLO, "");
-        assert.deepEqual([status, json.status, headers.location], [202, "pending", `/api/judgements/${json.id}`]);
-        const path = `/api/judgements/${json.id}`;
-        const stranger = await key({ account: "stranger" });
-        for (const [method, end] of [
-          ["GET", ""],
-          ["GET", "/events"],
-          ["POST", "/cancel"],
-          ["POST", "/rejudge"],
-        ] as const) {
-          const refused = await ask({ method, path: path + end, key: stranger });
-          assert.deepEqual([refused.status, refused.json.error], [404, "judgement not found"], end);
-        }
-        assert.deepEqual((await ask({ path: "/api/judgements", key: stranger })).json, { judgements: [], next: null });
-        const events = ask({ path: `${path}/events` });
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        await runPending(store, outcomeOf);
-        const { text } = await events;
-        assert.match(text, /^event: state\ndata: \{.*"status":"pending".*\n\nevent: ended\ndata: .*"verdict":"AC"/);
-        const { json: again } = await ask({ method: "POST", path: `${path}/rejudge` });
-        assert.notEqual(again.id, json.id);
-        const cancelled = await ask({ method: "POST", path: `/api/judgements/${again.id}/cancel` });
-        assert.deepEqual([cancelled.json.status, cancelled.json.verdict], ["error", "IE"]);
-        assert.equal(await runPending(store, outcomeOf), 0);
-        const list = async (query: string) => {
-          const { json: page } = await ask({ path: `/api/judgements?${query}` });
-          return [page.judgements.map((one: { id: string }) => one.id), page.next !== null];
-        };
-        assert.deepEqual(await list(""), [[again.id, json.id], false]);
-        assert.deepEqual(await list("verdict=AC"), [[json.id], false]);
-        assert.deepEqual(await list("limit=1"), [[again.id], true]);
-        assert.equal((await ask({ path: "/api/judgements?verdict=OK" })).status, 400);
-      },
+    assert.equal(status, 200);
+    assert.deepEqual([json.status, json.verdict, json.score, json.max_score], ["completed", "WA", 3.5, 15.5]);
+    assert.deepEqual(json.tests, { total: 5, passed: 2, ended: 5 });
+    assert.deepEqual(
+      json.groups.map((group: Record<string, unknown>) => [group.name, group.rule, group.score, group.passed]),
+      [
+        ["easy", "sum", 3.5, true],
+        ["hard", "min", 0, false],
+      ],
     );
-
-    test("a repeated request with one key is one judgement", LIMIT, async (t) => {
-      const { judge, submit, store } = await judging(t, open, { idle: true });
-      const headers = { "idempotency-key": randomUUID() };
-      const [first, second] = await Promise.all([judge(HELLO, "", { headers }), judge(HELLO, "", { headers })]);
-      assert.equal(first.json.id, second.json.id);
-      assert.equal(await store.submissions.depth(), 1);
-      const other = { ...HELLO, tests: [{ stdin: "b", expected: "bb" }] };
-      assert.equal((await judge(other, "", { headers })).status, 422);
-      assert.equal((await submit(undefined, { headers })).status, 422);
-    });
+    assert.deepEqual(
+      json.runs.map((run: Record<string, unknown>) => [run.name, run.verdict, run.points, run.message]),
+      [
+        ["1", "AC", 1, null],
+        ["second", "AC", 2.5, null],
+        ["3", "WA", 0, 'line 1: expected "d", got "cc"'],
+        ["4", "TLE", 0, json.runs[3].message],
+        ["5", "WA", 0, "the output exceeds its limit"],
+      ],
+    );
+    const { json: record } = await ask({ path: `/api/result/${json.runs[2].submission_id}` });
+    assert.deepEqual([record.result.verdict, record.output.stdout], ["AC", "cc"]);
+    const limited = claimed.find(({ program }) => program.stdin.toString() === "c");
+    assert.deepEqual(limited?.program.additions?.limits, { cpu_time_secs: 0.5 });
+    assert.deepEqual(limited?.program.additions?.args, ["x"]);
   });
-}
+
+  test(
+    "a judgement can be read, listed, followed, cancelled and repeated, but only by its account",
+    LIMIT,
+    async (t) => {
+      const { judge, ask, key, store } = await judging(t, open, { idle: true });
+      const { status, json, headers } = await judge(HELLO, "");
+      assert.deepEqual([status, json.status, headers.location], [202, "pending", `/api/judgements/${json.id}`]);
+      const path = `/api/judgements/${json.id}`;
+      const stranger = await key({ account: "stranger" });
+      for (const [method, end] of [
+        ["GET", ""],
+        ["GET", "/events"],
+        ["POST", "/cancel"],
+        ["POST", "/rejudge"],
+      ] as const) {
+        const refused = await ask({ method, path: path + end, key: stranger });
+        assert.deepEqual([refused.status, refused.json.error], [404, "judgement not found"], end);
+      }
+      assert.deepEqual((await ask({ path: "/api/judgements", key: stranger })).json, { judgements: [], next: null });
+      const events = ask({ path: `${path}/events` });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await runPending(store, outcomeOf);
+      const { text } = await events;
+      assert.match(text, /^event: state\ndata: \{.*"status":"pending".*\n\nevent: ended\ndata: .*"verdict":"AC"/);
+      const { json: again } = await ask({ method: "POST", path: `${path}/rejudge` });
+      assert.notEqual(again.id, json.id);
+      const cancelled = await ask({ method: "POST", path: `/api/judgements/${again.id}/cancel` });
+      assert.deepEqual([cancelled.json.status, cancelled.json.verdict], ["error", "IE"]);
+      assert.equal(await runPending(store, outcomeOf), 0);
+      const list = async (query: string) => {
+        const { json: page } = await ask({ path: `/api/judgements?${query}` });
+        return [page.judgements.map((one: { id: string }) => one.id), page.next !== null];
+      };
+      assert.deepEqual(await list(""), [[again.id, json.id], false]);
+      assert.deepEqual(await list("verdict=AC"), [[json.id], false]);
+      assert.deepEqual(await list("limit=1"), [[again.id], true]);
+      assert.equal((await ask({ path: "/api/judgements?verdict=OK" })).status, 400);
+    },
+  );
+
+  test("a repeated request with one key is one judgement", LIMIT, async (t) => {
+    const { judge, submit, store } = await judging(t, open, { idle: true });
+    const headers = { "idempotency-key": randomUUID() };
+    const [first, second] = await Promise.all([judge(HELLO, "", { headers }), judge(HELLO, "", { headers })]);
+    assert.equal(first.json.id, second.json.id);
+    assert.equal(await store.submissions.depth(), 1);
+    const other = { ...HELLO, tests: [{ stdin: "b", expected: "bb" }] };
+    assert.equal((await judge(other, "", { headers })).status, 422);
+    assert.equal((await submit(undefined, { headers })).status, 422);
+  });
+});
 
 test("invalid requests are rejected before anything is stored", LIMIT, async (t) => {
   const { judge, store } = await judging(t, temporaryStore, { idle: true });
@@ -203,7 +198,7 @@ test("a slow regular expression is the judge's error and delays no other request
   while (performance.now() - started < 1_000) await ask({ path: "/api/languages" });
   const good = await judge({ ...PROGRAM, checker: "regex", tests: [{ stdin: "4", expected: "\\d+" }] });
   const { json } = await slow;
-  assert.deepEqual([json.verdict, json.runs[0].message], ["IE", "the comparison took more than 250 ms"]);
+  assert.deepEqual([json.verdict, json.runs[0].message], ["IE", "the comparison took more than 1 s"]);
   assert.equal(good.json.verdict, "AC");
   const broken = await judge({ ...PROGRAM, checker: "regex", tests: [{ stdin: "4", expected: "(" }] });
   assert.deepEqual(

@@ -1,0 +1,61 @@
+import { Command, Option } from "commander";
+import { readPackage } from "../problems/files.ts";
+import { readProblem } from "../problems/package.ts";
+import { type Verified, verify } from "../problems/verify.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { LocalJudge } from "../worker/judge-locally.ts";
+import { answer, escaped, table } from "./answer.ts";
+import { ourLanguages } from "./engine.ts";
+import { DATA } from "./with-store.ts";
+
+interface VerifyFlags {
+  readonly json?: boolean;
+  readonly launcherSocket: string;
+}
+
+/** `assay problems`: problem packages. */
+export function problemsCommand(): Command {
+  const problems = new Command("problems")
+    .description("Check problem packages.")
+    .option(...DATA)
+    .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory());
+  problems
+    .command("verify")
+    .description(
+      "Run the validators and the submissions of a problem package in the format legacy or 2025-09, without a server. Prints a table and the time limit; the exit code is 0 only if all behave as the package says.",
+    )
+    .argument("<directory>", "problem package")
+    .option("--json", "print the result as JSON")
+    .action((directory: string, _: unknown, command: Command) => verifyPackage(directory, command.optsWithGlobals()));
+  return problems;
+}
+
+async function verifyPackage(directory: string, flags: VerifyFlags): Promise<void> {
+  const languages = ourLanguages();
+  const files = await readPackage(directory);
+  const problem = readProblem(files, languages);
+  const slot = await Slot.open(flags.launcherSocket);
+  try {
+    const progress = (step: string) => process.stderr.write(`assay: ${escaped(step)}\n`);
+    const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, progress);
+    answer(flags.json, { ...verified, title: problem.title, format: problem.format }, () => toText(verified));
+    const isClean = verified.faults.length === 0 && verified.submissions.every(({ faults }) => faults.length === 0);
+    process.exitCode = isClean ? 0 : 1;
+  } finally {
+    slot.close();
+  }
+}
+
+function toText({ faults, timeLimitSecs, submissions }: Verified): string {
+  const rows = submissions.map((one) => [
+    one.path,
+    one.language ?? "",
+    one.verdict ?? "skipped",
+    one.slowestSecs === null ? "" : one.slowestSecs.toFixed(3),
+    one.score === null ? "" : String(one.score),
+    one.verdict === null ? "no installed language" : one.faults.join("; ") || "as expected",
+  ]);
+  const head = ["submission", "language", "verdict", "CPU s", "score", "result"];
+  const limit = timeLimitSecs === null ? "no time limit" : `time limit ${timeLimitSecs} s`;
+  return [table(head, rows), limit, ...faults.map((fault) => `fault: ${escaped(fault)}`)].join("\n");
+}

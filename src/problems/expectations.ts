@@ -1,0 +1,123 @@
+import { z } from "zod";
+import type { PackageFiles } from "./files.ts";
+import { type Read, readYaml } from "./yaml.ts";
+
+/** Verdicts in the words of the format. */
+export const FORMAT_VERDICTS = ["AC", "WA", "TLE", "RTE"] as const;
+export type FormatVerdict = (typeof FORMAT_VERDICTS)[number];
+
+/** What holds for the tests of a submission, or for some of them. */
+export interface Expectation {
+  /** Of test groups and tests; null for all tests. */
+  readonly tests: string | null;
+  readonly permitted: readonly FormatVerdict[];
+  readonly required: readonly FormatVerdict[];
+  /** The smallest and the highest score of the submission. */
+  readonly score?: readonly [number, number];
+  /** Part of a message of the output validator. */
+  readonly message?: string;
+  readonly timeLimit: "lower" | "upper" | "both" | "none";
+}
+
+/** Everything that the package says about a submission. */
+export interface About {
+  readonly expectations: readonly Expectation[];
+  readonly language?: string;
+  readonly entrypoint?: string;
+}
+
+const verdicts = z.array(z.enum(FORMAT_VERDICTS)).min(1);
+const rules = {
+  permitted: verdicts.optional(),
+  required: verdicts.optional(),
+  score: z.union([z.number(), z.tuple([z.number(), z.number()])]).optional(),
+  message: z.string().optional(),
+  use_for_time_limit: z.union([z.boolean(), z.enum(["lower", "upper"])]).optional(),
+};
+const entry = z
+  .object({
+    ...rules,
+    language: z.string().optional(),
+    entrypoint: z.string().optional(),
+    authors: z.unknown().optional(),
+    model_solution: z.boolean().optional(),
+  })
+  .catchall(z.strictObject(rules));
+const submissionsFile = z.record(z.string(), entry.nullable());
+type Rules = Readonly<z.output<z.ZodObject<typeof rules>>>;
+
+const FILE = "submissions/submissions.yaml";
+const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);
+
+/** Rules of the directories of the format, and how submissions there bound the time limit. */
+const DIRECTORIES: Readonly<Record<string, Rules>> = {
+  accepted: { permitted: ["AC"] },
+  rejected: { required: ["RTE", "TLE", "WA"] },
+  wrong_answer: { permitted: ["AC", "WA"], required: ["WA"] },
+  time_limit_exceeded: { permitted: ["AC", "TLE"], required: ["TLE"] },
+  run_time_error: { permitted: ["AC", "RTE"], required: ["RTE"] },
+  brute_force: { permitted: ["AC", "RTE", "TLE"], required: ["RTE", "TLE"] },
+};
+/** The older format: only accepted submissions bound the time limit from below. */
+const LEGACY: Readonly<Record<string, Rules>> = {
+  accepted: { permitted: ["AC"] },
+  partially_accepted: { permitted: ["AC", "WA", "TLE", "RTE"], use_for_time_limit: false },
+  wrong_answer: { permitted: ["AC", "WA"], required: ["WA"], use_for_time_limit: false },
+  time_limit_exceeded: { permitted: ["AC", "WA", "TLE"], required: ["TLE"] },
+  run_time_error: { permitted: ["AC", "WA", "TLE", "RTE"], required: ["RTE"], use_for_time_limit: false },
+};
+
+/** Reads submissions.yaml. @returns a function for the path of a submission below `submissions`. */
+export function readExpectations(files: PackageFiles, format: "legacy" | "2025-09"): (path: string) => About {
+  const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
+  const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
+  return (path) => {
+    const [directory = ""] = path.split("/");
+    const defaults = (format === "legacy" ? LEGACY : DIRECTORIES)[directory];
+    const expectations = defaults ? [toExpectation(null, { ...defaults, ...given[directory] })] : [];
+    let about: Omit<About, "expectations"> = {};
+    for (const [glob, own] of Object.entries(given)) {
+      if (!own || !matches(glob, path)) continue;
+      const { language, entrypoint } = own;
+      about = { ...about, ...(language && { language }), ...(entrypoint && { entrypoint }) };
+      if (glob !== directory || !defaults) expectations.push(toExpectation(null, own));
+      for (const [tests, some] of Object.entries(own))
+        if (!OWN_KEYS.has(tests)) expectations.push(toExpectation(tests, some as Rules));
+    }
+    return { ...about, expectations };
+  };
+}
+
+function toExpectation(
+  tests: string | null,
+  {
+    permitted = [...FORMAT_VERDICTS],
+    required = [...FORMAT_VERDICTS],
+    score,
+    message,
+    use_for_time_limit: use = true,
+  }: Rules,
+): Expectation {
+  const lower = !permitted.includes("TLE") || use === "lower";
+  const upper = (required.length === 1 && required[0] === "TLE") || use === "upper";
+  const timeLimit = use === false ? "none" : lower && upper ? "both" : lower ? "lower" : upper ? "upper" : "none";
+  const range = typeof score === "number" ? ([score, score] as const) : score;
+  return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
+}
+
+/** Whether a glob matches a path or one of its directories: `*` within a name, `{a,b}` for alternatives. */
+export function matches(glob: string, path: string): boolean {
+  const literal = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const alternatives = expand(glob).map((one) => new RegExp(`^${one.split("*").map(literal).join("[^/]*")}$`));
+  const parts = path.split("/");
+  return parts.some((_, at) => {
+    const beginning = parts.slice(0, at + 1).join("/");
+    return alternatives.some((one) => one.test(beginning));
+  });
+}
+
+function expand(glob: string): string[] {
+  const [, before, inside, after] = /^(.*?)\{([^{}]*)\}(.*)$/.exec(glob) ?? [];
+  if (inside === undefined) return [glob];
+  return inside.split(",").flatMap((one) => expand(`${before}${one}${after}`));
+}

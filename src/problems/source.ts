@@ -1,0 +1,60 @@
+import { basename, extname } from "node:path";
+import { FILE_PATH } from "../domain/additions.ts";
+import type { Language } from "../domain/language.ts";
+import type { Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
+
+/** A program of a package: a file, or a directory of files. */
+export interface Source {
+  /** Its path in the package. */
+  readonly path: string;
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+
+/** The programs in a directory of the package. */
+export function sourcesIn(files: PackageFiles, directory: string): Source[] {
+  const groups = Map.groupBy(filesBelow(files, directory), ([path]) => path.split("/")[0] ?? "");
+  return [...groups].map(([name, entries]) => {
+    const path = `${directory}/${name}`;
+    const isFile = entries.length === 1 && entries[0]?.[0] === name;
+    return { path, files: isFile ? new Map(entries) : filesBelow(files, path) };
+  });
+}
+
+/** @param entrypoint the file to run, if the package names it. @returns null if no installed language has the program. */
+export function toProgram(
+  { path, files }: Source,
+  languages: Languages,
+  entrypoint?: string,
+): { readonly language: Language; readonly program: Program } | null {
+  for (const name of ["build", "run"])
+    if (files.has(name))
+      throw new PackageError(`${path}/${name}`, "programs with a script of their own are not supported");
+  const found = [...files.keys()].flatMap((name) => {
+    const language = languageOf(name, languages);
+    return language ? [{ name, language }] : [];
+  });
+  const [first] = found;
+  if (!first) return null;
+  const other = found.find(({ language }) => language !== first.language);
+  if (other) throw new PackageError(`${path}/${other.name}`, `is in another language than ${first.name}`);
+  const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first.name)}`];
+  const candidates = [...named, first.language.source, "__main__.py", "Main.java", "main.py"];
+  const entry = candidates.find((name) => files.has(name)) ?? first.name;
+  const content = [...files].map(([name, data]) => ({ name, data }));
+  for (const { name } of content)
+    if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
+  const additions = { files: content, entry, args: [], env: {}, limits: {} };
+  return { language: first.language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
+}
+
+/** By the ending of a file, or by an alias of a language that is the ending. */
+function languageOf(name: string, languages: Languages): Language | undefined {
+  const ending = extname(basename(name));
+  if (ending === "" || /^\.(h|hpp|hh)$/.test(ending)) return undefined;
+  return (
+    languages.list().find(({ source, sources = [] }) => extname(source) === ending || sources.includes(ending)) ??
+    languages.resolve(ending.slice(1))
+  );
+}

@@ -1,0 +1,150 @@
+/** Problem packages of each supported shape, by name: path → text. */
+export type PackageTexts = Readonly<Record<string, string>>;
+
+const SUM_INPUT_VALIDATOR = `import re, sys
+sys.exit(42 if re.fullmatch(r"-?\\d+ -?\\d+\\n", sys.stdin.read()) else 1)
+`;
+
+/** The older format with its default validator. */
+const sum: PackageTexts = {
+  "problem.yaml": "name: Sum of two\nlicense: public domain\n",
+  "data/sample/1.in": "1 2\n",
+  "data/sample/1.ans": "3\n",
+  "data/secret/1-small.in": "-4 4\n",
+  "data/secret/1-small.ans": "0\n",
+  "data/secret/2-large.in": "2000000000 2000000000\n",
+  "data/secret/2-large.ans": "4000000000\n",
+  "input_validators/validate.py": SUM_INPUT_VALIDATOR,
+  "submissions/accepted/sum.py": "print(sum(map(int, input().split())))\n",
+  "submissions/accepted/sum.cpp":
+    "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n",
+  "submissions/accepted/Sum.java": `import java.util.*;
+public class Sum { public static void main(String[] a) { var s = new Scanner(System.in); System.out.println(s.nextLong() + s.nextLong()); } }
+`,
+  "submissions/accepted/two/main.c":
+    '#include <stdio.h>\n#include "add.h"\nint main() { long long a, b; scanf("%lld %lld", &a, &b); printf("%lld\\n", add(a, b)); }\n',
+  "submissions/accepted/two/add.h": "long long add(long long a, long long b);\n",
+  "submissions/accepted/two/add.c": '#include "add.h"\nlong long add(long long a, long long b) { return a + b; }\n',
+  "submissions/accepted/sum.cob": "a language that is not installed",
+  "submissions/wrong_answer/overflow.c":
+    '#include <stdio.h>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n',
+  "submissions/time_limit_exceeded/waits.py": "while True: pass\n",
+  "submissions/run_time_error/fails.py": "raise SystemExit(1)\n",
+};
+
+/** The older format with tolerances and a score for each group. */
+const root: PackageTexts = {
+  "problem.yaml":
+    "name: {en: Square root}\ntype: scoring\nvalidator_flags: float_tolerance 1e-4\ngrading: {objective: max}\n",
+  "data/sample/1.in": "4\n",
+  "data/sample/1.ans": "2\n",
+  "data/secret/testdata.yaml": "on_reject: continue\ngrader_flags: min\n",
+  "data/secret/1-exact/testdata.yaml": "accept_score: 40\n",
+  "data/secret/1-exact/1.in": "16\n",
+  "data/secret/1-exact/1.ans": "4\n",
+  "data/secret/1-exact/2.in": "25\n",
+  "data/secret/1-exact/2.ans": "5\n",
+  "data/secret/2-others/testdata.yaml": "accept_score: 60\n",
+  "data/secret/2-others/1.in": "2\n",
+  "data/secret/2-others/1.ans": "1.41421356\n",
+  "submissions/accepted/root.py": "print(f'{float(input()) ** 0.5:.6f}')\n",
+  "submissions/partially_accepted/integers.py": "import math; print(math.isqrt(int(input())))\n",
+  "submissions/wrong_answer/none.py": "print('none')\n",
+};
+
+const VALIDATOR_CPP = `#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include "feedback.h"
+// Accepts two factors of the number of the input; half of the points if one of them is 1.
+int main(int count, char **words) {
+  long long number, a, b;
+  std::ifstream(words[1]) >> number;
+  if (!(std::cin >> a >> b) || a * b != number) reject(words[3], "not its factors");
+  if (a == 1 || b == 1) std::ofstream(std::string(words[3]) + "score_multiplier.txt") << "0.5";
+  std::exit(42);
+}
+`;
+
+/** The newer format with groups that depend on others and a validator in C++, of two files. */
+const factors: PackageTexts = {
+  "problem.yaml":
+    "problem_format_version: 2025-09\nname: Factors\ntype: scoring\nuuid: 8ee7605a-d1ce-47b3-be37-15de5acd757e\nlimits:\n  time_limit: 2\n  memory: 128\n",
+  "output_validator/validate.cpp": VALIDATOR_CPP,
+  "output_validator/feedback.h": `#include <cstdlib>
+#include <fstream>
+#include <string>
+inline void reject(std::string directory, std::string message) {
+  std::ofstream(directory + "judgemessage.txt") << message;
+  std::exit(43);
+}
+`,
+  "data/sample/1.in": "6\n",
+  "data/sample/1.ans": "",
+  "data/secret/test_group.yaml": "max_score: 100\n",
+  "data/secret/1-small/test_group.yaml": "max_score: 30\n",
+  "data/secret/1-small/1.in": "15\n",
+  "data/secret/1-small/1.ans": "",
+  "data/secret/2-sum/test_group.yaml": "max_score: 30\nscore_aggregation: sum\nrequire_pass: secret/1-small\n",
+  "data/secret/2-sum/1.in": "77\n",
+  "data/secret/2-sum/1.ans": "",
+  "data/secret/2-sum/2.in": "143\n",
+  "data/secret/2-sum/2.ans": "",
+  "data/secret/3-large/test_group.yaml":
+    "max_score: 40\nscore_aggregation: min\nrequire_pass: [sample, secret/1-small]\n",
+  "data/secret/3-large/1.in": "1000000016000000063\n",
+  "data/secret/3-large/1.ans": "",
+  "submissions/accepted/search.cpp": `#include <iostream>
+int main() { long long n; std::cin >> n; long long d = n > 1e15 ? 1000000007 : 2; while (d * d <= n && n % d) d++; if (d * d > n) d = 1; std::cout << d << " " << n / d; }
+`,
+  "submissions/half/one.py": "print(1, input())\n",
+  "submissions/wrong_answer/zero.py": "print(0, 0)\n",
+  "submissions/submissions.yaml": `accepted:
+  score: 100
+half/{one,two}.py:
+  permitted: [AC]
+  score: [49.9, 50.1]
+wrong_answer/*.py:
+  message: not its factors
+  secret/1-small:
+    permitted: [WA]
+`,
+};
+
+/** The newer format with a validator in Python, arguments, and outputs for the validator. */
+const words: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: {en: Words, de: Wörter}\n",
+  "output_validator/validate.py": `import sys
+wanted = open(sys.argv[2]).read().split()
+got = sys.stdin.read().split()
+if "any-order" in sys.argv[4:]: wanted, got = sorted(wanted), sorted(got)
+sys.exit(42 if wanted == got else 43)
+`,
+  "input_validators/words/__init__.py": "",
+  "input_validators/words/__main__.py": `import sys
+longest = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+sys.exit(42 if all(len(word) <= longest for word in sys.stdin.read().split()) else 43)
+`,
+  "data/secret/test_group.yaml": "input_validator_args: ['9']\n",
+  "data/secret/1.in": "b a\n",
+  "data/secret/1.ans": "a b\n",
+  "data/secret/1.yaml": "output_validator_args: [any-order]\nargs: [as-is]\n",
+  "data/secret/2.in": "sorted b\n",
+  "data/secret/2.ans": "b sorted\n",
+  "data/invalid_input/long.in": "extraordinary\n",
+  "data/invalid_output/1.in": "b a\n",
+  "data/invalid_output/1.ans": "a b\n",
+  "data/invalid_output/1.out": "a\n",
+  "data/valid_output/1.in": "b a\n",
+  "data/valid_output/1.ans": "a b\n",
+  "data/valid_output/1.out": "a   b",
+  "submissions/accepted/sort.js": `const words = require("fs").readFileSync(0, "utf8").trim().split(" ");
+console.log((process.argv[2] === "as-is" ? words : words.sort()).join("\\n"));
+`,
+};
+
+export const PACKAGES = { sum, root, factors, words } as const;
+
+export function toFiles(texts: PackageTexts): Map<string, Buffer> {
+  return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));
+}
