@@ -35,7 +35,11 @@ function ourClient(connection: Connection): Client {
       return;
     }
     const tests = runs.map(({ stdin, stdout }) => ({ stdin, expected: stdout }));
-    const { text, json } = await ask("/api/judgements", { language, code, tests, checker: "exact" });
+    let { text, json } = await ask("/api/judgements", { language, code, tests, checker: "exact" });
+    while (json.status === "pending" || json.status === "running") {
+      ({ text } = await connection.ask("GET", `/api/judgements/${json.id}?wait=true`));
+      json = JSON.parse(text);
+    }
     expectOutput("assay", json.verdict, "AC", text);
   };
   return { judge, close: () => connection.end() };

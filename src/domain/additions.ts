@@ -54,13 +54,13 @@ export function inField(limits: Limits, field: LimitField): number {
 }
 
 /**
- * The limits with the requested values. Those that the meaning of a verdict relates to a lowered one follow it: CPU time is
+ * The limits with the requested values, none above its own. Those that the meaning of a verdict relates to a lowered one follow it: CPU time is
  * at most wall time, and endless recursion ends on the stack before it reaches the memory limit.
  */
 export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   const values = Object.entries(requested).map(([field, value]) => {
     const { limit, scale } = LIMIT_FIELDS[field as LimitField];
-    return [limit, Math.round(value * scale)];
+    return [limit, Math.min(Math.round(value * scale), limits[limit])];
   });
   const changed: Limits = { ...limits, ...Object.fromEntries(values) };
   return {
