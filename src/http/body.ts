@@ -6,9 +6,11 @@ import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
 import { awaitsContinue, sayContinue } from "./continue.ts";
 import { tooLarge } from "./errors.ts";
 import { disconnected } from "./gone.ts";
+import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
 import { noRoom } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
+import { parseInThread } from "./parse-large.ts";
 import { Room } from "./room.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
@@ -21,6 +23,9 @@ const FILES_BYTES = 2 * MAX_FILES_BYTES;
 /** 4 MiB; a valid submission is larger only if most of its files consist of escapes. */
 export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES + FILES_BYTES;
 
+/** Of routes for many tests. Bodies above MAX_BODY_BYTES are parsed in a thread. */
+const MAX_LARGE_BODY_BYTES = 64 * 1_048_576;
+
 /** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
 const LONG_BYTES = 262_144;
 
@@ -32,6 +37,8 @@ const MAX_FORM_BYTES = 65_536;
  * has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
+/** The same for bodies above MAX_BODY_BYTES: an account has one at a time. */
+const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -39,6 +46,8 @@ declare module "fastify" {
     bodyless?: boolean;
     /** JSON values of a body, if not the usual number. */
     values?: number;
+    /** The route takes bodies of MAX_LARGE_BODY_BYTES. */
+    large?: boolean;
   }
   interface FastifyRequest {
     /**
@@ -54,8 +63,10 @@ declare module "fastify" {
  * is parsed in a separate turn of the event loop.
  */
 export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
+  const largeRoom = new Room(LARGE_BODIES_BYTES);
   server.decorateRequest("forgetBody", null);
   server.addHook("onRoute", (route) => {
+    if (route.config?.large) route.bodyLimit = MAX_LARGE_BODY_BYTES;
     if (route.config?.session && !route.config.bytes) route.bodyLimit ??= MAX_FORM_BYTES;
   });
   server.addHook("preParsing", async (request, reply, payload) => {
@@ -67,7 +78,9 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
-    const release = await room.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
+    const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES;
+    const reserved = isLarge ? largeRoom : room;
+    const release = await reserved.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
     if (!release) throw noRoom(request);
     request.forgetBody = () => {
       release();
@@ -87,6 +100,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
       await pace.turn(owner);
+      if (bytes.length > MAX_BODY_BYTES) return await parseInThread(bytes, request.routeOptions.config.values);
       const members = checkShape(bytes, request.routeOptions.config.values);
       // The check, the parsing and the route's work on a long text take a similar time.
       if (isLong) await pace.turn(owner);
@@ -108,25 +122,4 @@ function isPlainUtf8({ headers }: FastifyRequest): boolean {
 function announced({ headers }: FastifyRequest): number {
   if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
   return Number(headers["content-length"] ?? 0) || 0;
-}
-
-/**
- * Rejects invalid UTF-8, because a replacement character would silently change the program.
- * @param members as returned by checkShape
- */
-function parseJson(bytes: Buffer, members: number): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    throw clientError("malformedJson", []);
-  }
-  const objects = (Array.isArray(value) ? value : [value]).filter(isObject);
-  const names = objects.reduce((sum, object) => sum + Object.keys(object).length, 0);
-  if (objects.length > 0 && members !== names) throw clientError("duplicateField", []);
-  return value;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

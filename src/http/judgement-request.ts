@@ -107,8 +107,13 @@ export interface JudgementRequest {
   readonly stop: Stop;
 }
 
-/** @throws ClientError for the first fault. */
-export function toJudgementRequest(body: unknown, caller: Caller, dependencies: Dependencies): JudgementRequest {
+/** @param pause awaited before each test. @throws ClientError for the first fault. */
+export async function toJudgementRequest(
+  body: unknown,
+  caller: Caller,
+  dependencies: Dependencies,
+  pause: () => Promise<void>,
+): Promise<JudgementRequest> {
   const parsed = outerBody.safeParse(body);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
   checkMaps(body as Fields);
@@ -123,7 +128,11 @@ export function toJudgementRequest(body: unknown, caller: Caller, dependencies: 
   const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
   const { spec, program } = toChecker(checker, caller, dependencies);
   const metas = tests.map((test, at) => toMeta(test, at, valid, dependencies));
-  const contents = tests.map((test, at) => toContents(test, at, spec));
+  const contents: Buffer[][] = [];
+  for (const [at, test] of tests.entries()) {
+    await pause();
+    contents.push(toContents(test, at, spec));
+  }
   const definition = { checker: spec, groups: toGroups(groups, metas), tests: metas };
   return { program: valid, definition, checker: program, contents, stop };
 }

@@ -56,7 +56,7 @@ export function judgementRoutes(
     throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
   };
 
-  server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES } }, async (request, reply) => {
+  server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES, large: true } }, async (request, reply) => {
     const wait = readWait(request.query);
     const key = readIdempotencyKey(request.headers["idempotency-key"]);
     const id = await addJudgement(request, request.body, dependencies, answers, key);
@@ -130,13 +130,15 @@ export async function addJudgement(
   const caller = callerOf(request);
   const { accountId } = caller;
   const owner = ownerOf(request);
-  const { program, definition, checker, contents, stop } = toJudgementRequest(body, caller, dependencies);
+  const pause = () => answers.pace.turn(owner);
+  const judged = await toJudgementRequest(body, caller, dependencies, pause);
+  const { program, definition, checker, contents, stop } = judged;
   if (program.refusal && key === undefined) throw program.refusal;
   await countTests(request, contents.length, dependencies);
   // Before its tests are stored.
   if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
   const version = { accountId, definition, checker, contents };
-  const versionSeq = await dependencies.store.judgements.putVersion(version, () => answers.pace.turn(owner));
+  const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
   const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
   const accepted = await accept(program, caller, dependencies, { key, judgement });
   request.forgetBody?.();

@@ -115,7 +115,8 @@ export async function takeSteps(
     start.push(...next.start);
   } while (next.verdict === null && next.skip.length + next.start.length > 0);
   const stopped = await dropRuns(trx, judgement.seq, skip, nowMs);
-  await insertRuns(trx, judgement, start, nowMs);
+  const started = start.filter((test) => states[test] === "queued");
+  await insertRuns(trx, judgement, started, nowMs);
   const { seq } = judgement;
   if (next.verdict !== null) {
     const score = await scoreOf(trx, seq, definition, states);
@@ -126,8 +127,8 @@ export async function takeSteps(
     .set({ status: "running", states: encodeStates(states) })
     .where("seq", "=", seq)
     .execute();
-  const started: StoreEvent[] = start.length > 0 ? [{ kind: "work" }] : [];
-  return [...stopped, ...started, { kind: "live", id: judgement.id }];
+  const work: StoreEvent[] = started.length > 0 ? [{ kind: "work" }] : [];
+  return [...stopped, ...work, { kind: "live", id: judgement.id }];
 }
 
 async function readDefinition(trx: Transaction<Schema>, seq: number): Promise<Definition> {

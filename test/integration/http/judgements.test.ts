@@ -219,6 +219,26 @@ test("a key cannot judge again with permissions that it does not have", LIMIT, a
   assert.equal((await ask({ method: "POST", path, key: agent })).status, 202);
 });
 
+test("a request of 60 MiB is accepted", { timeout: 60_000 }, async (t) => {
+  const { judge, store } = await judging(t, temporaryStore, { idle: true });
+  const stdin = "\u00e9x\n".repeat(640_000);
+  const tests = Array.from({ length: 20 }, (_, at) => ({ stdin, expected: `${at}` }));
+  const body = { ...PROGRAM, tests };
+  assert.ok(Buffer.byteLength(JSON.stringify(body)) > 60 * 1_048_576);
+  const accepted = await judge(body, "");
+  assert.equal(accepted.status, 202, JSON.stringify(accepted.json));
+  const [claim] = await store.submissions.claim("w", 60_000, 1);
+  assert.equal(claim?.program.stdin.toString(), stdin);
+  assert.equal((await judge({ ...body, tests: [...tests, ...tests] }, "")).status, 413);
+  // Errors of the thread that parses large bodies.
+  const large = { stdin: "x".repeat(5_000_000), expected: "" };
+  const many = { ...PROGRAM, tests: [large, ...Array(3_000).fill([])] };
+  assert.match((await judge(many, "")).json.error, /^tests: /);
+  const more = { ...PROGRAM, tests: [large, ...Array(9_000).fill([])] };
+  assert.equal((await judge(more, "")).json.error, "request body has more than 8192 values");
+  assert.match((await judge({ ...PROGRAM, tests: [large] }, "")).json.error, /^tests\.0: more than 4194304 bytes/);
+});
+
 test("fifty tests count like one request", LIMIT, async (t) => {
   const { judge, key } = await judging(t, temporaryStore, { idle: true });
   const few = await key({ requestsPerMinute: 3 });

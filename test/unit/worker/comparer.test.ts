@@ -23,7 +23,7 @@ test("expressions and long texts are compared in a thread, which is used again",
 
 test("an expression that is invalid, slow or too large is an error, and the next one is compared", LIMIT, async () => {
   const comparer = new Comparer();
-  for (const answer of ["(", "[z-a]", String(SLOW[0]), `(?:${"(x".repeat(900)}${"){1000}".repeat(900)})`]) {
+  for (const answer of ["(", "[z-a]", String(SLOW[0]), "((?:a?){9999}){9999}"]) {
     await assert.rejects(regex(comparer, AS, answer), ComparisonError, answer.slice(0, 20));
     assert.equal((await regex(comparer, text("1"), "1")).passed, true);
   }
