@@ -6,7 +6,7 @@ import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
 import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
-import { addKey, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, roomFor } from "../../support/webhooks/project.ts";
 
 const testOf = ({ program }: Claim) => Number(program.stdin);
@@ -49,6 +49,16 @@ onEachEngine((temporaryStore) => {
     );
     assert.deepEqual(judgement?.states.slice(5), Array(15).fill("skipped"));
     assert.deepEqual(await claim(20), []);
+  });
+
+  test("while a key has many pending submissions, one run of each judgement is queued", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    await addJudgement(store, key, { answers: Array(20).fill("x") });
+    const [first] = await store.submissions.claim("w", LEASE_MS, 1);
+    for (let number = 0; number < 40; number++) await enqueue(store, key);
+    await finish(store, first as Claim, "AC");
+    assert.equal(await store.submissions.depth(), 41);
   });
 
   test("a program that does not compile runs once", async (t) => {

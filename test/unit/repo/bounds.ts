@@ -16,6 +16,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "memory for responses": ["test/system/bounds/answers.test.ts"],
   "memory for request bodies": ["test/system/bounds/answers.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
+  "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
+  "runs of a judgement in the queue": [
+    "test/integration/store/judgements.test.ts",
+    "test/unit/domain/judgement.test.ts",
+  ],
   "small parts of requests on one connection": [
     "test/system/bounds/connections-bursts.test.ts",
     "test/system/bounds/connections-records.test.ts",
