@@ -38,12 +38,8 @@ export interface ProblemPackage {
 const seconds = z.number().positive();
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
 
-const limits2025 = z.strictObject({
-  time_multipliers: z
-    .strictObject({ ac_to_time_limit: z.number().min(1).optional(), time_limit_to_tle: z.number().min(1).optional() })
-    .optional(),
-  time_limit: seconds.optional(),
-  time_resolution: seconds.optional(),
+/** Limits in MiB and seconds that both formats have. */
+const resources = {
   memory: z.int().positive().optional(),
   output: z.int().positive().optional(),
   code: z.int().positive().optional(),
@@ -52,6 +48,15 @@ const limits2025 = z.strictObject({
   validation_time: seconds.optional(),
   validation_memory: z.int().positive().optional(),
   validation_output: z.int().positive().optional(),
+};
+
+const limits2025 = z.strictObject({
+  time_multipliers: z
+    .strictObject({ ac_to_time_limit: z.number().min(1).optional(), time_limit_to_tle: z.number().min(1).optional() })
+    .optional(),
+  time_limit: seconds.optional(),
+  time_resolution: seconds.optional(),
+  ...resources,
 });
 const problem2025 = z.looseObject({
   problem_format_version: z.literal("2025-09"),
@@ -70,14 +75,7 @@ const problemLegacy = z.looseObject({
       time_multiplier: z.number().positive().optional(),
       time_safety_margin: z.number().positive().optional(),
       time_limit: seconds.optional(),
-      memory: z.int().positive().optional(),
-      output: z.int().positive().optional(),
-      code: z.int().positive().optional(),
-      compilation_time: seconds.optional(),
-      compilation_memory: z.int().positive().optional(),
-      validation_time: seconds.optional(),
-      validation_memory: z.int().positive().optional(),
-      validation_output: z.int().positive().optional(),
+      ...resources,
     })
     .optional(),
 });

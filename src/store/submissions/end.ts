@@ -6,7 +6,7 @@ import type { Schema } from "../schema/schema.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
 
 /**
- * Everything that belongs to the end of submissions, whatever ended them: outcomes, history, deliveries, and the next steps of
+ * Everything that belongs to the end of submissions, for every reason: outcomes, history, deliveries, and the next steps of
  * their judgements. Part of the transaction that changes their status.
  * @param judgements of the runs among them, locked before the change.
  * @returns the notifications to send.

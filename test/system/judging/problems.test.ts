@@ -1,26 +1,20 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { type Verified, verify } from "../../../src/problems/verify.ts";
-import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Slot } from "../../../src/sandbox/slot.ts";
 import { LocalJudge } from "../../../src/worker/judge-locally.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+import { useSlot } from "../../support/sandbox/one-slot.ts";
 
 const LIMIT = { timeout: 120_000 };
 const languages = loadLanguages(LANGUAGES);
 
-let launcher: Launcher;
 let slot: Slot;
-before(async () => {
-  launcher = await startLauncher({ slots: 1 });
-  slot = await Slot.open(launcher.socket);
-});
-after(async () => {
-  slot?.close();
-  assert.equal(await launcher.stop(), 0, launcher.stderr());
+useSlot((one) => {
+  slot = one;
 });
 
 async function verified(texts: PackageTexts): Promise<Verified> {

@@ -1,28 +1,22 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { Additions } from "../../../src/domain/additions.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import type { Artifact } from "../../../src/worker/artifacts.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { useSlot } from "../../support/sandbox/one-slot.ts";
 
 const LIMIT = { timeout: 60_000 };
 const languages = loadLanguages(LANGUAGES);
 
-let launcher: Launcher;
 let slot: Slot;
-before(async () => {
-  launcher = await startLauncher({ slots: 1 });
-  slot = await Slot.open(launcher.socket);
-});
-after(async () => {
-  slot?.close();
-  assert.equal(await launcher.stop(), 0, launcher.stderr());
+useSlot((one) => {
+  slot = one;
 });
 
 type Files = Readonly<Record<string, string>>;

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { StepReports } from "../../../src/domain/report.ts";
 import { newSubmission, type Submission } from "../../../src/domain/submission.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "../../../src/worker/artifacts.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { useSlot } from "../../support/sandbox/one-slot.ts";
 
 const LIMIT = { timeout: 60_000 };
 const languages = loadLanguages(LANGUAGES);
@@ -24,16 +24,10 @@ const CALLER = {
   defaultProfile: "judge" as const,
 };
 
-let launcher: Launcher;
 let slot: Slot;
 let steps: Step[] = [];
-before(async () => {
-  launcher = await startLauncher({ slots: 1 });
-  slot = await Slot.open(launcher.socket);
-});
-after(async () => {
-  slot?.close();
-  assert.equal(await launcher.stop(), 0, launcher.stderr());
+useSlot((one) => {
+  slot = one;
 });
 
 /** Runs a program of an account and records the steps that the slot ran. */
