@@ -55,6 +55,8 @@ declare module "fastify" {
      * at the latest.
      */
     forgetBody: (() => void) | null;
+    /** Whether a large body is parsed or used: then only `forgetBody` releases its memory, even if the client has gone. */
+    holdsBody: boolean;
   }
 }
 
@@ -65,6 +67,7 @@ declare module "fastify" {
 export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
   const largeRoom = new Room(LARGE_BODIES_BYTES);
   server.decorateRequest("forgetBody", null);
+  server.decorateRequest("holdsBody", false);
   server.addHook("onRoute", (route) => {
     if (route.config?.large) route.bodyLimit = MAX_LARGE_BODY_BYTES;
     if (route.config?.session && !route.config.bytes) route.bodyLimit ??= MAX_FORM_BYTES;
@@ -86,8 +89,9 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       release();
       request.body = null;
     };
-    if (reply.raw.closed) release();
-    else reply.raw.once("close", release);
+    const onClose = () => request.holdsBody || release();
+    if (reply.raw.closed) onClose();
+    else reply.raw.once("close", onClose);
     if (awaitsContinue(request)) sayContinue(request, reply);
     return payload;
   });
@@ -100,7 +104,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
       await pace.turn(owner);
-      if (bytes.length > MAX_BODY_BYTES) return await parseInThread(bytes, request.routeOptions.config.values);
+      if (bytes.length > MAX_BODY_BYTES) return await parseLarge(request, bytes);
       const members = checkShape(bytes, request.routeOptions.config.values);
       // The check, the parsing and the route's work on a long text take a similar time.
       if (isLong) await pace.turn(owner);
@@ -123,3 +127,18 @@ function announced({ headers }: FastifyRequest): number {
   if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
   return Number(headers["content-length"] ?? 0) || 0;
 }
+
+/** One at a time. The route calls `forgetBody` in any case. */
+async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
+  request.holdsBody = true;
+  try {
+    const parsed = lastLarge.then(() => parseInThread(bytes, request.routeOptions.config.values));
+    lastLarge = parsed.catch(() => {});
+    return await parsed;
+  } catch (error) {
+    request.forgetBody?.();
+    throw error;
+  }
+}
+
+let lastLarge: Promise<unknown> = Promise.resolve();

@@ -48,6 +48,7 @@ export function judgeRoute(
     const { accountId } = callerOf(request);
     const owner = ownerOf(request);
     const id = await addJudgement(request, toBody(request.body), dependencies, answers);
+    request.forgetBody?.();
     const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
     const ended = await whenJudged(dependencies, id, accountId, signal);
     if (!ended || !isTerminal(ended.status)) {

@@ -57,9 +57,15 @@ export function judgementRoutes(
   };
 
   server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES, large: true } }, async (request, reply) => {
-    const wait = readWait(request.query);
-    const key = readIdempotencyKey(request.headers["idempotency-key"]);
-    const id = await addJudgement(request, request.body, dependencies, answers, key);
+    let wait: boolean;
+    let id: string;
+    try {
+      wait = readWait(request.query);
+      const key = readIdempotencyKey(request.headers["idempotency-key"]);
+      id = await addJudgement(request, request.body, dependencies, answers, key);
+    } finally {
+      request.forgetBody?.();
+    }
     if (wait) return await sendEnded(request, reply, id);
     reply.code(202).header("location", `/api/judgements/${id}`);
     return { id, status: "pending" };
@@ -117,7 +123,7 @@ export function judgementRoutes(
 }
 
 /**
- * Stores the tests, then the judgement with its first run, and releases the body: a request can wait for half a minute after it.
+ * Stores the tests, then the judgement with its first run. The caller then releases the body: a request can wait for half a minute.
  * @returns its id, or that of an earlier one with the same key.
  */
 export async function addJudgement(
@@ -141,7 +147,6 @@ export async function addJudgement(
   const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
   const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
   const accepted = await accept(program, caller, dependencies, { key, judgement });
-  request.forgetBody?.();
   if (accepted.kind === "enqueued") return judgement.id;
   // The same key for a single submission has another hash.
   if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);

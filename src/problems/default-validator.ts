@@ -14,7 +14,7 @@ export function defaultValidator(args: readonly string[]): Checker | string {
     if (word === "case_sensitive") caseSensitive = true;
     else if (word === "space_change_sensitive") spaces = true;
     else {
-      const kinds = TOLERANCES[word ?? ""];
+      const kinds = Object.hasOwn(TOLERANCES, word ?? "") ? TOLERANCES[word ?? ""] : undefined;
       const value = args[++at] ?? "";
       if (!kinds) return `the default validator has no argument ${JSON.stringify(word)}`;
       if (!NUMBER.test(value)) return `${word} needs a number, not ${JSON.stringify(value)}`;

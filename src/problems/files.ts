@@ -6,6 +6,8 @@ import { OperatorError } from "../domain/operator-error.ts";
 /** Bounds of a package. */
 const MAX_BYTES = 1_073_741_824;
 const MAX_FILES = 20_000;
+/** An input and its answer fit into one request to the launcher. */
+const MAX_FILE_BYTES = 4_194_304;
 
 /** The content of a package by path, relative to its directory and with `/`. */
 export type PackageFiles = ReadonlyMap<string, Buffer>;
@@ -29,7 +31,7 @@ export async function readPackage(directory: string): Promise<PackageFiles> {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
       if (entry.isDirectory()) await read(path);
       else if (entry.isFile()) {
-        const content = await readPlain(join(directory, path));
+        const content = await readPlain(join(directory, path), path);
         bytes += content.length;
         if (bytes > MAX_BYTES || files.size === MAX_FILES)
           throw new PackageError(path, `a package has at most ${MAX_FILES} files and ${MAX_BYTES} bytes`);
@@ -41,9 +43,12 @@ export async function readPackage(directory: string): Promise<PackageFiles> {
   return files;
 }
 
-async function readPlain(path: string): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+async function readPlain(full: string, path: string): Promise<Buffer> {
+  // A FIFO would block.
+  const file = await open(full, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
+    const { size } = await file.stat();
+    if (size > MAX_FILE_BYTES) throw new PackageError(path, `a file has at most ${MAX_FILE_BYTES} bytes`);
     return await file.readFile();
   } finally {
     await file.close();

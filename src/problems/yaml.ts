@@ -2,6 +2,9 @@ import { LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { PackageError, type PackageFiles } from "./files.ts";
 
+/** Parsing takes a multiple of the memory of a file. */
+const MAX_BYTES = 262_144;
+
 /** A YAML file, checked by a schema. */
 export interface Read<T> {
   readonly value: T;
@@ -15,6 +18,7 @@ export interface Read<T> {
 export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType<T>): Read<T> | undefined {
   const bytes = files.get(path);
   if (!bytes) return undefined;
+  if (bytes.length > MAX_BYTES) throw new PackageError(path, `a YAML file has at most ${MAX_BYTES} bytes`);
   const lines = new LineCounter();
   const document = parseDocument(bytes.toString("utf8"), { lineCounter: lines, uniqueKeys: true });
   const [broken] = document.errors;

@@ -1,10 +1,11 @@
-import { Worker } from "node:worker_threads";
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { type Checker, type Compared, check } from "../domain/check.ts";
-import type { Comparison } from "./compare-thread.ts";
+import type { Comparison } from "./compare-process.ts";
 
 /** Texts up to this size are compared at once: it takes a few milliseconds at most. */
 const SHORT_BYTES = 8_192;
-/** Time limit, from when the thread is ready. */
+/** Time limit, from when the process is ready. */
 const MOST_MS = 1_000;
 const MEMORY_MIB = 256;
 
@@ -25,13 +26,14 @@ export interface CompareOptions {
 }
 
 /**
- * Runs built-in checkers. Longer texts and regular expressions are compared in a thread that can be ended, one after the other,
- * so that no output and no expression delays the service. An expression is not even parsed outside of it.
+ * Runs built-in checkers. Longer texts and regular expressions are compared in a process that can be killed, one after the other,
+ * so that no output and no expression delays the service. An expression is not even parsed outside of it: V8 cannot be
+ * interrupted while it builds a large one, so that a thread would not end.
  */
 export class Comparer {
   /** By account, in the order of their turns. */
   readonly #queues = new Map<string, Waiting[]>();
-  #thread: Worker | null = null;
+  #process: ChildProcess | null = null;
   #current: { readonly waiting: Waiting; readonly end: (error: ComparisonError) => void } | null = null;
 
   /** @throws ComparisonError */
@@ -87,47 +89,56 @@ export class Comparer {
   #next(): void {
     const waiting = this.#take();
     if (!waiting) return;
-    const known = this.#thread;
-    const thread = known ?? startThread();
-    this.#thread = thread;
-    thread.ref();
+    const known = this.#process;
+    const child = known ?? start();
+    this.#process = child;
     const { checker, output, answers } = waiting;
     const settle = (act: () => void) => {
       clearTimeout(timer);
-      thread.off("message", onMessage).off("error", onError).off("exit", onError);
+      child.off("message", onMessage).off("error", onError).off("exit", onError);
       this.#current = null;
       act();
       this.#next();
     };
     const end = (error: ComparisonError) => {
-      this.#thread = null;
-      void thread.terminate();
+      this.#process = null;
+      child.kill("SIGKILL");
       settle(() => waiting.reject(error));
     };
     let timer: NodeJS.Timeout | undefined;
     const begin = () => {
       timer = setTimeout(() => end(new ComparisonError(`the comparison took more than ${MOST_MS / 1000} s`)), MOST_MS);
-      thread.postMessage({ checker, output, answers });
+      child.send({ checker, output, answers });
     };
-    const onMessage = (answer: Compared | null | "ready") => {
-      if (answer === "ready") {
+    const onMessage = (message: unknown) => {
+      if (message === "ready") {
         begin();
         return;
       }
-      thread.unref();
+      const answer = message as Compared | null;
       const broken = new ComparisonError("the answer is not a regular expression of JavaScript");
       settle(() => (answer ? waiting.resolve(answer) : waiting.reject(broken)));
     };
     const onError = () => end(new ComparisonError("the comparison failed"));
-    thread.on("message", onMessage).on("error", onError).on("exit", onError);
+    child.on("message", onMessage).on("error", onError).on("exit", onError);
+    child.once("exit", () => {
+      if (this.#process === child) this.#process = null;
+    });
     this.#current = { waiting, end };
-    if (thread === known) begin();
+    if (child === known) begin();
   }
 }
 
-function startThread(): Worker {
-  const limits = { maxOldGenerationSizeMb: MEMORY_MIB, maxYoungGenerationSizeMb: 16 };
-  const thread = new Worker(new URL("./compare-thread.ts", import.meta.url), { resourceLimits: limits });
-  // An error that was already under way when the thread was ended.
-  return thread.on("error", () => {});
+function start(): ChildProcess {
+  const child = fork(fileURLToPath(new URL("./compare-process.ts", import.meta.url)), {
+    env: {},
+    execArgv: [`--max-old-space-size=${MEMORY_MIB}`],
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+  // It ends with this process, which does not wait for it.
+  child.unref();
+  child.channel?.unref();
+  // An error of a process that could not be started or has been killed.
+  return child.on("error", () => {});
 }

@@ -82,14 +82,11 @@ async function dropSome(
   const open = await openJudgements(trx, whose, last, max);
   if (chosen.length + open.length === 0) return { dropped: 0, words: [] };
   const judgements = await lockJudgements(trx, [...open, ...chosen.map((row) => row.judgement_seq)]);
+  const seqs = chosen.length > 0 ? chosen.map(({ seq }) => seq) : [0]; // an empty list is no SQL
   const rows = await trx
     .updateTable("submissions")
     .set({ status: DROPPED.status, completed_at: nowMs, verdict: DROPPED.judgement.verdict })
-    .where(
-      "seq",
-      "in",
-      chosen.map(({ seq }) => seq),
-    )
+    .where("seq", "in", seqs)
     .where("status", "=", sql.lit("pending"))
     .returning(ENDED_COLUMNS)
     .execute();

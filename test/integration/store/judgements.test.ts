@@ -153,6 +153,11 @@ onEachEngine((temporaryStore) => {
       assert.equal((await store.judgements.get(id, key.accountId))?.verdict, "IE");
     assert.equal(await finish(store, claim as Claim, "AC"), false);
     assert.equal((await store.judgements.get(later.id, key.accountId))?.status, "pending");
+    // Nothing is pending any more.
+    await store.submissions.claim("w", LEASE_MS, 1);
+    const all = await store.queue.beginDrop(whose, "test");
+    assert.equal(await store.queue.drop(whose, all, 9), 1);
+    assert.equal((await store.judgements.get(later.id, key.accountId))?.verdict, "IE");
   });
 
   test("a message of any length and with any character is stored", async (t) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Comparer, ComparisonError } from "../../../src/worker/comparer.ts";
@@ -12,7 +13,7 @@ const AS = text("a".repeat(60));
 const regex = (comparer: Comparer, output: Buffer, answer: string, owner = "a", signal = never) =>
   comparer.compare({ type: "regex" }, output, [text(answer)], { owner, signal });
 
-test("expressions and long texts are compared in a thread, which is used again", LIMIT, async () => {
+test("expressions and long texts are compared in a process, which is used again", LIMIT, async () => {
   const comparer = new Comparer();
   assert.equal((await regex(comparer, text("12\n"), "\\d+")).passed, true);
   assert.equal((await regex(comparer, text("12\n"), "\\d")).passed, false);
@@ -27,8 +28,20 @@ test("an expression that is invalid, slow or too large is an error, and the next
     await assert.rejects(regex(comparer, AS, answer), ComparisonError, answer.slice(0, 20));
     assert.equal((await regex(comparer, text("1"), "1")).passed, true);
   }
-  // Errors of the thread that arrive after its end are not uncaught exceptions of this process.
+  // Errors of the process that arrive after its end are not uncaught exceptions of this process.
   await sleep(100);
+});
+
+test("an expression that V8 cannot stop building leaves no process", LIMIT, async () => {
+  const children = () =>
+    readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean).length;
+  const before = children();
+  const comparer = new Comparer();
+  const endless = "(?:(?:\\p{L}{2,3}){2,3}){2,3}".repeat(140);
+  await assert.rejects(regex(comparer, text("x"), endless), ComparisonError);
+  assert.equal((await regex(comparer, text("1"), "1")).passed, true);
+  await sleep(200);
+  assert.equal(children(), before + 1, "only the process of the last comparison is left");
 });
 
 test("accounts take turns", LIMIT, async () => {

@@ -1,7 +1,6 @@
-import { parentPort } from "node:worker_threads";
 import { type Checker, type Compared, check } from "../domain/check.ts";
 
-/** A comparison for the thread; its buffers arrive as Uint8Array. */
+/** A comparison for the process. */
 export interface Comparison {
   readonly checker: Checker;
   readonly output: Uint8Array;
@@ -20,5 +19,5 @@ function compare({ checker, output, answers }: Comparison): Compared | null {
   }
 }
 
-parentPort?.on("message", (comparison: Comparison) => parentPort?.postMessage(compare(comparison)));
-parentPort?.postMessage("ready");
+process.on("message", (comparison: Comparison) => process.send?.(compare(comparison)));
+process.send?.("ready");
