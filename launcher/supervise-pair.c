@@ -6,23 +6,19 @@
  * its limit. The time before a write belongs to the writer. Every 20 ms, the state of both is looked at: if the interactor
  * waits for input, the time belongs to the program, also if the program waits for input too, which is the usual end of a
  * program that does not flush its output; if only the program waits, to the interactor; otherwise to the side whose turn it
- * is, which is the one that was written to last.
+ * is: the last to which something was written.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "supervise-parts.h"
 
 enum { PROGRAM, INTERACTOR, SIDES, NOBODY };
-enum { SAMPLE_NS = 20000000, TASKS_READ = 64 };
+enum { SAMPLE_NS = 20000000 };
 
 /* Bytes on the way from one to the other. */
 struct relay {
@@ -46,57 +42,14 @@ static void count_work(struct pair *p, int side)
 	p->counted_until = now;
 }
 
-/* System calls in which a program waits for input. Others, such as a sleep, are its own decision. */
-static bool is_wait_for_input(const char *call)
-{
-	static const long any[] = {
-#ifdef __NR_poll
-		__NR_poll, __NR_select, __NR_epoll_wait,
-#endif
-		__NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
-	};
-	long number;
-	unsigned long first;
-	if (sscanf(call, "%ld 0x%lx", &number, &first) != 2)
-		return false;
-	for (size_t i = 0; i < sizeof any / sizeof *any; i++)
-		if (number == any[i])
-			return true;
-	return (number == __NR_read || number == __NR_readv || number == __NR_splice) && first == 0;
-}
-
-/* Whether a side has no input left and one of its tasks waits for more while no other runs. */
-static bool waits_for_input(const struct pair *p, int side)
-{
-	const struct watch *w = &p->watch[side];
-	const struct launcher *l = w->slot->launcher;
-	pid_t task[TASKS_READ];
-	int left = 0;
-	if (p->over[side] || w->box->in_fd < 0 || ioctl(w->box->in_fd, FIONREAD, &left) < 0 || left > 0)
-		return false;
-	int tasks = leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_READ);
-	bool waits = false;
-	for (int i = 0; i < tasks && i < TASKS_READ; i++) {
-		char name[32], call[128] = "";
-		snprintf(name, sizeof name, "%d/syscall", task[i]);
-		int fd = open_proc(l, name);
-		ssize_t n = fd < 0 ? -1 : read(fd, call, sizeof call - 1);
-		close_fd(&fd);
-		if (n > 0 && !strncmp(call, "running", 7))
-			return false;
-		waits = waits || (n > 0 && is_wait_for_input(call));
-	}
-	return waits;
-}
-
 static void sample(struct pair *p)
 {
 	p->sample_at = now_ns() + SAMPLE_NS;
 	if (p->over[PROGRAM] || p->over[INTERACTOR])
 		p->turn = p->over[PROGRAM] ? INTERACTOR : PROGRAM;
-	else if (p->relay[INTERACTOR].from < p->relay[INTERACTOR].to || waits_for_input(p, INTERACTOR))
+	else if (p->relay[INTERACTOR].from < p->relay[INTERACTOR].to || waits_for_input(&p->watch[INTERACTOR]))
 		p->turn = PROGRAM;
-	else if (p->relay[PROGRAM].from < p->relay[PROGRAM].to || waits_for_input(p, PROGRAM))
+	else if (p->relay[PROGRAM].from < p->relay[PROGRAM].to || waits_for_input(&p->watch[PROGRAM]))
 		p->turn = INTERACTOR;
 	count_work(p, p->turn);
 }
@@ -186,7 +139,7 @@ static void end_side(struct pair *p, int side)
 	p->counted_until = now_ns(); /* the end of its processes is the work of neither */
 }
 
-/* What poll() has for one side. */
+/* The events of one side. */
 enum { ON_END, ON_OUT, ON_ERR, ON_OOM, ON_IN, EVENTS };
 
 static void poll_side(const struct pair *p, int side, struct pollfd *on)

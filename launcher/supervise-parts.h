@@ -51,6 +51,9 @@ void end_program(struct watch *w);
 /* Then: reads the rest of its output, and the counters. */
 void read_rest(struct watch *w);
 
+/* Whether its pipe is empty and one of its tasks waits for input while no other runs. */
+bool waits_for_input(const struct watch *w);
+
 /* Sets the first deadlines after the start. */
 void set_deadlines(struct watch *w);
 /* Kills the box if a limit is exceeded. */

@@ -39,7 +39,7 @@ interface Parking {
   readonly timer: NodeJS.Timeout;
 }
 
-/** What the slot has sent about a step. */
+/** The frames of the slot about a step, so far. */
 interface Answer {
   readonly stdout: Captured;
   readonly stderr: Captured;
