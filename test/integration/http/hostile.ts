@@ -53,7 +53,6 @@ export function endpoints({ paths }: OpenApi): Endpoint[] {
 }
 
 type Content = Record<string, { schema: { $ref: string } }>;
-
 type Header = readonly [name: string, value: string];
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get", "X"];

@@ -87,13 +87,16 @@ class Events(Generic[Event]):
     async def __aiter__(self) -> AsyncIterator[Event]:
         try:
             while True:
-                # StopIteration cannot leave a future.
-                event = await asyncio.to_thread(next, self._events, None)
+                event = await asyncio.to_thread(self._next)
                 if event is None:
                     return
                 yield event
         finally:
             self.close()
+
+    def _next(self) -> Event | None:
+        # StopIteration cannot leave a future.
+        return next(self._events, None)
 
     def __enter__(self) -> Events[Event]:
         return self

@@ -177,4 +177,4 @@ def is_temporary(error: AssayError) -> bool:
 
 def delay_secs(tries: int, retry_after_secs: float | None) -> float:
     """Grows with each try and is random, so that clients do not come back together; never less than Retry-After."""
-    return (retry_after_secs or 0.0) + random.random() * min(MAX_DELAY_SECS, FIRST_DELAY_SECS * 2**tries)
+    return (retry_after_secs or 0.0) + random.random() * min(MAX_DELAY_SECS, FIRST_DELAY_SECS * 2.0**tries)
