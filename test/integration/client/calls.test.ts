@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startProxy } from "../../support/client/cutting-proxy.ts";
 import { CLIENTS } from "../../support/client/drive.ts";
@@ -25,6 +26,20 @@ async function finished({ store }: Running): Promise<number> {
     return count > 0;
   });
   return count;
+}
+
+/** A proxy between client and service that answers by itself. */
+async function startBetween(t: TestContext, answer: (response: ServerResponse) => void) {
+  const { certPath, keyPath } = certificate();
+  const received: string[] = [];
+  const server = createServer({ cert: readFileSync(certPath), key: readFileSync(keyPath) }, (request, response) => {
+    received.push(request.url ?? "");
+    answer(response.setHeader("connection", "close"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return { port: (server.address() as AddressInfo).port, caPath: certPath, received };
 }
 
 for (const [name, { call }] of Object.entries(CLIENTS)) {
@@ -118,18 +133,29 @@ for (const [name, { call }] of Object.entries(CLIENTS)) {
   });
 
   test(`${name}: follows no redirect, which could lead to another address`, async (t) => {
-    const { certPath, keyPath } = certificate();
-    const received: string[] = [];
-    const server = createServer({ cert: readFileSync(certPath), key: readFileSync(keyPath) }, (request, response) => {
-      received.push(request.url ?? "");
-      response.writeHead(307, { location: "/elsewhere", connection: "close" }).end();
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    t.after(() => server.close());
-    const { port } = server.address() as AddressInfo;
-    const { error } = await call({ port, caPath: certPath, key: "k", method: "languages", retries: 0 });
+    const { port, caPath, received } = await startBetween(t, (response) =>
+      response.writeHead(307, { location: "/elsewhere" }).end(),
+    );
+    const { error } = await call({ port, caPath, key: "k", method: "languages", retries: 0 });
     assert.ok(error);
     assert.deepEqual(received, ["/api/languages"]);
+  });
+
+  test(`${name}: waits for the date of a Retry-After, and leaves a long one to the caller`, async (t) => {
+    let header = "3600";
+    let untilMs = 0;
+    const { port, caPath, received } = await startBetween(t, (response) => {
+      const isEarly = Date.now() < untilMs || header === "3600";
+      if (isEarly) response.writeHead(503, { "retry-after": header }).end("<html>busy</html>");
+      else response.end("[]");
+    });
+    const ask = () => call({ port, caPath, key: "k", method: "languages" });
+    const { error } = await ask();
+    assert.deepEqual([error?.status, error?.retryAfterSecs], [503, 3600]);
+    assert.equal(error?.message, "503: <html>busy</html>");
+    untilMs = Math.ceil(Date.now() / 1000 + 1) * 1000;
+    header = new Date(untilMs).toUTCString();
+    assert.deepEqual((await ask()).value, []);
+    assert.equal(received.length, 3);
   });
 }

@@ -5,6 +5,8 @@ import type { TestContext } from "node:test";
 export interface Proxy {
   readonly port: number;
   readonly connections: () => number;
+  /** Of client and service. */
+  readonly open: () => number;
   /** Cuts the connections that are open, without the end of TLS. */
   readonly cut: () => void;
 }
@@ -33,5 +35,5 @@ export async function startProxy(t: Pick<TestContext, "after">, servicePort: num
     cut();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, connections: () => connections, cut };
+  return { port: (server.address() as AddressInfo).port, connections: () => connections, open: () => open.size, cut };
 }

@@ -8,8 +8,15 @@ import sys
 from assay_client import Assay, AssayError, WebhookError, verify_webhook
 
 
-async def collect(events):
-    return [event async for event in events]
+async def collect(events, within):
+    found = []
+    try:
+        async with asyncio.timeout(within):
+            async for event in events:
+                found.append(event)
+    except TimeoutError:
+        pass
+    return found
 
 
 def call(asked):
@@ -19,7 +26,7 @@ def call(asked):
     assay = Assay(asked["url"], asked["key"], ca_file=asked["ca"], **asked["made"])
     value = getattr(assay, asked["method"])(*asked["args"], **asked["options"])
     if asked["method"].endswith("events"):
-        return asyncio.run(collect(value)) if asked["async"] else list(value)
+        return asyncio.run(collect(value, asked["within"])) if asked["async"] else list(value)
     return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 

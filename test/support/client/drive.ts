@@ -16,6 +16,8 @@ export interface Asked {
   readonly retries?: number;
   /** Whether Python iterates with `async for`. */
   readonly isAsync?: boolean;
+  /** Ends the iteration of events after this time. */
+  readonly withinMs?: number;
 }
 
 export interface Verified {
@@ -45,18 +47,20 @@ export interface Driven {
 
 export const CLIENTS: Readonly<Record<string, Driven>> = {
   TypeScript: {
-    call: ({ port, key, caPath, method, args = [], options = {}, retries }) =>
+    call: ({ port, key, caPath, method, args = [], options = {}, retries, withinMs }) =>
       answered(async () => {
         const agent = new Agent({ connect: { ca: readFileSync(caPath) } });
         const trusting = (input: unknown, init: object) => undiciFetch(input as URL, { ...init, dispatcher: agent });
         try {
           const made = { fetch: trusting as unknown as typeof fetch, ...(retries !== undefined && { retries }) };
           const assay = new Assay({ url: `https://127.0.0.1:${port}`, key, ...made });
+          const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
+          const given = { ...options, ...(signal && { signal }) };
           const value = (assay as unknown as Record<string, (...args: unknown[]) => unknown>)[method]?.(
             ...args,
-            ...(Object.keys(options).length > 0 ? [options] : []),
+            ...(Object.keys(given).length > 0 ? [given] : []),
           );
-          if (/events$/i.test(method)) return await collect(value as AsyncIterable<unknown>);
+          if (/events$/i.test(method)) return await collect(value as AsyncIterable<unknown>, signal);
           const result = await value;
           return result instanceof Uint8Array ? { base64: Buffer.from(result).toString("base64") } : result;
         } finally {
@@ -75,10 +79,12 @@ export const CLIENTS: Readonly<Record<string, Driven>> = {
       options: { timeoutMs, ...options } = {},
       retries,
       isAsync = false,
+      withinMs,
     }) =>
       python({
         url: `https://127.0.0.1:${port}`,
         ...{ key, ca: caPath, method: snake(method), args, async: isAsync },
+        within: withinMs === undefined ? null : withinMs / 1000,
         options: {
           ...Object.fromEntries(Object.entries(options).map(([name, value]) => [snake(name), value])),
           ...(timeoutMs !== undefined && { timeout_secs: timeoutMs / 1000 }),
@@ -92,9 +98,13 @@ export const CLIENTS: Readonly<Record<string, Driven>> = {
 
 const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-async function collect(events: AsyncIterable<unknown>): Promise<unknown[]> {
+async function collect(events: AsyncIterable<unknown>, signal?: AbortSignal): Promise<unknown[]> {
   const all = [];
-  for await (const event of events) all.push(event);
+  try {
+    for await (const event of events) all.push(event);
+  } catch (error) {
+    if (error !== signal?.reason) throw error;
+  }
   return all;
 }
 

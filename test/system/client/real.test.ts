@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../../support/cli/processes.ts";
 import { startProxy } from "../../support/client/cutting-proxy.ts";
 import { type Asked, CLIENTS } from "../../support/client/drive.ts";
@@ -119,6 +120,18 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
         whole,
       );
     });
+
+  test(`${name}: closes the connection when the caller ends the iteration`, LIMIT, async (t) => {
+    const proxy = await startProxy(t, engine().service.port);
+    const { id } = await call("submit", [{ language: "python", code: "import time\ntime.sleep(30)", stream: true }]);
+    const startedAt = performance.now();
+    const events = await call("events", [id], { port: proxy.port, isAsync: true, withinMs: 700 });
+    while (proxy.open() > 0) await sleep(10);
+    // The service would have sent its next comment after 15 s.
+    assert.ok(performance.now() - startedAt < 5_000);
+    assert.ok(events.every(({ type }: { type: string }) => type === "status"));
+    await call("cancel", [id]);
+  });
 
   test(`${name}: cancels, submits several programs and lists them`, LIMIT, async () => {
     const { id } = await call("submit", [{ language: "python", code: "while True: pass" }]);
