@@ -34,7 +34,7 @@ packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.ta
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"
 mkdir "$instance_dir/clients"
-(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$instance_dir/clients") >&2 || fail "cannot pack the clients"
+(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$instance_dir/clients") >/dev/null || fail "cannot pack the clients"
 released() { (cd "$output" && mv -T -- "$1.tmp.$$" "$1" && sha256sum "$1" >"$1.sha256"); }
 released "$name.tar.gz"
 for client in "$instance_dir/clients"/*; do
