@@ -5,7 +5,7 @@ import { clientError, echo } from "../domain/error.ts";
 import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
 import type { Caller, Program } from "../domain/submission.ts";
 import { programOf } from "../domain/submission.ts";
-import { additionFields, decodeContent } from "./additions.ts";
+import { additionFields, content, decodeContent } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
@@ -24,7 +24,6 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 const RESERVED = /^(judge|feedback)(\/|$)/;
 
 const name = z.string().regex(NAME, "is not a name");
-const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
 const oneTest = z.strictObject({
   name: name.describe("Its number by default").optional(),
