@@ -11,12 +11,11 @@ import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
 import { answer, table } from "./answer.ts";
 import { ourLanguages } from "./engine.ts";
-import { languageOf } from "./run.ts";
+import { languageOf, type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { DATA } from "./with-store.ts";
 
-interface JudgeFlags {
+interface JudgeFlags extends ProgramFlags {
   readonly tests: string;
-  readonly language?: string;
   readonly checker: string;
   readonly interface: ProgramChecker["interface"];
   readonly profile: ProfileName;
@@ -25,15 +24,13 @@ interface JudgeFlags {
   readonly launcherSocket: string;
 }
 
-/** `assay judge FILE`: one program on the tests of a directory. Exit code 0 only for AC. */
+/** `assay judge PATH`: one program on the tests of a directory. Exit code 0 only for AC. */
 export function judgeCommand(): Command {
-  return new Command("judge")
+  return withProgram(new Command("judge"))
     .description(
       "Run one program on the tests of a directory without a server and print the verdict of each. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
     )
-    .argument("<file>", "source file")
     .requiredOption("--tests <directory>", "directory of the tests")
-    .option("--language <name>", "language (default: from the file name extension)")
     .option("--checker <name>", `${CHECKER_TYPES.join(", ")}, or the source file of a checker`, "lines")
     .addOption(
       new Option("--interface <name>", "how a checker's program is called")
@@ -48,13 +45,12 @@ export function judgeCommand(): Command {
     .action(judgeFile);
 }
 
-async function judgeFile(file: string, flags: JudgeFlags): Promise<void> {
+async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   const languages = ourLanguages();
-  const language = languageOf(file, flags.language, languages);
+  const { language, program } = await readProgram(path, flags, languages);
   const problem = await readTests(flags, languages);
   const slot = await Slot.open(flags.launcherSocket);
   try {
-    const program = { code: await readFile(file), stdin: Buffer.alloc(0) };
     const how = { language, profile: flags.profile, stop: flags.stop };
     const result = await new LocalJudge(slot, languages).judge(program, how, problem);
     answer(flags.json, toJson(result, problem.definition), () => toText(result, problem.definition));

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { extname } from "node:path";
 import { Command, Option } from "commander";
-import { ConfigError } from "../config.ts";
 import type { Language } from "../domain/language.ts";
 import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
 import type { Outcome } from "../domain/outcome.ts";
@@ -13,11 +11,11 @@ import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
 import { ourLanguages } from "./engine.ts";
+import { type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { describe } from "./verdict-text.ts";
 import { DATA } from "./with-store.ts";
 
-interface RunFlags {
-  readonly language?: string;
+interface RunFlags extends ProgramFlags {
   readonly stdin?: string;
   readonly profile: ProfileName;
   readonly json?: boolean;
@@ -35,14 +33,12 @@ const NOBODY = {
   defaultProfile: PROFILE_NAMES[0],
 };
 
-/** `assay run FILE`: one program in the sandbox. Exit code 0 only for AC. */
+/** `assay run PATH`: one program in the sandbox. Exit code 0 only for AC. */
 export function runCommand(): Command {
-  return new Command("run")
+  return withProgram(new Command("run"))
     .description(
       "Run one program through the sandbox without a server and print its verdict and evidence. The exit code is 0 only for AC.",
     )
-    .argument("<file>", "source file")
-    .option("--language <name>", "language (default: from the file name extension)")
     .option("--stdin <file>", "standard input of the program; - passes on the input of this command")
     .addOption(new Option("--profile <name>", "set of limits").choices(PROFILE_NAMES).default("judge"))
     .option("--json", "print the record as the API returns it")
@@ -51,10 +47,10 @@ export function runCommand(): Command {
     .action(runFile);
 }
 
-async function runFile(file: string, flags: RunFlags): Promise<void> {
+async function runFile(path: string, flags: RunFlags): Promise<void> {
   const languages = ourLanguages();
-  const language = languageOf(file, flags.language, languages);
-  const program = { code: await readFile(file), stdin: await readInput(flags.stdin) };
+  const { language, program: read } = await readProgram(path, flags, languages);
+  const program = { ...read, stdin: await readInput(flags.stdin) };
   const record = await runProgram(program, language, flags.profile, languages, flags.launcherSocket);
   process.stdout.write(flags.json ? `${JSON.stringify(record, null, 2)}\n` : describe(record));
   process.exitCode = record.result.verdict === "AC" ? 0 : 1;
@@ -79,23 +75,6 @@ async function runProgram(
   }
   const ended = { status: outcome.status, attempts: 1, startedAtMs, completedAtMs: Date.now(), outcome };
   return toRecord({ ...submission, ...ended });
-}
-
-/** @throws ConfigError for an unknown language. */
-export function languageOf(file: string, named: string | undefined, languages: Languages): Language {
-  const known = languages.list().map(({ name }) => name);
-  if (named !== undefined) {
-    const language = languages.resolve(named);
-    if (!language) throw new ConfigError(`unknown language ${named}; there are ${known.join(", ")}`);
-    return language;
-  }
-  const ending = extname(file);
-  const language = languages.list().find(({ source }) => extname(source) === ending);
-  const other = languages.resolve(ending.slice(1));
-  if (language ?? other) return (language ?? other) as Language;
-  throw new ConfigError(
-    `the extension of ${file} is of no known language; use --language with one of ${known.join(", ")}`,
-  );
 }
 
 async function readInput(from: string | undefined): Promise<Buffer> {

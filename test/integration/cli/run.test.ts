@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -65,6 +65,33 @@ test("the program reads a file, the command's standard input, or nothing", LIMIT
   const args = ["run", source, "--stdin", "-", "--json", "--launcher-socket", launcher.socket];
   const { stdout } = await assayReading("from\u00e9 outside", ...args);
   assert.equal(checked(JSON.parse(stdout)).output.stdout, "'from\u00e9 outside'\n");
+});
+
+test("runs a directory of files, with arguments and variables", LIMIT, async () => {
+  const files = {
+    "app/main.py":
+      "import helper, os, sys; print(helper.double(open('data/n.txt').read()), sys.argv[1:], os.environ['MODE'])",
+    "app/other.py": "print('other')",
+    "app/helper.py": "def double(text): return int(text) * 2",
+    "app/data/n.txt": "21\n",
+  };
+  mkdirSync(join(directory, "app/data"), { recursive: true });
+  for (const [name, text] of Object.entries(files)) file(name, text);
+  const app = join(directory, "app");
+  const words = ["--arg", "a b", "--arg", "c", "--env", "MODE=fast"];
+  assert.equal((await record(app, ...words)).output.stdout, "42 ['a b', 'c'] fast\n");
+  assert.equal((await record(app, "--entry", "other.py")).output.stdout, "other\n");
+  for (const [args, message] of [
+    [["--entry", "none.py"], /has no file none\.py/],
+    [["--language", "c"], /are in python/],
+    [["--env", "MODE"], /is not NAME=VALUE/],
+  ] as const) {
+    const { code, stderr } = await run(app, ...args);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, message);
+  }
+  const one = file("args.js", "console.log(process.argv.slice(2).join());");
+  assert.equal((await record(one, "--arg", "x", "--arg", "y")).output.stdout, "x,y\n");
 });
 
 test("takes the language from the option, or from the file name by name or alias", LIMIT, async () => {

@@ -9,7 +9,10 @@ import { ROOT } from "../../support/repo/documents.ts";
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const TARBALL = `assay-client-${version}.tgz`;
 const WHEEL = `assay_client-${version}-py3-none-any.whl`;
-const ENV = { PATH: process.env.PATH, HOME: "/nonexistent" };
+/** Tools write settings into their home. */
+const HOME = mkdtempSync(join(tmpdir(), "assay-home-"));
+after(() => rmSync(HOME, { recursive: true }));
+const ENV = { PATH: process.env.PATH, HOME };
 
 let place = "";
 before(() => {
