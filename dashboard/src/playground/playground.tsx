@@ -1,4 +1,4 @@
-import { Button, NativeSelect, SegmentedControl, Textarea, VisuallyHidden } from "@mantine/core";
+import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
@@ -9,7 +9,9 @@ import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
-import { type Draft, draft } from "./draft.ts";
+import { type Draft, draft, type TestDraft, type Tests } from "./draft.ts";
+import { Input } from "./input.tsx";
+import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
 import { RunResult } from "./run-result.tsx";
 
@@ -32,9 +34,21 @@ export function Playground({ languages, now }: Props) {
       return navigate({ to: "/playground", search: { from: id }, replace: true });
     },
   });
+  const judge = useMutation({
+    mutationFn: ({ checker, list }: Tests) =>
+      change.judge({ ...judgedOf(now), accountId, checker, stop: "never", tests: list.map(withoutKey) }),
+    onSuccess: ({ id }) => {
+      draft({ ...now, judgementId: id });
+      comeIntoView(result.current);
+    },
+  });
+  const isPending = run.isPending || judge.isPending;
+  const error = now.tests ? judge.error : run.error;
   const write = (part: Partial<Draft>) => draft({ ...now, ...part });
   const start = () => {
-    if (!run.isPending && now.code !== "") run.mutate();
+    if (isPending || now.code === "") return;
+    if (now.tests) judge.mutate(now.tests);
+    else run.mutate();
   };
   const profileLabel = useId();
   const resultLabel = useId();
@@ -80,14 +94,14 @@ export function Playground({ languages, now }: Props) {
         <Button
           className={css.run}
           leftSection={<Icon name="play" />}
-          loading={run.isPending}
+          loading={isPending}
           disabled={now.code === ""}
           onClick={start}
         >
-          Run
+          {now.tests ? "Run tests" : "Run"}
         </Button>
       </div>
-      {run.error && <Trouble text={`Not run: ${run.error.message}.`} />}
+      {error && <Trouble text={`Not run: ${error.message}.`} />}
       <div className={css.sides}>
         <div className={css.program}>
           <Editor
@@ -97,29 +111,13 @@ export function Playground({ languages, now }: Props) {
             onChange={(code) => write({ code })}
             onRun={start}
           />
-          <Textarea
-            label="Standard input"
-            value={now.stdin}
-            onChange={({ currentTarget }) => write({ stdin: currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
-            }}
-            rows={4}
-            spellCheck={false}
-            classNames={{ input: css.stdin ?? "" }}
-          />
+          <Input now={now} write={write} onRun={start} />
         </div>
         <section ref={result} className={css.result} aria-labelledby={resultLabel}>
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          {now.from ? (
-            <RunResult key={now.from} id={now.from} />
-          ) : (
-            <Empty title="No run yet">
-              Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
-            </Empty>
-          )}
+          <Result of={now} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
@@ -127,6 +125,21 @@ export function Playground({ languages, now }: Props) {
         </section>
       </div>
     </>
+  );
+}
+
+function Result({ of: { tests, judgementId, from } }: { of: Draft }) {
+  if (tests) {
+    if (judgementId) return <JudgementResult key={judgementId} id={judgementId} />;
+    return (
+      <Empty title="No judgement yet">Press Run tests. Each test is a run of its own, with its verdict here.</Empty>
+    );
+  }
+  if (from) return <RunResult key={from} id={from} />;
+  return (
+    <Empty title="No run yet">
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
+    </Empty>
   );
 }
 
@@ -145,6 +158,14 @@ function AccountOfRun({ value, onChange }: { value: string; onChange: (id: strin
 
 function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
+}
+
+function judgedOf({ language, code, profile }: Draft) {
+  return { language, code, profile };
+}
+
+function withoutKey({ stdin, expected, points }: TestDraft) {
+  return { stdin, expected, points };
 }
 
 /** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */
