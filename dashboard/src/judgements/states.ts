@@ -17,6 +17,11 @@ export function wordsOf(state: JudgedTest["state"]): string {
   return OPEN[state]?.words ?? JUDGEMENT_WORDS[state] ?? state;
 }
 
+/** With the text of the cell, if that is a verdict. */
+export function labelOf(state: JudgedTest["state"]): string {
+  return state in OPEN ? wordsOf(state) : `${state} ${wordsOf(state)}`;
+}
+
 /** Ended without passing. */
 export function isFailure({ state }: Pick<JudgedTest, "state">): boolean {
   return !(state in OPEN);

@@ -2,7 +2,7 @@ import { type KeyboardEvent, useRef } from "react";
 import type { JudgedGroup, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { State, type Tone } from "../pieces/state.tsx";
 import { count, counted } from "../pieces/words.ts";
-import { signOf, wordsOf } from "./states.ts";
+import { labelOf, signOf, wordsOf } from "./states.ts";
 import css from "./strip.module.css";
 
 interface Props {
@@ -39,8 +39,8 @@ export function Strip({ of: { groups, tests }, selected, onSelect }: Props) {
                       style={{ "--verdict": `var(--verdict-${state.toLowerCase()})` } as object}
                       tabIndex={at === entered ? 0 : -1}
                       aria-pressed={at === selected}
-                      title={`${titleOf(name, at)}: ${wordsOf(state)}`}
-                      aria-label={`${titleOf(name, at)}: ${wordsOf(state)}`}
+                      title={`${titleOf(name, at)}: ${labelOf(state)}`}
+                      aria-label={`${titleOf(name, at)}: ${labelOf(state)}`}
                       onClick={() => onSelect(at)}
                     >
                       {signOf(state)}
@@ -66,7 +66,7 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
     passed === null ? ["idle", "open"] : passed ? ["good", "passed"] : ["bad", "not passed"];
   return (
     <div className={css.head}>
-      <h3>{name || "Without a group"}</h3>
+      <b>{name || "Without a group"}</b>
       <State tone={tone}>{word}</State>
       <span>
         {count(score)} of {counted(maxScore, "point")}
