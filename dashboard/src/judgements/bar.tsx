@@ -10,9 +10,9 @@ interface Props {
 export function Bar({ value, limit, unit }: Props) {
   if (value === null) return null;
   return (
-    <span className={css.bar} title={limit === undefined ? undefined : `${unit(value)} of ${unit(limit)}`}>
+    <span className={css.bar} {...(limit !== undefined && { title: `${unit(value)} of ${unit(limit)}` })}>
       {unit(value)}
-      {/* Hidden from screen readers: the text has the value, and the head of the table the limit. */}
+      {/* Hidden from screen readers: the text has the value, and the line above the table the limits. */}
       {limit !== undefined && (
         <span className={css.track} data-met={value >= limit || undefined} aria-hidden="true">
           <span style={{ width: `${100 * Math.min(1, value / limit)}%` }} />

@@ -12,6 +12,8 @@ interface Props {
   readonly checker: JudgedChecker;
 }
 
+// biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as a grid is none any more, without them
+
 /** An answer and the output, line by line. Text and signs carry what the colours show. */
 export function DifferenceOf({ expected, got, checker }: Props) {
   const [chosen, choose] = useState(0);
@@ -44,24 +46,24 @@ export function DifferenceOf({ expected, got, checker }: Props) {
       {notes.length > 0 && <p className={css.note}>{notes.join(" ")}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard */}
       <section className={css.frame} aria-label="Difference of expected and got" tabIndex={0}>
-        <table className={css.table}>
+        <table className={css.table} role="table">
           <colgroup>
             <col className={css.numbers} />
             <col />
             <col className={css.numbers} />
             <col />
           </colgroup>
-          <thead>
-            <tr>
-              <th scope="col" colSpan={2}>
-                Expected
+          <thead role="rowgroup">
+            <tr role="row">
+              <th role="columnheader" scope="col" colSpan={2}>
+                <span>− </span>Expected
               </th>
-              <th scope="col" colSpan={2}>
-                Got
+              <th role="columnheader" scope="col" colSpan={2}>
+                <span>+ </span>Got
               </th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {found.rows.map((row, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: rows never move
               <OneRow key={at} of={row} />
@@ -77,8 +79,8 @@ export function DifferenceOf({ expected, got, checker }: Props) {
 function OneRow({ of: row }: { of: Row | number }) {
   if (typeof row === "number") {
     return (
-      <tr>
-        <td className={css.left} colSpan={4}>
+      <tr role="row">
+        <td role="cell" className={css.left} colSpan={4}>
           {counted(row, "equal line")}
         </td>
       </tr>
@@ -86,7 +88,7 @@ function OneRow({ of: row }: { of: Row | number }) {
   }
   const { kind, expected, got } = row;
   return (
-    <tr>
+    <tr role="row">
       <Side of={expected} other={got} kind={kind} side="expected" />
       <Side of={got} other={expected} kind={kind} side="got" />
     </tr>
@@ -106,7 +108,7 @@ function Side({ of: line, other, kind, side }: SideProps) {
   const looks = { "data-side": side, "data-different": kind === "different" || undefined };
   if (!line) {
     return (
-      <td className={css.missing} colSpan={2} {...looks}>
+      <td role="cell" className={css.missing} colSpan={2} {...looks}>
         no line
       </td>
     );
@@ -115,10 +117,10 @@ function Side({ of: line, other, kind, side }: SideProps) {
     kind === "same" || !other ? [line.text, "", ""] : differentParts(line.text, other.text);
   return (
     <>
-      <td className={css.number} {...looks}>
+      <td role="cell" className={css.number} {...looks}>
         {kind === "different" && SIGNS[side]} {line.number}
       </td>
-      <td className={css.text} {...looks}>
+      <td role="cell" className={css.text} {...looks}>
         <PlainText text={before} />
         {within !== "" && (
           <mark>
@@ -130,3 +132,5 @@ function Side({ of: line, other, kind, side }: SideProps) {
     </>
   );
 }
+
+// biome-ignore-end lint/a11y/noRedundantRoles: as above

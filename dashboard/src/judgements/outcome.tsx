@@ -23,7 +23,9 @@ export function outcomeOf({ row, tests }: JudgementState): string {
   if (verdict === null) return "Judging";
   const title = TITLES[verdict] ?? verdict;
   const decided = firstFailure(tests);
-  return verdict === "AC" || verdict === "CE" || decided === null ? title : `${title} on test ${decided + 1}`;
+  // A cancelled judgement is IE whatever its tests were.
+  if (decided === null || verdict === "CE" || tests[decided]?.state !== verdict) return title;
+  return `${title} on test ${decided + 1}`;
 }
 
 /** The place of the first test that did not pass; null: none. */

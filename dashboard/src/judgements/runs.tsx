@@ -42,22 +42,18 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
     },
     { head: "Verdict", cell: (test) => <StateOf test={test} /> },
     ...(isGrouped ? [{ head: "Group", cell: ({ group }: Numbered) => group || "none" }] : []),
-    { head: "Points", number: true, cell: ({ points, maxPoints }) => `${count(points)} of ${count(maxPoints)}` },
     {
-      head: headOf("CPU time", limits, ({ cpuMs }) => duration(cpuMs)),
+      head: "Points",
       number: true,
-      cell: ({ cpuMs, limits: own }) => <Bar value={cpuMs} limit={own?.cpuMs} unit={ms} />,
+      cell: ({ points, maxPoints }) => <span className={css.points}>{`${count(points)} of ${count(maxPoints)}`}</span>,
     },
-    {
-      head: headOf("Wall time", limits, ({ wallMs }) => duration(wallMs)),
-      number: true,
-      cell: ({ wallMs, limits: own }) => <Bar value={wallMs} limit={own?.wallMs} unit={ms} />,
-    },
-    {
-      head: headOf("Memory", limits, ({ memoryBytes }) => size(memoryBytes)),
-      number: true,
-      cell: ({ memoryBytes, limits: own }) => <Bar value={memoryBytes} limit={own?.memoryBytes} unit={size} />,
-    },
+    ...MEASURES.map(
+      ({ head, unit, value, limit }): Column<Numbered> => ({
+        head,
+        number: true,
+        cell: (test) => <Bar value={value(test)} limit={test.limits && limit(test.limits)} unit={unit} />,
+      }),
+    ),
     {
       head: "Run",
       cell: ({ submissionId: id }) =>
@@ -70,23 +66,27 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
   ];
   return (
     <>
-      {tests.length > 1 && (
-        <Switch
-          className={css.only}
-          label={`Only failed tests (${failures})`}
-          checked={failed}
-          onChange={({ currentTarget }) => setFailed(currentTarget.checked)}
-        />
-      )}
+      <div className={css.above}>
+        {tests.length > 1 && (
+          <Switch
+            label={`Only failed tests (${failures})`}
+            checked={failed}
+            onChange={({ currentTarget }) => setFailed(currentTarget.checked)}
+          />
+        )}
+        {limits.length > 0 && <p>{limitWords(limits)}</p>}
+      </div>
       {rows.length === 0 ? (
         <Empty title="No test failed" />
       ) : (
-        <DataTable
-          caption="Runs"
-          columns={columns}
-          rows={whole ? rows : rows.slice(0, SHOWN)}
-          rowKey={({ at }) => String(at)}
-        />
+        <div className={css.runs}>
+          <DataTable
+            caption="Runs"
+            columns={columns}
+            rows={whole ? rows : rows.slice(0, SHOWN)}
+            rowKey={({ at }) => String(at)}
+          />
+        </div>
       )}
       {!whole && rows.length > SHOWN && (
         <div className={css.more}>
@@ -105,11 +105,25 @@ export function StateOf({ test: { state } }: { test: Pick<JudgedTest, "state"> }
   return <Verdict of={{ verdict: state, status: "completed" }} />;
 }
 
-/** With the limit, if it is that of all tests. */
-function headOf(head: string, limits: readonly TestLimits[], of: (limits: TestLimits) => string): string {
-  const texts = new Set(limits.map(of));
-  const [only] = texts;
-  return texts.size === 1 ? `${head}, limit ${only}` : head;
+const MEASURES: readonly {
+  readonly head: string;
+  readonly unit: (value: number) => string;
+  readonly value: (test: JudgedTest) => number | null;
+  readonly limit: (limits: TestLimits) => number;
+}[] = [
+  { head: "CPU time", unit: ms, value: ({ cpuMs }) => cpuMs, limit: ({ cpuMs }) => cpuMs },
+  { head: "Wall time", unit: ms, value: ({ wallMs }) => wallMs, limit: ({ wallMs }) => wallMs },
+  { head: "Memory", unit: size, value: ({ memoryBytes }) => memoryBytes, limit: ({ memoryBytes }) => memoryBytes },
+];
+
+/** The limits of the bars. */
+function limitWords(limits: readonly TestLimits[]): string {
+  const words = MEASURES.map(({ head, unit, limit }) => {
+    const values = limits.map(limit);
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    return `${head} ${least === most ? unit(most) : `${unit(least)} to ${unit(most)}`}`;
+  });
+  return `Limits: ${words.join(", ")}.`;
 }
 
 function ms(value: number): string {

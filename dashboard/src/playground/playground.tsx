@@ -9,11 +9,12 @@ import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
-import { type Draft, draft, type TestDraft, type Tests } from "./draft.ts";
+import { type Draft, draft, type Tests } from "./draft.ts";
 import { Input } from "./input.tsx";
 import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
 import { RunResult } from "./run-result.tsx";
+import type { Judged } from "./snippets.ts";
 
 interface Props {
   readonly languages: readonly Language[];
@@ -35,8 +36,7 @@ export function Playground({ languages, now }: Props) {
     },
   });
   const judge = useMutation({
-    mutationFn: ({ checker, list }: Tests) =>
-      change.judge({ ...judgedOf(now), accountId, checker, stop: "never", tests: list.map(withoutKey) }),
+    mutationFn: (tests: Tests) => change.judge({ ...judgedOf(now, tests), accountId }),
     onSuccess: ({ id }) => {
       draft({ ...now, judgementId: id });
       comeIntoView(result.current);
@@ -121,7 +121,7 @@ export function Playground({ languages, now }: Props) {
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
-          <AsCode of={now} />
+          <AsCode of={now.tests ? judgedOf(now, now.tests) : programOf(now)} />
         </section>
       </div>
     </>
@@ -160,12 +160,10 @@ function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
 }
 
-function judgedOf({ language, code, profile }: Draft) {
-  return { language, code, profile };
-}
-
-function withoutKey({ stdin, expected, points }: TestDraft) {
-  return { stdin, expected, points };
+/** Each test runs, so that each has a cell with its verdict. */
+function judgedOf({ language, code, profile }: Draft, { checker, list }: Tests): Judged {
+  const tests = list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));
+  return { language, code, profile, checker, stop: "never", tests };
 }
 
 /** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */
