@@ -94,7 +94,7 @@ export const asking = {
   nodes: () => question<readonly Node[]>("/nodes"),
   settings: () => question<Settings>("/settings"),
   judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
-  /** @param state of the test: its run is there once it has ended. */
+  /** @param state of the test: the answer has its run once it has ended. */
   test: (id: string, test: number, state: string) =>
     queryOptions({
       queryKey: ["/judgements/tests", id, test, state],

@@ -113,7 +113,7 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
             ["Language", row.language],
             ["Profile", row.profile],
             ["Checker", checkerWords(checker)],
-            ["Tests left out", STOPS[stop]],
+            ["Stops", STOPS[stop]],
             ["Account", row.account.name],
             [
               "Project",
@@ -137,8 +137,8 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
 
 const STOPS: Readonly<Record<JudgementDetail["stop"], string>> = {
   first_failure: "after the first failure",
-  never: "none",
-  group: "after a failure in their group",
+  never: "never",
+  group: "in a group after its first failure",
 };
 
 function checkerWords({ type, caseSensitive, absolute, relative, program }: JudgedChecker): string {

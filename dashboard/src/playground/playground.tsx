@@ -10,7 +10,7 @@ import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
 import { type Draft, draft, type Tests } from "./draft.ts";
-import { Input } from "./input.tsx";
+import { Input, InputChoice } from "./input.tsx";
 import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
 import { RunResult } from "./run-result.tsx";
@@ -90,6 +90,7 @@ export function Playground({ languages, now }: Props) {
             data={["judge", "agent"]}
           />
         </div>
+        <InputChoice now={now} write={write} />
         <AccountOfRun value={accountId} onChange={(id) => write({ accountId: id })} />
         <Button
           className={css.run}

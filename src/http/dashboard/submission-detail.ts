@@ -30,7 +30,7 @@ export async function detailOf(store: Store, { found, submission, program, run }
   const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
   return {
     row: toRow(found),
-    run,
+    run: run && { judgementId: run.judgementId, test: run.test },
     record,
     code: new LongText(program.code),
     stdin: new LongText(program.stdin),

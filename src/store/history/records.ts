@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
@@ -48,8 +48,10 @@ export function recordStore({ db }: Engine) {
       const [head] = await readHeads(db, [{ id, accountId: row.account_id }]);
       const submission = head && (await complete(head, admit));
       const [found] = await named(db, [row]);
-      const loaded = (await loadPrograms(db, [row])).get(row.seq);
       const run = await testOf(db, row);
+      // The input of a test can be larger than that of a submission. Its answers are not needed.
+      if (run) await admit?.(run.inputBytes);
+      const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
       return submission && found && loaded && { found, submission, program: loaded.program, run };
     },
   };
@@ -58,10 +60,18 @@ export function recordStore({ db }: Engine) {
 async function testOf(
   db: Kysely<Schema>,
   { judgement_seq: seq, test }: Pick<SubmissionRow, "judgement_seq" | "test">,
-): Promise<TestOf | null> {
+): Promise<(TestOf & { readonly inputBytes: number }) | null> {
   if (seq === null || test === null) return null;
-  const judgement = await db.selectFrom("judgements").select("id").where("seq", "=", seq).executeTakeFirst();
-  return judgement ? { judgementId: judgement.id, test } : null;
+  const found = await db
+    .selectFrom("judgements")
+    .innerJoin("version_contents", "version_contents.version_seq", "judgements.version_seq")
+    .innerJoin("contents", "contents.seq", "version_contents.content_seq")
+    .select(["judgements.id", sql<number>`length(contents.bytes)`.as("inputBytes")])
+    .where("judgements.seq", "=", seq)
+    .where("version_contents.test", "=", test)
+    .where("version_contents.place", "=", 0)
+    .executeTakeFirst();
+  return found ? { judgementId: found.id, test, inputBytes: found.inputBytes } : null;
 }
 
 async function named(

@@ -243,7 +243,7 @@ test("the playground judges the program on tests", async (t) => {
   await go("/playground");
   await page.getByLabel("Language").selectOption("python");
   await page.getByLabel("Standard input").fill("1");
-  await page.getByText("Tests", { exact: true }).click();
+  await page.getByText("tests", { exact: true }).click();
   assert.equal(await field(1, "Input").inputValue(), "1");
   await field(1, "Expected").fill(ANSWER);
   for (const at of [2, 3]) {
@@ -264,9 +264,9 @@ test("the playground judges the program on tests", async (t) => {
   await result.getByRole("region", { name: "Difference of expected and got" }).waitFor();
   await looksGood(page, "playground-tests");
   // A mode is no loss of the other.
-  await page.getByText("One run", { exact: true }).click();
+  await page.getByText("one run", { exact: true }).click();
   assert.equal(await page.getByLabel("Standard input").inputValue(), "1");
-  await page.getByText("Tests", { exact: true }).click();
+  await page.getByText("tests", { exact: true }).click();
   assert.equal(await field(2, "Points").inputValue(), "2.5");
   await result.getByRole("link", { name: "Page of this judgement" }).click();
   await page.getByRole("heading", { level: 1, name: "Wrong answer on test 2" }).waitFor();

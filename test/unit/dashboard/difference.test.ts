@@ -35,7 +35,7 @@ test("lines are equal if the checker accepts them", () => {
   assert.equal(difference("a+", "b", checker("regex")), null);
 });
 
-test("what the service accepts has no different line, and the reverse for checkers of lines", () => {
+test("an output that the service accepts has no different line, and the reverse for checkers of lines", () => {
   const line = fc.constantFrom("", "a", "A", "b ", "1", "1.0", "a b", " a");
   const text = fc.array(line, { maxLength: 6 }).map((lines) => lines.join("\n"));
   const types = fc.constantFrom(...CHECKER_TYPES.filter((type) => type !== "regex"));
