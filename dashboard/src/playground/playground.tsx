@@ -65,6 +65,7 @@ export function Playground({ languages, now }: Props) {
           }))}
         />
         <NativeSelect
+          className={css.example ?? ""}
           label="Example"
           value=""
           onChange={({ currentTarget }) => {
