@@ -9,6 +9,13 @@ import type {
   NewEndpoint,
   Replayed,
 } from "../../src/http/dashboard/api/endpoints.ts";
+import type {
+  Cancelled,
+  JudgementDetail,
+  Judgements,
+  NewJudgement,
+  TestDetail,
+} from "../../src/http/dashboard/api/judgements.ts";
 import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
 import type { Language } from "../../src/http/dashboard/api/languages.ts";
 import type {
@@ -86,6 +93,13 @@ export const asking = {
   languages: () => question<readonly Language[]>("/languages"),
   nodes: () => question<readonly Node[]>("/nodes"),
   settings: () => question<Settings>("/settings"),
+  judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
+  /** @param state of the test: the answer has its run once it has ended. */
+  test: (id: string, test: number, state: string) =>
+    queryOptions({
+      queryKey: ["/judgements/tests", id, test, state],
+      queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
+    }),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
@@ -105,6 +119,7 @@ export const part = {
   audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>
     get<Submissions>("/submissions", { ...search, before, limit: 50 }),
+  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before, limit: 50 }),
 };
 
 export const change = {
@@ -137,6 +152,9 @@ export const change = {
   dropPending: (id: string) => send<Dropped>("POST", `/accounts/${id}/drop-pending`),
   submit: (body: NewSubmission) => send<Accepted>("POST", "/submissions", body),
   again: (id: string) => send<Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
+  judge: (body: NewJudgement) => send<Accepted>("POST", "/judgements", body),
+  rejudge: (id: string) => send<Accepted>("POST", `/judgements/${encodeURIComponent(id)}/rejudge`),
+  cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
   account: (id: string, body: AccountChanges) => send<Account>("PATCH", `/accounts/${id}`, body),
 };
 

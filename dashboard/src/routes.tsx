@@ -74,6 +74,22 @@ const submissions = createRoute({
   component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
+const judgements = createRoute({
+  getParentRoute: () => inside,
+  path: "/judgements",
+  validateSearch: (search): Search => texts(search, SEARCHED),
+  component: lazyRouteComponent(() => import("./judgements/judgements-page.tsx"), "JudgementsPage"),
+});
+
+const judgement = createRoute({
+  getParentRoute: () => inside,
+  path: "/judgements/$id",
+  /** The number of the selected test. */
+  validateSearch: ({ test }: Record<string, unknown>): { test?: number | undefined } =>
+    Number.isSafeInteger(test) ? { test: test as number } : {},
+  component: lazyRouteComponent(() => import("./judgements/judgement-page.tsx"), "JudgementPage"),
+});
+
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
@@ -88,6 +104,8 @@ const pages = [
     "/submissions/$id",
     lazyRouteComponent(() => import("./submissions/submission-page.tsx"), "SubmissionPage"),
   ),
+  judgements,
+  judgement,
   playground,
   page(
     "/projects",

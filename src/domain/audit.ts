@@ -1,4 +1,4 @@
-/** Everything that leaves an entry in the audit trail: changes of operators, signing in, and administrators who read a program. */
+/** Everything that leaves an entry in the audit trail: changes of operators, signing in, and reads of programs by administrators. */
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.rename",
@@ -37,6 +37,8 @@ export const AUDIT_ACTIONS = [
   "person.sign-out",
   "person.refuse",
   "submission.read",
+  "judgement.read",
+  "judgement.cancel",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -6,10 +6,11 @@ import { LongText } from "../domain/json-pieces.ts";
 import { type Judgement, verdictIn } from "../domain/judgement.ts";
 import { toLongRecord } from "../domain/record.ts";
 import { isTerminal, type Submission } from "../domain/submission.ts";
+import { addJudgement } from "./accept-judgement.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { addJudgement, whenJudged } from "./judgements.ts";
+import { whenJudged } from "./judgements.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { invalidPart, submitBody } from "./request.ts";
@@ -45,9 +46,10 @@ export function judgeRoute(
 ): void {
   const { holdMs, store } = dependencies;
   server.post("/api/judge", async (request, reply) => {
-    const { accountId } = callerOf(request);
+    const caller = callerOf(request);
+    const { accountId } = caller;
     const owner = ownerOf(request);
-    const id = await addJudgement(request, toBody(request.body), dependencies, answers);
+    const id = await addJudgement(toBody(request.body), { caller, owner }, dependencies, answers);
     request.forgetBody?.();
     const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
     const ended = await whenJudged(dependencies, id, accountId, signal);

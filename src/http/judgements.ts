@@ -1,21 +1,16 @@
-import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../domain/error.ts";
 import { JUDGEMENT_VERDICTS, type Judgement } from "../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../domain/judgement-record.ts";
 import { isTerminal } from "../domain/submission.ts";
-import { accept, queueFull } from "./accept.ts";
-import { toFields } from "./additions.ts";
+import { addJudgement, rejudge } from "./accept-judgement.ts";
 import { isStillValid } from "./auth.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { toJudgementRequest } from "./judgement-request.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
-import { countRequests } from "./rate-limit.ts";
-import { toSubmitRequest } from "./request.ts";
 import { Watching } from "./run-events.ts";
 import { sendChanges } from "./state-events.ts";
 import { listFields, parseList } from "./submissions.ts";
@@ -63,7 +58,8 @@ export function judgementRoutes(
     try {
       wait = readWait(request.query);
       const key = readIdempotencyKey(request.headers["idempotency-key"]);
-      id = await addJudgement(request, request.body, dependencies, answers, key);
+      const judging = { caller: callerOf(request), owner: ownerOf(request), key };
+      id = await addJudgement(request.body, judging, dependencies, answers);
     } finally {
       request.forgetBody?.();
     }
@@ -94,17 +90,10 @@ export function judgementRoutes(
 
   server.post("/api/judgements/:id/rejudge", { config: { bodyless: true } }, async (request, reply) => {
     const { id } = await find(request);
-    const caller = callerOf(request);
-    const again = await judgements.readForRejudge(id, caller.accountId);
-    if (!again) throw clientError("judgementNotFound", []);
-    const { program, versionSeq, stop, tests, language, profile } = again;
-    // The key may have other permissions than that of the first judgement.
-    const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
-    const judgement = { id: randomUUID(), stop, versionSeq, tests };
-    await countTests(request, tests, dependencies);
-    await accept(valid, caller, dependencies, { judgement });
-    reply.code(202).header("location", `/api/judgements/${judgement.id}`);
-    return { id: judgement.id, status: "pending" };
+    const again = await rejudge(id, { caller: callerOf(request) }, dependencies);
+    if (again === undefined) throw clientError("judgementNotFound", []);
+    reply.code(202).header("location", `/api/judgements/${again}`);
+    return { id: again, status: "pending" };
   });
 
   const watching = new Watching(MAX_WATCHED);
@@ -121,45 +110,6 @@ export function judgementRoutes(
       },
     });
   });
-}
-
-/**
- * Stores the tests, then the judgement with its first run. The caller then releases the body: a request can wait for half a minute.
- * @returns its id, or that of an earlier one with the same key.
- */
-export async function addJudgement(
-  request: FastifyRequest,
-  body: unknown,
-  dependencies: Dependencies,
-  answers: LongAnswers,
-  key?: string | undefined,
-): Promise<string> {
-  const caller = callerOf(request);
-  const { accountId } = caller;
-  const owner = ownerOf(request);
-  const pause = () => answers.pace.turn(owner);
-  const judged = await toJudgementRequest(body, caller, dependencies, pause);
-  const { program, definition, checker, contents, stop } = judged;
-  if (program.refusal && key === undefined) throw program.refusal;
-  await countTests(request, contents.length, dependencies);
-  // Before its tests are stored.
-  if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
-  const version = { accountId, definition, checker, contents };
-  const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
-  const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
-  const accepted = await accept(program, caller, dependencies, { key, judgement });
-  if (accepted.kind === "enqueued") return judgement.id;
-  // The same key for a single submission has another hash.
-  if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
-  return accepted.judgementId;
-}
-
-/** Tests count against the rate limit: as many as this like one request, the first of which has been counted. */
-const TESTS_PER_REQUEST = 50;
-
-/** @throws ClientError quotaExceeded. */
-async function countTests(request: FastifyRequest, tests: number, dependencies: Dependencies): Promise<void> {
-  await countRequests(request, dependencies, { amount: Math.ceil(tests / TESTS_PER_REQUEST) - 1 });
 }
 
 /** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../domain/error.ts";
-import { callerOf } from "./caller.ts";
+import type { Caller } from "../domain/submission.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** Headers of responses to requests that count against the rate limit of a key: a sliding minute. */
@@ -10,27 +10,28 @@ export const RATE_LIMIT_HEADERS = {
   "RateLimit-Reset": "Seconds until the oldest counted request leaves the minute",
 } as const;
 
-const STATES = new WeakMap<FastifyRequest, readonly number[]>();
+/** The values of the headers, by the caller of a request. */
+const STATES = new WeakMap<Caller, readonly number[]>();
 
 /**
- * Counts requests of the caller. @param onlyReads see QuotaStore.take. @throws ClientError quotaExceeded.
+ * Counts requests against the rate limit of a key. @param onlyReads see QuotaStore.take. @throws ClientError quotaExceeded.
  */
 export async function countRequests(
-  request: FastifyRequest,
+  caller: Caller,
   { store }: Pick<Dependencies, "store">,
   { amount = 1, onlyReads = false }: { readonly amount?: number; readonly onlyReads?: boolean } = {},
 ): Promise<void> {
   if (amount < 1) return;
-  const { keyId, requestsPerMinute: limit } = callerOf(request);
+  const { keyId, requestsPerMinute: limit } = caller;
   const all = await Promise.all(Array.from({ length: amount }, () => store.quota.count(keyId, limit, onlyReads)));
   const used = Math.max(...all.map((one) => one.used));
-  STATES.set(request, [limit, Math.max(0, limit - used), Math.max(...all.map(({ resetSecs }) => resetSecs))]);
+  STATES.set(caller, [limit, Math.max(0, limit - used), Math.max(...all.map(({ resetSecs }) => resetSecs))]);
   const waitSecs = Math.max(...all.map((one) => one.waitSecs));
   if (waitSecs > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(waitSecs) } });
 }
 
 /** Adds the headers to the response of a request that was counted. */
 export function addRateLimit(request: FastifyRequest, reply: FastifyReply): void {
-  const state = STATES.get(request);
+  const state = request.caller && STATES.get(request.caller);
   for (const [at, name] of Object.keys(RATE_LIMIT_HEADERS).entries()) if (state) reply.header(name, String(state[at]));
 }

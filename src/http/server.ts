@@ -107,7 +107,7 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      await countRequests(request, dependencies, { onlyReads: request.method !== "POST" });
+      await countRequests(caller, dependencies, { onlyReads: request.method !== "POST" });
       checkRoute(request);
       checkQuery(request);
     });

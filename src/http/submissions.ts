@@ -81,7 +81,7 @@ async function submitOne(request: FastifyRequest, body: unknown, counts: boolean
   const caller = callerOf(request);
   try {
     const valid = toSubmitRequest(body, caller, dependencies);
-    if (counts) await countRequests(request, dependencies);
+    if (counts) await countRequests(caller, dependencies);
     const accepted = await accept(valid, caller, dependencies, { live: valid.live });
     const { id, status } = accepted.submission;
     return { id, status, queue_depth: accepted.queueDepth };

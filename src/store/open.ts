@@ -16,6 +16,7 @@ import { openPostgres } from "./engine/postgres.ts";
 import { openSqlite } from "./engine/sqlite.ts";
 import { Transactions } from "./engine/transactions.ts";
 import { historyStore } from "./history/history.ts";
+import { judgedStore } from "./history/judged.ts";
 import { liveStore } from "./history/live.ts";
 import { recordStore } from "./history/records.ts";
 import { instrumented } from "./instrumented.ts";
@@ -116,6 +117,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),
     records: recordStore(engine),
+    judged: judgedStore(engine),
     history: historyStore(engine, transactions),
     live: liveStore(engine, transactions, wakeups),
     judgements: judgementStore(engine, transactions, wakeups, now),

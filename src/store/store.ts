@@ -9,6 +9,7 @@ import type { EndpointStore } from "./deliveries/endpoints.ts";
 import type { SecretStore } from "./deliveries/sealed-secrets.ts";
 import type { SendStore } from "./deliveries/sends.ts";
 import type { HistoryStore } from "./history/history.ts";
+import type { JudgedStore } from "./history/judged.ts";
 import type { LiveStore } from "./history/live.ts";
 import type { RecordStore } from "./history/records.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
@@ -51,6 +52,7 @@ export interface Store {
   readonly workers: WorkerStore;
   readonly retention: RetentionStore;
   readonly records: RecordStore;
+  readonly judged: JudgedStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
   readonly judgements: JudgementStore;

@@ -2,11 +2,10 @@ import { Button, Tabs } from "@mantine/core";
 import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";
 import css from "./as-code.module.css";
-import type { Draft } from "./draft.ts";
-import { KEY_PLACE, snippets } from "./snippets.ts";
+import { type Judged, KEY_PLACE, type Run, snippets } from "./snippets.ts";
 
-/** The same run by the public API. */
-export function AsCode({ of: run }: { of: Draft }) {
+/** The same run or judgement by the public API. */
+export function AsCode({ of: run }: { of: Run | Judged }) {
   const all = snippets(window.location.origin, run);
   return (
     <Tabs defaultValue={all[0]?.name ?? null} keepMounted={false}>

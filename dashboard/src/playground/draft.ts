@@ -10,6 +10,25 @@ export interface Draft {
   readonly accountId?: string;
   /** The submission that the draft came from, or its last run. */
   readonly from?: string;
+  /** Null: one run with `stdin`. */
+  readonly tests?: Tests | null;
+  /** The tests while `tests` is null. */
+  readonly kept?: Tests;
+  /** The last judgement of the tests. */
+  readonly judgementId?: string;
+}
+
+export interface Tests {
+  readonly checker: string;
+  readonly list: readonly TestDraft[];
+}
+
+export interface TestDraft {
+  /** Of the fields in the page. */
+  readonly key: string;
+  readonly stdin: string;
+  readonly expected: string;
+  readonly points: number;
 }
 
 /** Undefined: no draft yet. It is kept while the document is open, also on other pages. */

@@ -1,4 +1,4 @@
-import { Button, NativeSelect, SegmentedControl, Textarea, VisuallyHidden } from "@mantine/core";
+import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
@@ -9,9 +9,12 @@ import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
-import { type Draft, draft } from "./draft.ts";
+import { type Draft, draft, type Tests } from "./draft.ts";
+import { Input, InputChoice } from "./input.tsx";
+import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
 import { RunResult } from "./run-result.tsx";
+import type { Judged } from "./snippets.ts";
 
 interface Props {
   readonly languages: readonly Language[];
@@ -32,9 +35,20 @@ export function Playground({ languages, now }: Props) {
       return navigate({ to: "/playground", search: { from: id }, replace: true });
     },
   });
+  const judge = useMutation({
+    mutationFn: (tests: Tests) => change.judge({ ...judgedOf(now, tests), accountId }),
+    onSuccess: ({ id }) => {
+      draft({ ...now, judgementId: id });
+      comeIntoView(result.current);
+    },
+  });
+  const isPending = run.isPending || judge.isPending;
+  const error = now.tests ? judge.error : run.error;
   const write = (part: Partial<Draft>) => draft({ ...now, ...part });
   const start = () => {
-    if (!run.isPending && now.code !== "") run.mutate();
+    if (isPending || now.code === "") return;
+    if (now.tests) judge.mutate(now.tests);
+    else run.mutate();
   };
   const profileLabel = useId();
   const resultLabel = useId();
@@ -51,6 +65,7 @@ export function Playground({ languages, now }: Props) {
           }))}
         />
         <NativeSelect
+          className={css.example ?? ""}
           label="Example"
           value=""
           onChange={({ currentTarget }) => {
@@ -76,18 +91,19 @@ export function Playground({ languages, now }: Props) {
             data={["judge", "agent"]}
           />
         </div>
+        <InputChoice now={now} write={write} />
         <AccountOfRun value={accountId} onChange={(id) => write({ accountId: id })} />
         <Button
           className={css.run}
           leftSection={<Icon name="play" />}
-          loading={run.isPending}
+          loading={isPending}
           disabled={now.code === ""}
           onClick={start}
         >
-          Run
+          {now.tests ? "Run tests" : "Run"}
         </Button>
       </div>
-      {run.error && <Trouble text={`Not run: ${run.error.message}.`} />}
+      {error && <Trouble text={`Not run: ${error.message}.`} />}
       <div className={css.sides}>
         <div className={css.program}>
           <Editor
@@ -97,36 +113,35 @@ export function Playground({ languages, now }: Props) {
             onChange={(code) => write({ code })}
             onRun={start}
           />
-          <Textarea
-            label="Standard input"
-            value={now.stdin}
-            onChange={({ currentTarget }) => write({ stdin: currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();
-            }}
-            rows={4}
-            spellCheck={false}
-            classNames={{ input: css.stdin ?? "" }}
-          />
+          <Input now={now} write={write} onRun={start} />
         </div>
         <section ref={result} className={css.result} aria-labelledby={resultLabel}>
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          {now.from ? (
-            <RunResult key={now.from} id={now.from} />
-          ) : (
-            <Empty title="No run yet">
-              Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
-            </Empty>
-          )}
+          <Result of={now} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
-          <AsCode of={now} />
+          <AsCode of={now.tests ? judgedOf(now, now.tests) : programOf(now)} />
         </section>
       </div>
     </>
+  );
+}
+
+function Result({ of: { tests, judgementId, from } }: { of: Draft }) {
+  if (tests) {
+    if (judgementId) return <JudgementResult key={judgementId} id={judgementId} />;
+    return (
+      <Empty title="No judgement yet">Press Run tests. Each test is a run of its own, with its verdict here.</Empty>
+    );
+  }
+  if (from) return <RunResult key={from} id={from} />;
+  return (
+    <Empty title="No run yet">
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
+    </Empty>
   );
 }
 
@@ -145,6 +160,12 @@ function AccountOfRun({ value, onChange }: { value: string; onChange: (id: strin
 
 function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
+}
+
+/** Each test runs, so that each has a cell with its verdict. */
+function judgedOf({ language, code, profile }: Draft, { checker, list }: Tests): Judged {
+  const tests = list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));
+  return { language, code, profile, checker, stop: "never", tests };
 }
 
 /** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */

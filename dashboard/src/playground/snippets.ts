@@ -1,30 +1,56 @@
+import type { NewJudgement } from "../../../src/http/dashboard/api/judgements.ts";
 import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
 
 /** The same run as a request to the public API, with a placeholder for the key. */
 export const KEY_PLACE = "YOUR_API_KEY";
 
-type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
+export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
+export type Judged = Omit<NewJudgement, "accountId">;
 
 export interface Snippet {
   readonly name: string;
   readonly text: string;
 }
 
-export function snippets(origin: string, { language, code, stdin, profile }: Run): readonly Snippet[] {
-  // Only the input is optional.
-  const body = { language, code, ...(stdin && { stdin }), profile };
+export function snippets(origin: string, run: Run | Judged): readonly Snippet[] {
+  const request = "tests" in run ? judgementOf(run) : submissionOf(run);
+  const url = `${origin}${request.path}?wait=true`;
   return [
-    { name: "curl", text: curl(origin, body) },
-    { name: "TypeScript", text: typescript(origin, body) },
-    { name: "Python", text: python(origin, body) },
+    { name: "curl", text: curl(url, request) },
+    { name: "TypeScript", text: typescript(url, request) },
+    { name: "Python", text: python(url, request) },
   ];
 }
 
-type Body = Readonly<Record<string, string>>;
+/** A request whose response is a record. */
+interface Request {
+  readonly path: string;
+  readonly body: object;
+  /** Fields of the record that the snippet prints. */
+  readonly prints: readonly (readonly string[])[];
+}
+
+/** Only the input is optional. */
+function submissionOf({ language, code, stdin, profile }: Run): Request {
+  const body = { language, code, ...(stdin && { stdin }), profile };
+  return {
+    path: "/api/submit",
+    body,
+    prints: [
+      ["result", "verdict"],
+      ["output", "stdout"],
+    ],
+  };
+}
+
+function judgementOf({ language, code, profile, checker, stop, tests }: Judged): Request {
+  const body = { language, code, profile, checker, stop, tests };
+  return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
+}
 
 /** The body is one line that begins with a brace, so it cannot end the here-document, and the shell expands nothing in it. */
-function curl(origin: string, body: Body): string {
-  return `curl -sS '${origin}/api/submit?wait=true' \\
+function curl(url: string, { body }: Request): string {
+  return `curl -sS '${url}' \\
   -H 'X-API-Key: ${KEY_PLACE}' \\
   -H 'Content-Type: application/json' \\
   --data-binary @- <<'END'
@@ -33,36 +59,36 @@ END
 `;
 }
 
-function typescript(origin: string, body: Body): string {
-  return `const answer = await fetch("${origin}/api/submit?wait=true", {
+function typescript(url: string, { body, prints }: Request): string {
+  return `const answer = await fetch("${url}", {
   method: "POST",
   headers: { "X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json" },
   body: JSON.stringify(${literal(body, "  ")}),
 });
 const record = await answer.json();
 if (!answer.ok) throw new Error(\`\${answer.status}: \${record.error}\`);
-console.log(record.result.verdict, record.output.stdout);
+console.log(${prints.map((names) => `record.${names.join(".")}`).join(", ")});
 `;
 }
 
 /** JSON strings are valid Python strings: the escapes are the same. */
-function python(origin: string, body: Body): string {
+function python(url: string, { body, prints }: Request): string {
   return `import json
 import urllib.request
 
 request = urllib.request.Request(
-    "${origin}/api/submit?wait=true",
+    "${url}",
     method="POST",
     headers={"X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json"},
     data=json.dumps(${literal(body, "    ")}).encode(),
 )
 with urllib.request.urlopen(request) as answer:
     record = json.load(answer)
-print(record["result"]["verdict"], record["output"]["stdout"])
+print(${prints.map((names) => `record${names.map((name) => `["${name}"]`).join("")}`).join(", ")})
 `;
 }
 
-function literal(body: Body, indent: string): string {
+function literal(body: object, indent: string): string {
   const lines = JSON.stringify(body, null, indent).split("\n");
   return lines.map((line, i) => (i === 0 ? line : indent + line)).join("\n");
 }

@@ -15,6 +15,7 @@ export const NAVIGATION: readonly { readonly label: string; readonly places: rea
     places: [
       { icon: "overview", label: "Overview", to: "/" },
       { icon: "list", label: "Submissions", to: "/submissions" },
+      { icon: "judge", label: "Judgements", to: "/judgements" },
       { icon: "play", label: "Playground", to: "/playground" },
     ],
   },

@@ -1,3 +1,4 @@
+import type { TestRun } from "../../../src/http/dashboard/api/judgements.ts";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import css from "./explained.module.css";
 import { InlineCode } from "./inline-code.tsx";
@@ -9,7 +10,7 @@ const OPEN: Readonly<Record<string, string>> = {
 };
 
 /** The state in one line, which screen readers announce when it changes. */
-export function Standing({ of: { row, record } }: { of: SubmissionDetail }) {
+export function Standing({ of: { row, record } }: { of: Pick<SubmissionDetail | TestRun, "row" | "record"> }) {
   const { exit_code: code, signal, actor } = record.result;
   return (
     <p className={css.standing} role="status">
@@ -22,7 +23,11 @@ export function Standing({ of: { row, record } }: { of: SubmissionDetail }) {
 }
 
 /** Explains the verdict, and why similar verdicts do not apply. */
-export function Explained({ of: { row, record, explanation } }: { of: SubmissionDetail }) {
+export function Explained({
+  of: { row, record, explanation },
+}: {
+  of: Pick<SubmissionDetail | TestRun, "row" | "record" | "explanation">;
+}) {
   if (!explanation) return <p className={css.text}>{OPEN[row.status]}</p>;
   const { error_message: message } = record.result;
   return (

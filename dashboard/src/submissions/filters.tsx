@@ -8,17 +8,20 @@ import { useParts } from "../pieces/parts.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import css from "./filters.module.css";
 import { fromLocal, type Search, toLocal } from "./search.ts";
-import { VERDICT_WORDS } from "./verdict.tsx";
 
 const STATUSES = ["pending", "running", "completed", "error"];
 
 interface Props {
+  /** A row of the list, as a noun. */
+  readonly what: string;
+  /** The verdicts to choose from, each with its words. */
+  readonly verdicts: Readonly<Record<string, string>>;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
 }
 
 /** The filters. Each is stored in the URL, so that results can be shared. */
-export function Filters({ search, onChange }: Props) {
+export function Filters({ what, verdicts, search, onChange }: Props) {
   const [isOpen, { toggle }] = useDisclosure();
   const fields = useId();
   const accounts = useChoiceOfAccounts();
@@ -52,12 +55,12 @@ export function Filters({ search, onChange }: Props) {
       <Button className={css.open} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
         {active === 0 ? "Filter" : `Filter (${active} active)`}
       </Button>
-      <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label="Filter submissions">
+      <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label={`Filter ${what}s`}>
         {choice(
           "verdict",
           "Verdict",
           "Any",
-          Object.entries(VERDICT_WORDS).map(([value, words]) => ({ value, label: `${value} ${words}` })),
+          Object.entries(verdicts).map(([value, words]) => ({ value, label: `${value} ${words}` })),
         )}
         {choice(
           "status",
@@ -90,7 +93,7 @@ export function Filters({ search, onChange }: Props) {
             defaultValue={search.id}
             placeholder="Complete id, then Enter"
             pattern="\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\s*"
-            title="The complete id of a submission"
+            title={`The complete id of a ${what}`}
             spellCheck={false}
             autoComplete="off"
           />

@@ -38,7 +38,7 @@ export function Output({ name, text, nothing, note }: Props) {
       {note && <p className={css.note}>{note}</p>}
       {text ? (
         <CodeBlock label={name}>
-          <Text text={isCut ? text.slice(0, SHOWN) : text} />
+          <PlainText text={isCut ? text.slice(0, SHOWN) : text} />
         </CodeBlock>
       ) : (
         <p className={css.nothing}>{nothing}</p>
@@ -52,7 +52,8 @@ export function Output({ name, text, nothing, note }: Props) {
   );
 }
 
-const Text = memo(({ text }: { text: string }) =>
+/** Text of a program with control characters by name. */
+export const PlainText = memo(({ text }: { text: string }) =>
   showControlCharacters(text).map(({ text: shown, control }, i) =>
     control ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces never changes

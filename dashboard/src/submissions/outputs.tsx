@@ -4,7 +4,7 @@ import css from "./outputs.module.css";
 import type { useWatched } from "./watched.ts";
 
 /** Notes for values of `integrity` other than complete. */
-const NOTES: Readonly<Record<string, string>> = {
+export const NOTES: Readonly<Record<string, string>> = {
   truncated_by_judge_limit: "Truncated: output beyond the limit was discarded.",
   crash_mid_write: "Killed within 20 ms of its last output: the end may be missing.",
   write_error: "Some output could not be read.",

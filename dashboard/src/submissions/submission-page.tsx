@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
@@ -66,9 +66,17 @@ function OneSubmission({ id }: { id: string }) {
 
 function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<typeof useWatched>["live"] }) {
   const now = live.status ? { ...detail, row: { ...detail.row, status: live.status } } : detail;
-  const { row, code, stdin, attempts, timeline, usage, proofs, deliveries } = now;
+  const { row, run, code, stdin, attempts, timeline, usage, proofs, deliveries } = now;
   return (
     <>
+      {run && (
+        <p className={css.run}>
+          The run of{" "}
+          <Link to="/judgements/$id" params={{ id: run.judgementId }} search={{ test: run.test + 1 }}>
+            test {run.test + 1} of judgement {run.judgementId.slice(0, 8)}
+          </Link>
+        </p>
+      )}
       <div className={css.explained}>
         <Standing of={now} />
         <Explained of={now} />

@@ -13,9 +13,17 @@ export const VERDICT_WORDS: Readonly<Record<string, string>> = {
   IE: "platform failed",
 };
 
+/** The same for a judgement and its tests. */
+export const JUDGEMENT_WORDS: Readonly<Record<string, string>> = {
+  AC: "accepted",
+  WA: "wrong answer",
+  CE: "compile error",
+  ...VERDICT_WORDS,
+};
+
 const WAITING: Readonly<Record<string, string>> = { pending: "pending", running: "running" };
 
-/** The verdict or status of a submission, as text and colour. */
+/** The verdict or status of a submission or a judgement, as text and colour. */
 export function Verdict({ of: { verdict, status } }: { of: Pick<SubmissionRow, "verdict" | "status"> }) {
   if (verdict === null) {
     return (
@@ -28,7 +36,7 @@ export function Verdict({ of: { verdict, status } }: { of: Pick<SubmissionRow, "
   return (
     <span className={css.verdict}>
       <span className={css.mark} style={{ background: `var(--verdict-${verdict.toLowerCase()})` }} />
-      <b>{verdict}</b> {VERDICT_WORDS[verdict]}
+      <b>{verdict}</b> {JUDGEMENT_WORDS[verdict]}
     </span>
   );
 }

@@ -2,31 +2,27 @@ import type { FastifyInstance } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { LongAnswers } from "../long-answers.ts";
-import { sendEvents, Watching } from "../run-events.ts";
+import { sendEvents, type Watching } from "../run-events.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
 import { noteReading, SUBMISSIONS } from "./submissions.ts";
-
-/** Runs that a person can watch at once. Each holds a connection, and connections per address are limited. */
-const MAX_WATCHED = 8;
 
 /** Streams a submission while it runs; see LiveEvent. */
 export function liveRoute(
   server: FastifyInstance,
   d: DashboardDependencies,
   answers: LongAnswers,
+  watching: Watching,
   stopping: AbortSignal,
 ): void {
-  const watching = new Watching(MAX_WATCHED);
-
   server.get(`${SUBMISSIONS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
     const { id } = request.params as { id: string };
     const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
     const [found] = (await d.store.records.search(which)).found;
     if (!found) throw clientError("notFound", []);
     request.submissionId = found.id;
-    await noteReading(d.store, request, found);
+    await noteReading(d.store, request, "submission.read", found);
     watching.enter(personOf(request).id, reply);
     const watched = {
       id: found.id,

@@ -2,9 +2,11 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { playgroundCaller } from "../../admin/playground.ts";
 import { clientError } from "../../domain/error.ts";
+import type { Caller } from "../../domain/submission.ts";
 import { accept } from "../accept.ts";
 import { toFields } from "../additions.ts";
 import type { LongAnswers } from "../long-answers.ts";
+import { countRequests } from "../rate-limit.ts";
 import { toSubmitRequest } from "../request.ts";
 import type { Accepted } from "./api/submissions.ts";
 import { ownAccount } from "./authorize.ts";
@@ -14,7 +16,7 @@ import { actorOf, personOf } from "./session.ts";
 import { readOwn, SUBMISSIONS } from "./submissions.ts";
 
 /** The account of the playground. The other fields are those of a client's submission, with the same checks. */
-const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
+export const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
 /** Runs a program of the editor, or repeats an earlier run. */
 export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
@@ -35,6 +37,20 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
   });
 }
 
+/** The playground key of the account, with one request counted against its quota. @throws ClientError if it may not run. */
+export async function chargePlayground(
+  d: DashboardDependencies,
+  request: FastifyRequest,
+  accountId: string,
+): Promise<Caller> {
+  const caller = await playgroundCaller(d.store, accountId, actorOf(request));
+  if (caller === "suspended") throw clientError("accountSuspended", []);
+  if (caller === "closed") throw clientError("playgroundClosed", []);
+  await countRequests(caller, d);
+  await d.store.keys.touch(caller.keyId);
+  return caller;
+}
+
 /** Submits the program with the playground key: the same checks, quota and limits as for a client. */
 async function run(
   d: DashboardDependencies,
@@ -42,12 +58,7 @@ async function run(
   accountId: string,
   program: unknown,
 ): Promise<Accepted> {
-  const caller = await playgroundCaller(d.store, accountId, actorOf(request));
-  if (caller === "suspended") throw clientError("accountSuspended", []);
-  if (caller === "closed") throw clientError("playgroundClosed", []);
-  const retryAfter = await d.store.quota.take(caller.keyId, caller.requestsPerMinute);
-  if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
-  await d.store.keys.touch(caller.keyId);
+  const caller = await chargePlayground(d, request, accountId);
   const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, {
     live: true,
     revoked: "playgroundClosed",

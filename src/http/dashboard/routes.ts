@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { LongAnswers } from "../long-answers.ts";
+import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
 import { deliveryRoutes } from "./deliveries.ts";
@@ -8,6 +9,9 @@ import { endpointRoutes } from "./endpoints.ts";
 import { fileRoutes } from "./files.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { judgementLiveRoute } from "./judgement-live.ts";
+import { judgementRoutes } from "./judgements.ts";
+import { judgingRoutes } from "./judging.ts";
 import { keyRoutes } from "./keys.ts";
 import { languageRoutes } from "./languages.ts";
 import { liveRoute } from "./live.ts";
@@ -26,6 +30,9 @@ import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
+/** Runs and judgements that a person can watch at once. Each holds a connection, and connections per address are limited. */
+const MAX_WATCHED = 8;
+
 /** All routes below /dashboard, one line per group. @param ended aborts when the service stops. */
 export function dashboardRoutes(
   server: FastifyInstance,
@@ -35,6 +42,7 @@ export function dashboardRoutes(
   ended: AbortSignal,
 ): void {
   const { store, log } = d;
+  const watching = new Watching(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
   const door = { store, guard, passwords: new Passwords(store), provider };
   fileRoutes(server, d.dashboardDir);
@@ -46,7 +54,10 @@ export function dashboardRoutes(
   overviewRoutes(server, d);
   submissionRoutes(server, d, answers);
   playgroundRoutes(server, d, answers);
-  liveRoute(server, d, answers, ended);
+  liveRoute(server, d, answers, watching, ended);
+  judgementRoutes(server, d, answers);
+  judgingRoutes(server, d, answers);
+  judgementLiveRoute(server, d, answers, watching, ended);
   healthRoutes(server, d);
   projectRoutes(server, d);
   keyRoutes(server, d);

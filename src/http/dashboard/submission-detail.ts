@@ -24,12 +24,13 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
 }
 
 /** All details of a submission. */
-export async function detailOf(store: Store, { found, submission, program }: Read): Promise<LongDetail> {
+export async function detailOf(store: Store, { found, submission, program, run }: Read): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const course = submission.outcome?.course;
   const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
   return {
     row: toRow(found),
+    run: run && { judgementId: run.judgementId, test: run.test },
     record,
     code: new LongText(program.code),
     stdin: new LongText(program.stdin),

@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import type { FoundSubmission } from "../../store/history/types.ts";
+import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
@@ -20,7 +20,7 @@ const MAX_ROWS = 200;
 const name = z.string().min(1).max(100).optional();
 const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
 
-const search = z.strictObject({
+export const search = z.strictObject({
   verdict: z.enum(VERDICTS).optional(),
   status: z.enum(["pending", "running", "completed", "error"]).optional(),
   language: name,
@@ -43,16 +43,8 @@ export function submissionRoutes(
   const config = { session: "member" } as const;
 
   server.get(SUBMISSIONS, { config }, async (request): Promise<Submissions> => {
-    const { account, key, project, since, until, limit, ...rest } = queryOf(request, search);
-    const { found, next } = await store.records.search({
-      ...rest,
-      accountIds: accountsOf(request, account),
-      keyId: key,
-      projectId: project,
-      sinceMs: since,
-      untilMs: until,
-      max: limit,
-    });
+    const { account, ...which } = queryOf(request, search);
+    const { found, next } = await store.records.search(toSearch(which, accountsOf(request, account)));
     return { submissions: found.map(toRow), next: next === null ? null : String(next) };
   });
 
@@ -66,6 +58,23 @@ export function submissionRoutes(
     reply.header("content-disposition", `attachment; filename="${submission.id}.json"`);
     return answers.send(ownerOf(request), reply, toLongRecord(submission));
   });
+}
+
+/** A query for the store. @param accountIds as returned by `accountsOf`. */
+export function toSearch(
+  {
+    key,
+    project,
+    since,
+    until,
+    limit,
+    ...rest
+  }: Omit<z.output<typeof search>, "account" | "verdict"> & {
+    readonly verdict?: string | undefined;
+  },
+  accountIds: readonly string[] | null,
+): Search {
+  return { ...rest, accountIds, keyId: key, projectId: project, sinceMs: since, untilMs: until, max: limit };
 }
 
 /**
@@ -90,17 +99,18 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notFound", []);
   request.submissionId = read.submission.id;
-  await noteReading(store, request, read.found);
+  await noteReading(store, request, "submission.read", read.found);
   return read;
 }
 
-/** Records an administrator's access to a submission in the audit trail of its account, before the response. */
+/** Records an administrator's access in the audit trail of the account, before the response. */
 export async function noteReading(
   store: Store,
   request: FastifyRequest,
-  { id, account }: FoundSubmission,
+  action: "submission.read" | "judgement.read",
+  { id, account }: Pick<FoundSubmission, "id" | "account">,
 ): Promise<void> {
   const { administrator, email } = personOf(request);
   if (!administrator) return;
-  await store.audit.noteReading({ actor: email, address: request.ip, submissionId: id, accountId: account.id });
+  await store.audit.noteReading({ action, actor: email, address: request.ip, subject: id, accountId: account.id });
 }

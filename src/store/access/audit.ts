@@ -35,7 +35,7 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
     .execute();
 }
 
-/** Further reads of a submission by an administrator in this time get no entry, because pages reload automatically. */
+/** Further reads of the same by an administrator in this time get no entry, because pages reload automatically. */
 const READING_MS = 3_600_000;
 
 /** The audit trail. The transaction of each change adds its entry; entries of changes are never modified. */
@@ -44,30 +44,32 @@ export type AuditStore = ReturnType<typeof auditStore>;
 /** @param now milliseconds since the epoch. */
 export function auditStore({ db }: Engine, transactions: Transactions, now: () => number) {
   return {
-    /** Adds an entry when an administrator reads the program and output of a submission, at most once per hour for the pair. */
+    /** Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the pair. */
     async noteReading({
+      action,
       actor,
       address,
-      submissionId,
+      subject,
       accountId,
     }: {
+      readonly action: "submission.read" | "judgement.read";
       readonly actor: string;
       readonly address: string;
-      readonly submissionId: string;
+      readonly subject: string;
       readonly accountId: string;
     }): Promise<void> {
       const atMs = now();
       const noted = await db
         .selectFrom("audit")
         .select("seq")
-        .where("subject", "=", submissionId)
-        .where("action", "=", "submission.read")
+        .where("subject", "=", subject)
+        .where("action", "=", action)
         .where("actor", "=", actor)
         .where("at", ">", atMs - READING_MS)
         .executeTakeFirst();
       if (noted) return;
-      const entry = { subject: submissionId, accountId, address, detail: {} };
-      await transactions.run((trx) => note(trx, { atMs, actor, action: "submission.read", ...entry }));
+      const entry = { subject, accountId, address, detail: {} };
+      await transactions.run((trx) => note(trx, { atMs, actor, action, ...entry }));
     },
 
     /**

@@ -1,4 +1,5 @@
-import type { Status } from "../../domain/submission.ts";
+import type { Judgement, JudgementVerdict, TestState } from "../../domain/judgement.ts";
+import type { Program, Status } from "../../domain/submission.ts";
 
 export interface Counts {
   readonly ended: readonly { readonly at: number; readonly verdict: string; readonly amount: number }[];
@@ -30,7 +31,7 @@ export interface LiveLook {
   readonly pieces: readonly (LivePiece & LiveMark)[];
 }
 
-interface Named {
+export interface Named {
   readonly id: string;
   readonly name: string;
 }
@@ -48,6 +49,43 @@ export interface FoundSubmission {
   readonly createdAtMs: number;
   readonly startedAtMs: number | null;
   readonly completedAtMs: number | null;
+}
+
+/** A test of a judgement. */
+export interface TestOf {
+  readonly judgementId: string;
+  /** From 0. */
+  readonly test: number;
+}
+
+/** A judgement in a list. */
+export interface FoundJudged {
+  readonly id: string;
+  readonly status: Status;
+  readonly verdict: JudgementVerdict | null;
+  /** Null until it has ended. */
+  readonly score: number | null;
+  readonly states: readonly TestState[];
+  readonly language: string;
+  readonly profile: string;
+  readonly account: Named;
+  readonly project: Named | null;
+  readonly key: Named;
+  readonly createdAtMs: number;
+  readonly completedAtMs: number | null;
+}
+
+/** A judgement with its program, whose input is empty. */
+export interface ReadJudged {
+  readonly found: FoundJudged;
+  readonly judgement: Judgement;
+  readonly program: Program;
+}
+
+/** The beginning of a content, and the size of all of it. */
+export interface Beginning {
+  readonly bytes: Buffer;
+  readonly size: number;
 }
 
 export interface Search {

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
 import {
   type Definition,
   decodeStates,
@@ -10,6 +11,7 @@ import {
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
+import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
@@ -105,14 +107,20 @@ export function judgementStore(
       };
     },
 
-    /** Ends a judgement as `error` with IE; its runs are cancelled. @returns false if it has ended or does not exist. */
-    cancel(id: string, accountId: string): Promise<boolean> {
+    /**
+     * Ends a judgement as `error` with IE; its runs are cancelled. @param actor of a person's change, for the audit trail.
+     * @returns false if it has ended or does not exist.
+     */
+    cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       return transactions
         .run(
           async (trx) => {
             // A claim chooses submissions before it updates them, so none may end in between.
             await capabilities.lock(trx, "claim");
-            return await cancelJudgement(trx, { id, accountId }, now());
+            const words = await cancelJudgement(trx, { id, accountId }, now());
+            if (words && actor)
+              await note(trx, { atMs: now(), actor, action: "judgement.cancel", subject: id, accountId, detail: {} });
+            return words;
           },
           { words: (words) => (words ? [...words, { kind: "work" }] : []) },
         )

@@ -18,8 +18,15 @@ interface Loaded {
   readonly test: ClaimedTest | null;
 }
 
-/** The programs of submissions, by sequence number. That of a run is its judgement's, with the input of its test. */
-export async function loadPrograms(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<Map<number, Loaded>> {
+/**
+ * The programs of submissions, by sequence number. That of a run is its judgement's, with the input of its test.
+ * @param places of the contents of a test to read: 0 for its input alone; by default also its answers.
+ */
+export async function loadPrograms(
+  db: Kysely<Schema>,
+  wanted: readonly Wanted[],
+  places?: 0,
+): Promise<Map<number, Loaded>> {
   const loaded = new Map<number, Loaded>();
   const single = wanted.filter(({ judgement_seq }) => judgement_seq === null).map(({ seq }) => seq);
   if (single.length > 0) {
@@ -32,7 +39,7 @@ export async function loadPrograms(db: Kysely<Schema>, wanted: readonly Wanted[]
   }
   const runs = Map.groupBy(wanted, ({ judgement_seq }) => judgement_seq ?? 0);
   runs.delete(0);
-  for (const [judgementSeq, own] of runs) await loadRuns(db, judgementSeq, own, loaded);
+  for (const [judgementSeq, own] of runs) await loadRuns(db, judgementSeq, own, loaded, places);
   return loaded;
 }
 
@@ -41,6 +48,7 @@ async function loadRuns(
   judgementSeq: number,
   runs: readonly Wanted[],
   loaded: Map<number, Loaded>,
+  places: 0 | undefined,
 ): Promise<void> {
   const judgement = await db
     .selectFrom("judgements")
@@ -54,6 +62,7 @@ async function loadRuns(
     db,
     judgement.version_seq,
     runs.map(({ test }) => test ?? 0),
+    places,
   );
   const { code, additions, checker } = judgement;
   const program = toProgram({ code, stdin: Buffer.alloc(0), additions });
@@ -74,11 +83,12 @@ async function loadRuns(
   }
 }
 
-/** The input and the answers of each of these tests. */
+/** The input and the answers of each of these tests. @param places as of loadPrograms. */
 export async function readContents(
   db: Kysely<Schema>,
   versionSeq: number,
   tests: readonly number[],
+  places?: 0,
 ): Promise<Map<number, Buffer[]>> {
   const rows = await db
     .selectFrom("version_contents")
@@ -86,6 +96,7 @@ export async function readContents(
     .select(["test", "bytes"])
     .where("version_seq", "=", versionSeq)
     .where("test", "in", tests)
+    .$if(places !== undefined, (query) => query.where("place", "=", places ?? 0))
     .orderBy("test")
     .orderBy("place")
     .execute();

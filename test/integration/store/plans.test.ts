@@ -93,7 +93,8 @@ onEachEngine((temporaryStore) => {
       await store.signIns.take(attempt, { both: 5, place: 30, email: 20 });
       await store.signIns.refused(attempt);
       await store.signIns.forget();
-      await store.audit.noteReading({ actor: "a", address: "192.0.2.1", submissionId: "many-1", accountId });
+      const reading = { action: "submission.read", subject: "many-1" } as const;
+      await store.audit.noteReading({ ...reading, actor: "a", address: "192.0.2.1", accountId });
       const key = { id: "new", accountId, projectId: project.id, name: "new", prefix: "p", hash: `${clock.nowMs}` };
       const limits = {
         requestsPerMinute: null,

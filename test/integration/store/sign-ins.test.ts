@@ -56,12 +56,12 @@ onEachEngine((temporaryStore) => {
   test("an administrator's reads are audited hourly for each submission, visible to its account", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("one", "beta", "x");
-    const reading = { actor: "root@example.com", address: "192.0.2.1", accountId };
+    const reading = { action: "submission.read", actor: "root@example.com", address: "192.0.2.1", accountId } as const;
     const noted = async () =>
       (await store.audit.list({ max: 10, accountIds: [accountId] })).filter(
         ({ action }) => action === "submission.read",
       );
-    for (const submissionId of ["a", "a", "b"]) await store.audit.noteReading({ ...reading, submissionId });
+    for (const subject of ["a", "a", "b"]) await store.audit.noteReading({ ...reading, subject });
     assert.deepEqual(
       (await noted()).map(({ subject, address }) => [subject, address]),
       [
@@ -70,7 +70,7 @@ onEachEngine((temporaryStore) => {
       ],
     );
     clock.nowMs += 3_600_000;
-    await store.audit.noteReading({ ...reading, submissionId: "a" });
+    await store.audit.noteReading({ ...reading, subject: "a" });
     assert.equal((await noted()).length, 3);
   });
 });

@@ -52,9 +52,9 @@ export async function visit(t: TestContext): Promise<Visitor> {
 }
 
 /** Keeps how the page looks, as NAME.png, in the directory of ASSAY_TEST_SCREENSHOTS, if there is one: for people to look at. */
-export async function screenshot(page: Page, name: string): Promise<void> {
+export async function screenshot(page: Page, name: string, fullPage = false): Promise<void> {
   const directory = process.env.ASSAY_TEST_SCREENSHOTS;
-  if (directory) await page.screenshot({ path: join(directory, `${name}.png`) });
+  if (directory) await page.screenshot({ path: join(directory, `${name}.png`), fullPage });
 }
 
 /** Waits for transitions, whose colours are neither of before nor of after, but not for endless animations. */

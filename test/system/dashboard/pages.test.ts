@@ -8,6 +8,7 @@ import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 
 const PLACES = [
   "Overview",
+  "Judgements",
   "Projects",
   "API keys",
   "Webhooks",

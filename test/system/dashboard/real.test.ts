@@ -157,6 +157,36 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await looksGood(page, "playground");
   });
 
+  await t.test("the playground judges a program on tests, each in a sandbox of its own", async () => {
+    const program = page.getByRole("textbox", { name: "Program" });
+    const result = page.getByRole("region", { name: "Result" });
+    await program.click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText("print(int(input()) * 2)\n");
+    await page.getByText("tests", { exact: true }).click();
+    const fill = async (test: string, fields: Readonly<Record<string, string>>) => {
+      for (const [field, text] of Object.entries(fields))
+        await page.getByRole("group", { name: test, exact: true }).getByLabel(field).fill(text);
+    };
+    await fill("Test 1", { Input: "4", Expected: "8" });
+    await button("Add test").click();
+    await fill("Test 2", { Input: "5", Expected: "11", Points: "3" });
+    await button("Add test").click();
+    await fill("Test 3", { Input: "five", Expected: "10" });
+    await button("Run tests").click();
+    await result.getByText("1 of 5 points").waitFor();
+    await result.getByRole("button", { name: "Test 3: RE runtime error" }).waitFor();
+    await result.getByRole("link", { name: "Page of this judgement" }).click();
+    await heading("Wrong answer on test 2");
+    const difference = page.getByRole("region", { name: "Difference of expected and got" });
+    assert.match((await difference.textContent()) ?? "", /− 111\+ 110/);
+    await button("Test 3: RE runtime error").click();
+    await page.getByRole("region", { name: "Standard error" }).getByText("ValueError").waitFor();
+    await looksGood(page, "judgement");
+    await go("Playground");
+    await page.getByText("one run", { exact: true }).click();
+  });
+
   for (const [verdict, title] of [
     ["MLE", "Memory limit exceeded"],
     ["PLE", "Process limit exceeded"],
@@ -205,7 +235,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
       await page.reload();
       await chart.waitFor();
     }
-    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /AC 1, RE 1, MLE 2, PLE 1, SIG 1/);
+    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /AC 3, RE 2, MLE 2, PLE 1, SIG 1/);
     await chart.focus();
     await page.keyboard.press("End");
     assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^from /);

@@ -46,6 +46,41 @@ for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
   });
 }
 
+for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
+  test(`the ${name} snippet judges the program of the playground and prints the score`, async (t) => {
+    const { port, caPath, key, store } = await startHttp(t);
+    const tests = [
+      { stdin: NASTY, expected: NASTY, points: 2.5 },
+      { stdin: "x", expected: "y", points: 1 },
+    ];
+    const asked = {
+      language: "python",
+      code: NASTY,
+      profile: "judge",
+      checker: "exact",
+      stop: "never",
+      tests,
+    } as const;
+    const text = snippets(`https://127.0.0.1:${port}`, asked).find((each) => each.name === name)?.text ?? "";
+    const directory = mkdtempSync(join(tmpdir(), "assay-snippet-"));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, `judge.${ending}`);
+    writeFileSync(file, text.replace(KEY_PLACE, await key()));
+    const running = run(program, file, caPath);
+    const ran: string[] = [];
+    while (ran.length < tests.length) {
+      await runPending(store, ({ program: { code, stdin } }) => {
+        assert.equal(String(code), NASTY);
+        ran.push(String(stdin));
+        return buildOutcome({ execute: report({ stdout: stdin }) });
+      });
+      await sleep(20);
+    }
+    assert.deepEqual(ran, [NASTY, "x"]);
+    assert.match(await running, /\bWA\b.*\b2\.5\b/s);
+  });
+}
+
 test("a snippet omits an empty input", () => {
   const asked = { language: "c", code: "int main(void) { return 0; }", stdin: "", profile: "agent" } as const;
   for (const { text } of snippets("https://assay.example", asked)) assert.doesNotMatch(text, /stdin/);

@@ -26,6 +26,8 @@ export interface SubmissionRow {
 /** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → the record alone, as a download. */
 export interface SubmissionDetail {
   readonly row: SubmissionRow;
+  /** Of a run of a judgement; `test` from 0. */
+  readonly run: { readonly judgementId: string; readonly test: number } | null;
   readonly record: SubmissionRecord;
   readonly code: string;
   readonly stdin: string;

@@ -100,7 +100,17 @@ test("members get 403 for administrative routes, and anonymous clients 401 for a
     const { status, json } = await ada(method, path, body);
     assert.deepEqual([status, json], [403, { error: "only an administrator may do this" }], path);
   }
-  const MEMBERS = ["projects", "keys", "endpoints", "deliveries", "languages", "nodes", "health", "audit"];
+  const MEMBERS = [
+    "judgements",
+    "projects",
+    "keys",
+    "endpoints",
+    "deliveries",
+    "languages",
+    "nodes",
+    "health",
+    "audit",
+  ];
   for (const path of [...MEMBERS, "settings"]) {
     const { status } = await running.ask({ path: `/dashboard/api/${path}`, key: null });
     assert.equal(status, 401, path);

@@ -1,0 +1,139 @@
+import { diffArrays } from "diff";
+import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
+
+/** Bounds of the search for the smallest difference. Beyond them, lines are compared by their number. */
+const MOST_EDITS = 1_000;
+const MOST_MS = 300;
+/** Equal lines shown around a difference. */
+const AROUND = 3;
+/** Rows shown at most. */
+const MOST_ROWS = 200;
+
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** A line of the answer next to one of the output; either can be missing. */
+export interface Row {
+  readonly kind: "same" | "different";
+  readonly expected: Line | null;
+  readonly got: Line | null;
+}
+
+export interface Difference {
+  /** Rows, and numbers of equal rows that are left out. */
+  readonly rows: readonly (Row | number)[];
+  /** Different rows after the last one shown. */
+  readonly hidden: number;
+  /** False if the texts differ so much that line n is next to line n. */
+  readonly aligned: boolean;
+  /** Whether both were sorted first, as the checker does. */
+  readonly sorted: boolean;
+}
+
+/** Lines of the answer and of the output as the checker sees them; null for a checker that compares no lines. */
+export function difference(expected: string, got: string, checker: JudgedChecker): Difference | null {
+  const same = SAME[checker.type];
+  if (!same) return null;
+  const sorted = checker.type === "unordered_lines";
+  const [left, right] = [linesOf(expected, checker.type), linesOf(got, checker.type)];
+  if (sorted) for (const lines of [left, right]) lines.sort((a, b) => (a.text < b.text ? -1 : 1));
+  const changes = diffArrays(left, right, {
+    comparator: (a, b) => same(a.text, b.text, checker),
+    maxEditLength: MOST_EDITS,
+    timeout: MOST_MS,
+  });
+  const rows = changes ? aligned(changes, left, right) : byNumber(left, right, (a, b) => same(a, b, checker));
+  return { ...shortened(rows), aligned: changes !== undefined, sorted };
+}
+
+type Same = (expected: string, got: string, checker: JudgedChecker) => boolean;
+
+/** As src/domain/check.ts compares, but line by line. */
+const SAME: Readonly<Record<string, Same>> = {
+  exact: (a, b) => a === b,
+  lines: (a, b) => a.trimEnd() === b.trimEnd(),
+  unordered_lines: (a, b) => a.trimEnd() === b.trimEnd(),
+  tokens: (a, b, checker) => sameTokens(a, b, checker, () => false),
+  floats: (a, b, checker) => sameTokens(a, b, checker, (x, y) => isClose(x, y, checker)),
+  program: (a, b) => a.trimEnd() === b.trimEnd(),
+};
+
+function sameTokens(a: string, b: string, checker: JudgedChecker, close: (a: string, b: string) => boolean): boolean {
+  const tokens = (text: string) => (checker.caseSensitive ? text : text.toLowerCase()).split(/\s+/).filter(Boolean);
+  const [left, right] = [tokens(a), tokens(b)];
+  return left.length === right.length && left.every((one, at) => one === right[at] || close(one, right[at] ?? ""));
+}
+
+function isClose(expected: string, got: string, { absolute, relative }: JudgedChecker): boolean {
+  const error = Math.abs(Number(got) - Number(expected));
+  return error <= (absolute ?? 0) || error <= (relative ?? 0) * Math.abs(Number(expected));
+}
+
+function linesOf(text: string, type: string): Line[] {
+  const lines = text.split("\n");
+  // The empty text after the last line feed is no line. For `exact`, its absence is a difference.
+  if (type !== "exact") while (lines.at(-1)?.trim() === "") lines.pop();
+  return lines.map((line, at) => ({ number: at + 1, text: line }));
+}
+
+function aligned(changes: NonNullable<ReturnType<typeof diffArrays<Line>>>, left: Line[], right: Line[]): Row[] {
+  const rows: Row[] = [];
+  let [inLeft, inRight] = [0, 0];
+  for (let at = 0; at < changes.length; at++) {
+    const change = changes[at];
+    if (!change) continue;
+    const isPair = change.removed && changes[at + 1]?.added === true;
+    const removed = change.removed ? change.count : 0;
+    const added = change.added ? change.count : isPair ? (changes[at + 1]?.count ?? 0) : 0;
+    const kind = removed + added > 0 ? "different" : "same";
+    const [fromLeft, fromRight] = kind === "same" ? [change.count, change.count] : [removed, added];
+    for (let n = 0; n < Math.max(fromLeft, fromRight); n++) {
+      const expected = n < fromLeft ? (left[inLeft + n] ?? null) : null;
+      const got = n < fromRight ? (right[inRight + n] ?? null) : null;
+      rows.push({ kind, expected, got });
+    }
+    inLeft += fromLeft;
+    inRight += fromRight;
+    if (isPair) at++;
+  }
+  return rows;
+}
+
+function byNumber(left: readonly Line[], right: readonly Line[], same: (a: string, b: string) => boolean): Row[] {
+  return Array.from({ length: Math.max(left.length, right.length) }, (_, at) => {
+    const [expected = null, got = null] = [left[at], right[at]];
+    const isSame = expected && got && same(expected.text, got.text);
+    return { kind: isSame ? "same" : "different", expected, got };
+  });
+}
+
+/** Leaves out equal rows that are far from a difference, and rows beyond the bound. */
+function shortened(rows: readonly Row[]): Pick<Difference, "rows" | "hidden"> {
+  const isNear = rows.map(() => false);
+  for (const [at, { kind }] of rows.entries())
+    if (kind === "different") isNear.fill(true, Math.max(0, at - AROUND), at + AROUND + 1);
+  const shown: (Row | number)[] = [];
+  for (const [at, row] of rows.entries()) {
+    const last = shown.at(-1);
+    if (shown.length === MOST_ROWS) {
+      return { rows: shown, hidden: rows.slice(at).filter(({ kind }) => kind === "different").length };
+    }
+    if (isNear[at]) shown.push(row);
+    else if (typeof last === "number") shown[shown.length - 1] = last + 1;
+    else shown.push(1);
+  }
+  return { rows: shown, hidden: 0 };
+}
+
+/** The parts of two lines before, within and after their difference. */
+export function differentParts(text: string, other: string): readonly [string, string, string] {
+  const most = Math.min(text.length, other.length);
+  let start = 0;
+  while (start < most && text[start] === other[start]) start++;
+  let end = 0;
+  while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end++;
+  return [text.slice(0, start), text.slice(start, text.length - end), text.slice(text.length - end)];
+}

@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { JudgedChecker, JudgedTest, Shown, TestDetail } from "../../../src/http/dashboard/api/judgements.ts";
+import { asking } from "../api.ts";
+import { RowsWaiting } from "../pieces/data-table.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { count, counted, size } from "../pieces/words.ts";
+import { Explained, Standing } from "../submissions/explained.tsx";
+import { Output } from "../submissions/output.tsx";
+import { NOTES } from "../submissions/outputs.tsx";
+import { Proven } from "../submissions/proven.tsx";
+import { Used } from "../submissions/used.tsx";
+import { DifferenceOf } from "./difference.tsx";
+import css from "./one-test.module.css";
+import { StateOf } from "./runs.tsx";
+import { titleOf } from "./strip.tsx";
+
+interface Props {
+  readonly judgementId: string;
+  readonly at: number;
+  readonly test: JudgedTest;
+  readonly checker: JudgedChecker;
+}
+
+/** A test: its verdict, what it compared, and the evidence of its run. */
+export function OneTest({ judgementId, at, test, checker }: Props) {
+  const query = useQuery({ ...asking.test(judgementId, at, test.state), staleTime: Number.POSITIVE_INFINITY });
+  const { state, points, maxPoints, message, submissionId } = test;
+  return (
+    <section className={css.test} aria-label="Selected test">
+      <div className={css.head}>
+        <h2>{titleOf(test.name, at)}</h2>
+        <StateOf test={test} />
+        <span>
+          {count(points)} of {counted(maxPoints, "point")}
+        </span>
+        {submissionId && (
+          <Link to="/submissions/$id" params={{ id: submissionId }}>
+            Submission of this run
+          </Link>
+        )}
+      </div>
+      {message && (
+        <p className={css.message}>
+          {checker.program && (state === "WA" || state === "AC") ? "The checker reports: " : ""}
+          <code>{message}</code>
+        </p>
+      )}
+      <QueryBoundary query={query} waiting={<RowsWaiting rows={6} />}>
+        {(detail) => <Contents of={detail} test={test} checker={checker} />}
+      </QueryBoundary>
+    </section>
+  );
+}
+
+function Contents({ of, test: { state }, checker }: { of: TestDetail; test: JudgedTest; checker: JudgedChecker }) {
+  const { input, expected, run } = of;
+  const ranToEnd = state === "WA" || state === "AC";
+  const answers = expected.length === 1 ? ["Expected"] : expected.map((_, at) => `Answer ${at + 1}`);
+  return (
+    <>
+      {run && !ranToEnd && (
+        <div className={css.explained}>
+          <Standing of={run} />
+          <Explained of={run} />
+        </div>
+      )}
+      {state === "WA" && run?.stdout && <DifferenceOf expected={expected} got={run.stdout} checker={checker} />}
+      <div className={css.texts}>
+        <Text name="Input" of={input} nothing="No input." />
+        {expected.map((answer, at) => (
+          <Text key={answers[at]} name={answers[at] ?? ""} of={answer} nothing="Empty." />
+        ))}
+        {run && <Text name="Output" of={run.stdout} nothing="No output." integrity={run.integrity} />}
+        {run?.stderr && run.stderr.size > 0 && <Text name="Standard error" of={run.stderr} nothing="" />}
+      </div>
+      {run && (
+        <details className={css.evidence}>
+          <summary>Evidence of this run</summary>
+          {run.usage.length > 0 && <Used of={run.usage} />}
+          <Proven of={run.proofs} />
+        </details>
+      )}
+    </>
+  );
+}
+
+interface TextProps {
+  readonly name: string;
+  readonly of: Shown | null;
+  readonly nothing: string;
+  readonly integrity?: string | null;
+}
+
+function Text({ name, of: shown, nothing, integrity }: TextProps) {
+  const cut = shown?.cut ? `Only the first 64 KiB of ${size(shown.size)}.` : undefined;
+  const note = [integrity ? NOTES[integrity] : undefined, cut].filter(Boolean).join(" ");
+  return (
+    <Output name={name} text={shown?.text ?? null} nothing={shown ? nothing : "Not stored."} note={note || undefined} />
+  );
+}

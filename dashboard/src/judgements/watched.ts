@@ -1,0 +1,45 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import type { JudgementDetail, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
+import { API, asking } from "../api.ts";
+
+/** Polling interval without a live stream. */
+const POLL_MS = 2_000;
+
+/** A judgement, which follows its runs until it has ended. */
+export function useJudgement(id: string) {
+  const queries = useQueryClient();
+  const [streaming, setStreaming] = useState(false);
+  const query = useQuery({
+    ...asking.judgement(id),
+    // Nothing changes after the end.
+    staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
+    refetchInterval: ({ state: { data } }) => (data && isOpen(data) && !streaming ? POLL_MS : false),
+  });
+  const open = query.data !== undefined && isOpen(query.data);
+  useEffect(() => {
+    if (!open) return;
+    const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
+    const take = ({ data }: MessageEvent<string>) => {
+      const state: JudgementState = JSON.parse(data);
+      queries.setQueryData<JudgementDetail>(asking.judgement(id).queryKey, (known) => known && { ...known, ...state });
+    };
+    source.onopen = () => setStreaming(true);
+    // EventSource reconnects by itself, unless the request was rejected.
+    source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
+    source.addEventListener("state", take);
+    source.addEventListener("ended", (event) => {
+      source.close();
+      take(event);
+    });
+    return () => {
+      source.close();
+      setStreaming(false);
+    };
+  }, [id, open, queries]);
+  return query;
+}
+
+export function isOpen({ row }: JudgementState): boolean {
+  return row.status === "pending" || row.status === "running";
+}

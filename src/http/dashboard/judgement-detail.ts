@@ -1,0 +1,156 @@
+import { forRun, lowered } from "../../domain/additions.ts";
+import type { CheckerSpec } from "../../domain/check.ts";
+import { explain } from "../../domain/explain/explanation.ts";
+import { proofs } from "../../domain/explain/proofs.ts";
+import { usage } from "../../domain/explain/usage.ts";
+import { LongText } from "../../domain/json-pieces.ts";
+import { groupScores, type Judgement, rounded, verdictIn } from "../../domain/judgement.ts";
+import { toLongRecord } from "../../domain/record.ts";
+import type { Submission } from "../../domain/submission.ts";
+import type { Languages } from "../../languages/load.ts";
+import type { Beginning, FoundJudged, ReadJudged } from "../../store/history/types.ts";
+import type {
+  JudgedChecker,
+  JudgementDetail,
+  JudgementRow,
+  JudgementState,
+  Shown,
+  TestDetail,
+  TestLimits,
+  TestRun,
+} from "./api/judgements.ts";
+
+/** Bytes of an input, an answer or an output on a page. */
+export const SHOWN_BYTES = 65_536;
+
+/** A JudgementDetail whose source is decoded while it is written. */
+export interface LongJudgement extends Omit<JudgementDetail, "source"> {
+  readonly source: { readonly name: string; readonly text: LongText };
+}
+
+export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }: FoundJudged): JudgementRow {
+  return {
+    ...named,
+    passed: states.filter((state) => state === "AC").length,
+    ended: states.filter((state) => verdictIn(state) !== null).length,
+    total: states.length,
+    createdAt: new Date(createdAtMs).toISOString(),
+    completedAt: completedAtMs === null ? null : new Date(completedAtMs).toISOString(),
+  };
+}
+
+/** @param found of the same judgement, for names that do not change. */
+export function stateOf(found: FoundJudged, judgement: Judgement): JudgementState {
+  const { definition, states, runs, status, verdict, score, completedAtMs } = judgement;
+  const ended = new Map(runs.map((run) => [run.test, run]));
+  const shares = states.map((_, test) => ended.get(test)?.share ?? 0);
+  const depends = new Map(definition.groups.map((group) => [group.name, group.depends]));
+  const groups = groupScores(definition, states, shares).map((group) => ({
+    ...group,
+    depends: depends.get(group.name) ?? [],
+  }));
+  const sum = (values: readonly number[]) => rounded(values.reduce((total, value) => total + value, 0));
+  return {
+    row: toJudgementRow({ ...found, states, status, verdict, score, completedAtMs }),
+    score: score ?? sum(groups.map((group) => group.score)),
+    maxScore: sum(groups.map(({ maxScore }) => maxScore)),
+    groups,
+    tests: states.map((state, test) => {
+      const run = ended.get(test);
+      const { name = "", group = "", points = 0 } = definition.tests[test] ?? {};
+      return {
+        name,
+        group,
+        state,
+        points: rounded(points * (run?.share ?? 0)),
+        maxPoints: points,
+        message: run?.message ?? null,
+        submissionId: run?.submissionId ?? null,
+        cpuMs: run?.cpuUsec == null ? null : run.cpuUsec / 1e3,
+        wallMs: run?.wallNs == null ? null : run.wallNs / 1e6,
+        memoryBytes: run?.memoryBytes ?? null,
+      };
+    }),
+  };
+}
+
+export function judgementDetailOf({ found, judgement, program }: ReadJudged, languages: Languages): LongJudgement {
+  const { additions } = program;
+  const entry = additions?.files.find(({ name }) => name === additions.entry);
+  const language = languages.resolve(judgement.language);
+  return {
+    ...stateOf(found, judgement),
+    stop: judgement.stop,
+    checker: toChecker(judgement.definition.checker),
+    limits: limitsOf({ judgement, program }, languages),
+    source: {
+      name: entry?.name ?? language?.source ?? "",
+      text: new LongText(entry?.data ?? program.code),
+    },
+    files: (additions?.files ?? []).filter((file) => file !== entry).map(({ name }) => name),
+  };
+}
+
+function limitsOf({ judgement, program }: Pick<ReadJudged, "judgement" | "program">, languages: Languages) {
+  const language = languages.resolve(judgement.language);
+  if (!language) return [];
+  const { execute } = languages.limitsFor(language, judgement.profile);
+  return judgement.definition.tests.map(({ limits }): TestLimits => {
+    const { cpuMs, wallMs, memoryBytes } = lowered(execute, forRun(program.additions, { limits })?.limits ?? {});
+    return { cpuMs, wallMs, memoryBytes };
+  });
+}
+
+function toChecker(spec: CheckerSpec): JudgedChecker {
+  if (spec.type === "program") {
+    const program = { interface: spec.interface, language: spec.language };
+    return { type: spec.type, caseSensitive: true, absolute: null, relative: null, program };
+  }
+  const { type, caseSensitive = true, absolute = null, relative = null } = spec;
+  return { type, caseSensitive, absolute, relative, program: null };
+}
+
+/** A Shown whose text is decoded while it is written. */
+type Long<T> = { readonly [K in keyof T]: T[K] extends string ? LongText : T[K] };
+type LongShown = Long<Shown>;
+
+export interface LongTest extends Omit<TestDetail, "input" | "expected" | "run"> {
+  readonly input: LongShown;
+  readonly expected: readonly LongShown[];
+  readonly run:
+    | (Omit<TestRun, "stdout" | "stderr"> & { readonly stdout: LongShown | null; readonly stderr: LongShown | null })
+    | null;
+}
+
+/** @param contents the input and the answers. @param run the submission of the run, if it has ended. */
+export function testDetailOf(contents: readonly Beginning[], run: Submission | undefined): LongTest {
+  const [input, ...expected] = contents.map(toShown);
+  return {
+    input: input ?? toShown({ bytes: Buffer.alloc(0), size: 0 }),
+    expected,
+    run: run?.outcome ? toRun(run) : null,
+  };
+}
+
+function toRun(submission: Submission): LongTest["run"] {
+  const record = toLongRecord(submission);
+  const course = submission.outcome?.course;
+  const { id, status, result, output, evidence } = record;
+  const shown = (text: LongText | null) =>
+    text && toShown({ bytes: text.bytes.subarray(0, SHOWN_BYTES), size: text.bytes.length });
+  return {
+    row: { id, status, verdict: result.verdict },
+    record: { result },
+    stdout: shown(output.stdout),
+    stderr: shown(output.stderr),
+    integrity: output.integrity,
+    explanation: explain(record, course),
+    usage: usage(record, course),
+    proofs: proofs(evidence),
+  };
+}
+
+function toShown({ bytes, size }: Beginning): LongShown {
+  const cut = bytes.length < size;
+  return { text: new LongText(bytes, cut), size, cut };
+}

@@ -1,0 +1,78 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
+import type { FoundJudged, ReadJudged } from "../../store/history/types.ts";
+import type { Store } from "../../store/store.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import type { Judgements } from "./api/judgements.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { judgementDetailOf, SHOWN_BYTES, testDetailOf, toJudgementRow } from "./judgement-detail.ts";
+import { queryOf } from "./parse.ts";
+import { personOf } from "./session.ts";
+import { accountsOf, noteReading, search, toSearch } from "./submissions.ts";
+
+export const JUDGEMENTS = "/dashboard/api/judgements";
+
+const judgementSearch = search.extend({ verdict: z.enum(JUDGEMENT_VERDICTS).optional() });
+
+/** An input and up to eight answers, in the page. */
+const CONTENTS_BYTES = 9 * SHOWN_BYTES;
+
+/** Lists judgements, and returns single ones and their tests. */
+export function judgementRoutes(
+  server: FastifyInstance,
+  { store, languages }: DashboardDependencies,
+  answers: LongAnswers,
+): void {
+  const config = { session: "member" } as const;
+
+  server.get(JUDGEMENTS, { config }, async (request): Promise<Judgements> => {
+    const { account, ...which } = queryOf(request, judgementSearch);
+    const { found, next } = await store.judged.search(toSearch(which, accountsOf(request, account)));
+    return { judgements: found.map(toJudgementRow), next: next === null ? null : String(next) };
+  });
+
+  server.get(`${JUDGEMENTS}/:id`, { config }, async (request, reply) => {
+    const read = await readOwn(store, answers, request, reply);
+    return answers.send(ownerOf(request), reply, judgementDetailOf(read, languages));
+  });
+
+  server.get(`${JUDGEMENTS}/:id/tests/:test`, { config }, async (request, reply) => {
+    const found = await findOwn(store, request);
+    const test = Number(/^\d{1,4}$/.exec((request.params as { test: string }).test)?.[0] ?? found.states.length);
+    if (test >= found.states.length) throw clientError("notFound", []);
+    await noteReading(store, request, "judgement.read", found);
+    const admit = answers.admitFor(ownerOf(request), request, reply);
+    await admit(CONTENTS_BYTES);
+    const contents = await store.judged.readContents(found.id, test, SHOWN_BYTES);
+    const run = await store.judged.runOf(found.id, test);
+    const submission = run === undefined ? run : await store.submissions.get(run, found.account.id, admit);
+    return answers.send(ownerOf(request), reply, testDetailOf(contents, submission));
+  });
+}
+
+/** The judgement named by the path. @throws ClientError notFound, also for a judgement of another account. */
+export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudged> {
+  const { id } = request.params as { id: string };
+  const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
+  const [found] = (await store.judged.search(which)).found;
+  if (!found) throw clientError("notFound", []);
+  return found;
+}
+
+/** The same with its program. The audit trail records access by an administrator before the response. */
+async function readOwn(
+  store: Store,
+  answers: LongAnswers,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ReadJudged> {
+  const { id } = request.params as { id: string };
+  const admit = answers.admitFor(ownerOf(request), request, reply);
+  const read = await store.judged.read(id.toLowerCase(), personOf(request).accountIds, admit);
+  if (!read) throw clientError("notFound", []);
+  await noteReading(store, request, "judgement.read", read.found);
+  return read;
+}

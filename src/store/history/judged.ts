@@ -1,0 +1,96 @@
+import { type Kysely, sql } from "kysely";
+import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
+import type { Status } from "../../domain/submission.ts";
+import type { Engine } from "../engine/engine.ts";
+import { readJudgementOf } from "../judgements/judgements.ts";
+import type { JudgementRow, Schema } from "../schema/schema.ts";
+import { toProgram } from "../submissions/rows.ts";
+import type { Admit } from "../submissions/types.ts";
+import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { Beginning, FoundJudged, ReadJudged, Search } from "./types.ts";
+
+const COLUMNS = ["score", "states"] as const satisfies readonly (keyof JudgementRow)[];
+
+export type JudgedStore = ReturnType<typeof judgedStore>;
+
+/** Searches judgements for the dashboard, like `RecordStore` submissions. */
+export function judgedStore({ db }: Engine) {
+  return {
+    async search(which: Search): Promise<{ readonly found: readonly FoundJudged[]; readonly next: number | null }> {
+      const { rows, next } = await searchRows(db, { table: "judgements", columns: COLUMNS }, which);
+      return { found: await named(db, rows), next };
+    },
+
+    /**
+     * @param accountIds null for any account. @param admit awaited with the size of the program before it is read.
+     * @returns undefined for an unknown id and for a judgement of another account.
+     */
+    async read(id: string, accountIds: readonly string[] | null, admit: Admit): Promise<ReadJudged | undefined> {
+      const row = await db
+        .selectFrom("judgements")
+        .select([...SHARED_COLUMNS, ...COLUMNS])
+        .where("id", "=", id)
+        .executeTakeFirst();
+      if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
+      const [found] = await named(db, [row]);
+      const judgement = await readJudgementOf(db, row.seq);
+      const programs = db.selectFrom("judged_programs").where("judgement_seq", "=", row.seq);
+      const sizes = await programs
+        .select(sql<number>`length(code) + coalesce(length(additions), 0)`.as("bytes"))
+        .executeTakeFirst();
+      if (!found || !judgement || !sizes) return undefined;
+      await admit(sizes.bytes);
+      const program = await programs.select(["code", "additions"]).executeTakeFirst();
+      return program && { found, judgement, program: toProgram({ ...program, stdin: Buffer.alloc(0) }) };
+    },
+
+    /** The submission of a run that has ended. */
+    async runOf(judgementId: string, test: number): Promise<string | undefined> {
+      const row = await db
+        .selectFrom("judgements")
+        .innerJoin("runs", "runs.judgement_seq", "judgements.seq")
+        .innerJoin("submissions", "submissions.seq", "runs.submission_seq")
+        .select("submissions.id")
+        .where("judgements.id", "=", judgementId)
+        .where("runs.test", "=", test)
+        .executeTakeFirst();
+      return row?.id;
+    },
+
+    /** The beginnings of the input of a test and of its answers: at most `most` bytes of each. */
+    async readContents(judgementId: string, test: number, most: number): Promise<Beginning[]> {
+      return await db
+        .selectFrom("judgements")
+        .innerJoin("version_contents", "version_contents.version_seq", "judgements.version_seq")
+        .innerJoin("contents", "contents.seq", "version_contents.content_seq")
+        .select([
+          // SQLite has null for a part of an empty value.
+          sql<Buffer>`case when length(contents.bytes) <= ${sql.lit(most)} then contents.bytes
+            else substr(contents.bytes, 1, ${sql.lit(most)}) end`.as("bytes"),
+          sql<number>`length(contents.bytes)`.as("size"),
+        ])
+        .where("judgements.id", "=", judgementId)
+        .where("version_contents.test", "=", test)
+        .orderBy("version_contents.place")
+        .execute();
+    },
+  };
+}
+
+async function named(
+  db: Kysely<Schema>,
+  rows: readonly (SharedRow & Pick<JudgementRow, (typeof COLUMNS)[number]>)[],
+): Promise<FoundJudged[]> {
+  return (await withNames(db, rows)).map(({ row, names }) => ({
+    id: row.id,
+    status: row.status as Status,
+    verdict: row.verdict as JudgementVerdict | null,
+    score: row.score,
+    states: decodeStates(row.states),
+    language: row.language,
+    profile: row.profile,
+    ...names,
+    createdAtMs: row.created_at,
+    completedAtMs: row.completed_at,
+  }));
+}
