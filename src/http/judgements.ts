@@ -14,6 +14,7 @@ import { disconnected } from "./gone.ts";
 import { toJudgementRequest } from "./judgement-request.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
+import { countRequests } from "./rate-limit.ts";
 import { toSubmitRequest } from "./request.ts";
 import { Watching } from "./run-events.ts";
 import { sendChanges } from "./state-events.ts";
@@ -157,12 +158,8 @@ export async function addJudgement(
 const TESTS_PER_REQUEST = 50;
 
 /** @throws ClientError quotaExceeded. */
-async function countTests(request: FastifyRequest, tests: number, { store }: Dependencies): Promise<void> {
-  const { keyId, requestsPerMinute } = callerOf(request);
-  const more = Math.ceil(tests / TESTS_PER_REQUEST) - 1;
-  const waits = await Promise.all(Array.from({ length: more }, () => store.quota.take(keyId, requestsPerMinute)));
-  const retryAfter = Math.max(0, ...waits);
-  if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
+async function countTests(request: FastifyRequest, tests: number, dependencies: Dependencies): Promise<void> {
+  await countRequests(request, dependencies, { amount: Math.ceil(tests / TESTS_PER_REQUEST) - 1 });
 }
 
 /** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */

@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { ERRORS, type ErrorCode } from "../domain/error.ts";
 import { EXAMPLES } from "./examples.ts";
 import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
+import { RATE_LIMIT_HEADERS } from "./rate-limit.ts";
 import { REQUEST_ID } from "./request-id.ts";
 import { componentSchemas, type SchemaName } from "./schemas.ts";
 import { VERSION } from "./version.ts";
@@ -45,6 +46,12 @@ export function openApi(): OpenApi {
         RetryAfter: { description: "Seconds to wait before a retry", schema: { type: "integer", minimum: 1 } },
         Location: { description: "URL of the result", schema: { type: "string" } },
         Allow: { description: "Methods of the path", schema: { type: "string" } },
+        ...Object.fromEntries(
+          Object.entries(RATE_LIMIT_HEADERS).map(([name, description]) => [
+            name,
+            { description, schema: { type: "integer", minimum: 0 } },
+          ]),
+        ),
       },
       responses: Object.fromEntries(ELSEWHERE.map((code) => [code, errorResponse([code])])),
     },
@@ -60,7 +67,11 @@ function describe({ id, summary, description, parameters, body, answers, errors 
         answer.status,
         {
           description: answer.description,
-          headers: { "X-Request-Id": header("RequestId"), ...(answer.location && { Location: header("Location") }) },
+          headers: {
+            "X-Request-Id": header("RequestId"),
+            ...RATE_LIMIT,
+            ...(answer.location && { Location: header("Location") }),
+          },
           content: answer.media
             ? { [answer.media]: { schema: { type: "string" } } }
             : json({ schema: eitherOf(answer.schemas) }),
@@ -87,6 +98,7 @@ function errorResponse(codes: readonly ErrorCode[]) {
     headers: {
       "X-Request-Id": header("RequestId"),
       ...(headers.has("retry-after") && { "Retry-After": header("RetryAfter") }),
+      ...(codes.includes("quotaExceeded") && RATE_LIMIT),
       ...(headers.has("allow") && { Allow: header("Allow") }),
     },
     content: json({
@@ -95,6 +107,8 @@ function errorResponse(codes: readonly ErrorCode[]) {
     }),
   };
 }
+
+const RATE_LIMIT = Object.fromEntries(Object.keys(RATE_LIMIT_HEADERS).map((name) => [name, header(name)]));
 
 function header(name: string) {
   return { $ref: `#/components/headers/${name}` };

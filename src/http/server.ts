@@ -27,6 +27,7 @@ import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
 import { checkQuery } from "./query.ts";
+import { addRateLimit, countRequests } from "./rate-limit.ts";
 import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
 import { resultRoutes } from "./result.ts";
@@ -106,9 +107,7 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      const onlyReads = request.method !== "POST";
-      const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute, onlyReads);
-      if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
+      await countRequests(request, dependencies, { onlyReads: request.method !== "POST" });
       checkRoute(request);
       checkQuery(request);
     });
@@ -119,7 +118,8 @@ export class HttpServer {
       if (session !== undefined && session !== "page") checkStorable(request);
     });
     // Otherwise a client that keeps its connection open would delay the shutdown.
-    this.#server.addHook("onSend", async (_request, reply) => {
+    this.#server.addHook("onSend", async (request, reply) => {
+      addRateLimit(request, reply);
       if (this.#closing) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {

@@ -5,6 +5,7 @@ import { VERDICTS } from "../domain/outcome.ts";
 import { accept } from "./accept.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { countRequests } from "./rate-limit.ts";
 import { toSubmitRequest } from "./request.ts";
 
 /** Submissions of one batch. */
@@ -80,9 +81,7 @@ async function submitOne(request: FastifyRequest, body: unknown, counts: boolean
   const caller = callerOf(request);
   try {
     const valid = toSubmitRequest(body, caller, dependencies);
-    const { keyId, requestsPerMinute } = caller;
-    const retryAfter = counts ? await dependencies.store.quota.take(keyId, requestsPerMinute) : 0;
-    if (retryAfter > 0) throw clientError("quotaExceeded", []);
+    if (counts) await countRequests(request, dependencies);
     const accepted = await accept(valid, caller, dependencies, { live: valid.live });
     const { id, status } = accepted.submission;
     return { id, status, queue_depth: accepted.queueDepth };

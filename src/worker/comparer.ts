@@ -18,8 +18,13 @@ interface Waiting extends Comparison {
   readonly reject: (error: Error) => void;
 }
 
+interface Account {
+  readonly queue: Waiting[];
+  spentMs: number;
+}
+
 export interface CompareOptions {
-  /** The account: accounts take turns. */
+  /** The account: accounts share the time of the process. */
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
@@ -31,8 +36,8 @@ export interface CompareOptions {
  * interrupted while it builds a large one, so that a thread would not end.
  */
 export class Comparer {
-  /** By account, in the order of their turns. */
-  readonly #queues = new Map<string, Waiting[]>();
+  /** By account, until none has a comparison. The account with the least time is next. */
+  readonly #accounts = new Map<string, Account>();
   #process: ChildProcess | null = null;
   #current: { readonly waiting: Waiting; readonly end: (error: ComparisonError) => void } | null = null;
 
@@ -57,9 +62,7 @@ export class Comparer {
       const waiting: Waiting = { ...work, owner, resolve: settled(resolve), reject: settled(reject) };
       const abandon = () => this.#abandon(waiting);
       signal.addEventListener("abort", abandon, { once: true });
-      const queue = this.#queues.get(owner) ?? [];
-      this.#queues.set(owner, queue);
-      queue.push(waiting);
+      this.#enter(owner).queue.push(waiting);
       if (!this.#current) this.#next();
     });
   }
@@ -70,20 +73,31 @@ export class Comparer {
       this.#current.end(gone);
       return;
     }
-    const queue = this.#queues.get(waiting.owner) ?? [];
+    const queue = this.#accounts.get(waiting.owner)?.queue ?? [];
     const at = queue.indexOf(waiting);
     if (at >= 0) queue.splice(at, 1);
     waiting.reject(gone);
   }
 
+  /** An account that has waited for nothing does not make up for that time. */
+  #enter(owner: string): Account {
+    const account = this.#accounts.get(owner) ?? { queue: [], spentMs: 0 };
+    this.#accounts.set(owner, account);
+    const least = this.#waiting()[0]?.spentMs ?? 0;
+    if (account.queue.length === 0) account.spentMs = Math.max(account.spentMs, least);
+    return account;
+  }
+
+  /** The accounts with comparisons, by their time. */
+  #waiting(): Account[] {
+    const waiting = [...this.#accounts.values()].filter(({ queue }) => queue.length > 0);
+    return waiting.sort((a, b) => a.spentMs - b.spentMs);
+  }
+
   #take(): Waiting | undefined {
-    for (const [owner, queue] of this.#queues) {
-      this.#queues.delete(owner);
-      const first = queue.shift();
-      if (queue.length > 0) this.#queues.set(owner, queue); // behind the others
-      if (first) return first;
-    }
-    return undefined;
+    const [next] = this.#waiting();
+    if (!next) this.#accounts.clear();
+    return next?.queue.shift();
   }
 
   #next(): void {
@@ -93,7 +107,10 @@ export class Comparer {
     const child = known ?? start();
     this.#process = child;
     const { checker, output, answers } = waiting;
+    const startedMs = performance.now();
     const settle = (act: () => void) => {
+      const account = this.#accounts.get(waiting.owner);
+      if (account) account.spentMs += performance.now() - startedMs;
       clearTimeout(timer);
       child.off("message", onMessage).off("error", onError).off("exit", onError);
       this.#current = null;

@@ -559,6 +559,14 @@ export interface ProgramChecker {
    * @maxItems 16
    */
   args?: string[];
+  /**
+   * It runs together with the program, and each reads the output of the other
+   */
+  interactive?: boolean;
+  /**
+   * The most runs of the program for a test; only for the interface `kattis`
+   */
+  passes?: number;
 }
 
 export interface Ready {

@@ -24,9 +24,28 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
 export function quotaStore({ capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
+  const oldest = new Map<string, Numbered>();
   const recent = abilities.oneWriter ? new Recent() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
+  const count = async (keyId: string, limit: number, onlyReads: boolean): Promise<Counted> => {
+    const inMemory = (waitSecs: number) => ({ waitSecs, ...recent?.window(keyId, now()) }) as Counted;
+    const spent = recent?.waitSecs(keyId, limit, now()) ?? 0;
+    if (spent > 0) return inMemory(spent);
+    const taken = takes.add({ keyId, limit, from: oldest.get(keyId)?.n ?? 0 });
+    const answer = recent && onlyReads ? await inTime(taken, late > 0 ? 0 : READ_PATIENCE_MS) : await taken;
+    if (answer === undefined) {
+      late++;
+      taken.catch(() => {}).finally(() => late--);
+    }
+    const waitSecs = answer?.waitSecs ?? recent?.waitSecs(keyId, limit, now()) ?? 0;
+    if (waitSecs === 0) recent?.add(keyId, now());
+    if (!answer) return inMemory(waitSecs);
+    const { newest, first } = answer;
+    if (first) oldest.set(keyId, first);
+    const resetSecs = first ? Math.max(0, Math.ceil((first.at + WINDOW_MS - now()) / 1000)) : 0;
+    return { waitSecs, used: first ? newest - first.n + 1 : 0, resetSecs };
+  };
   return {
     /**
      * Admits one more request of the key, or refuses it. The sliding limit is exact over all processes, and refused
@@ -39,24 +58,17 @@ export function quotaStore({ capabilities: abilities }: Engine, transactions: Tr
      * @returns 0 if admitted, otherwise the whole seconds until a request will be.
      */
     async take(keyId: string, limit: number, onlyReads: boolean = false): Promise<number> {
-      if (!recent) return await takes.add({ keyId, limit });
-      const spent = recent.waitSecs(keyId, limit, now());
-      if (spent > 0) return spent;
-      const counted = takes.add({ keyId, limit });
-      let waitSecs = onlyReads ? await inTime(counted, late > 0 ? 0 : READ_PATIENCE_MS) : await counted;
-      if (waitSecs === undefined) {
-        late++;
-        counted.catch(() => {}).finally(() => late--);
-        waitSecs = recent.waitSecs(keyId, limit, now());
-      }
-      if (waitSecs === 0) recent.add(keyId, now());
-      return waitSecs;
+      return (await count(keyId, limit, onlyReads)).waitSecs;
     },
+
+    /** Like `take`, with the state of the window afterwards. */
+    count,
 
     /** Removes requests outside of the window. To be called periodically. */
     async forget(): Promise<void> {
       recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
+      for (const [keyId, { at }] of oldest) if (at <= cutoff) oldest.delete(keyId);
       await transactions.runAsyncCommit((trx) =>
         trx
           .deleteFrom("quota")
@@ -76,9 +88,36 @@ export function quotaStore({ capabilities: abilities }: Engine, transactions: Tr
   };
 }
 
+/** The requests of a key in the window. */
+export interface Counted {
+  /** 0 if the request was admitted, otherwise the seconds until one will be. */
+  readonly waitSecs: number;
+  /** Including this one if it was admitted. */
+  readonly used: number;
+  /** Until the oldest of them leaves the window. */
+  readonly resetSecs: number;
+}
+
 export interface Take {
   readonly keyId: string;
   readonly limit: number;
+  /** No request before this number is in the window; 0 if unknown. The search for the oldest begins there. */
+  readonly from: number;
+}
+
+/** A request by its number, with its time. */
+interface Numbered {
+  readonly n: number;
+  readonly at: number;
+}
+
+/** The result of a `Take`. */
+export interface Taken {
+  readonly waitSecs: number;
+  /** The newest number. */
+  readonly newest: number;
+  /** The oldest request in the window; null if there is none. */
+  readonly first: Numbered | null;
 }
 
 /** The last number of a key with its time; `at` is null if there is none yet. */
@@ -86,11 +125,11 @@ interface Newest {
   readonly keyId: string;
   readonly n: number;
   readonly at: number | null;
+  readonly first: Numbered | null;
 }
 
-/** @returns for each request, in order, 0 or the seconds until a place is free. */
-async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<number[]> {
-  const answers = new Map<Take, number>();
+async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<Taken[]> {
+  const answers = new Map<Take, Taken>();
   for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
     const some = await transactions.callAsyncCommit("takeQuota", { takes: left, nowMs: now() });
     for (const [at, one] of left.entries()) {
@@ -98,7 +137,7 @@ async function takeAll(transactions: Transactions, all: readonly Take[], now: ()
       if (answer !== undefined) answers.set(one, answer);
     }
   }
-  return all.map((one) => answers.get(one) ?? 0);
+  return all.map((one) => answers.get(one) as Taken);
 }
 
 /** @returns the known results, in order. The others must be retried: the clock was set back, or another process was first. */
@@ -106,30 +145,32 @@ export async function takeQuota(
   trx: Transaction<Schema>,
   all: readonly Take[],
   nowMs: number,
-): Promise<(number | undefined)[]> {
+): Promise<(Taken | undefined)[]> {
   const answers = await takeSome(trx, all, nowMs);
   return all.map((one) => answers.get(one));
 }
 
-async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: number): Promise<Map<Take, number>> {
+async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: number): Promise<Map<Take, Taken>> {
   const byKey = Map.groupBy(all, ({ keyId }) => keyId);
   const newest: Newest[] = [];
-  for (const one of await readNewest(trx, [...byKey.keys()])) {
+  for (const one of await readNewest(trx, byKey, nowMs - WINDOW_MS)) {
     if (one.at !== null && one.at > nowMs + SKEW_MS) await stepBack(trx, one.keyId, { n: one.n, at: one.at }, nowMs);
     else newest.push(one);
   }
   const places = await readPlaces(trx, newest, byKey);
-  const answers = new Map<Take, number>();
-  const passed: { take: Take; row: { key_id: string; n: number; at: number } }[] = [];
-  for (const { keyId, n, at } of newest) {
+  const answers = new Map<Take, Taken>();
+  const passed: { take: Take; first: Numbered; row: { key_id: string; n: number; at: number } }[] = [];
+  for (const { keyId, n, at, first } of newest) {
     const ownAt = Math.max(nowMs, at ?? 0);
+    const oldest = first ?? { n: n + 1, at: ownAt };
     let next = n + 1;
     for (const take of sameLimit(byKey.get(keyId))) {
       const place = next - take.limit;
       const placeAt = place > n ? ownAt : places.get(`${keyId} ${place}`);
       const waitMs = take.limit <= 0 ? WINDOW_MS : placeAt === undefined ? 0 : placeAt + WINDOW_MS - nowMs;
-      if (waitMs > 0) answers.set(take, Math.ceil(waitMs / 1000));
-      else passed.push({ take, row: { key_id: keyId, n: next++, at: ownAt } });
+      const state = { newest: next - 1, first: next > oldest.n ? oldest : null };
+      if (waitMs > 0) answers.set(take, { waitSecs: Math.ceil(waitMs / 1000), ...state });
+      else passed.push({ take, first: oldest, row: { key_id: keyId, n: next++, at: ownAt } });
     }
   }
   if (passed.length === 0) return answers;
@@ -140,21 +181,41 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
     .returning(["key_id", "n"])
     .execute();
   const ours = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
-  for (const { take, row } of passed) if (ours.has(`${row.key_id} ${row.n}`)) answers.set(take, 0);
+  for (const { take, first, row } of passed)
+    if (ours.has(`${row.key_id} ${row.n}`)) answers.set(take, { waitSecs: 0, newest: row.n, first });
   return answers;
 }
 
 /** In a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */
-async function readNewest(trx: Transaction<Schema>, keyIds: readonly string[]): Promise<Newest[]> {
-  const { rows } = await sql<{ id: string; n: number | null; at: number | null }>`
-    select api_keys.id, quota.n, quota.at
-    from api_keys
-    left join quota on quota.key_id = api_keys.id
-      and quota.n = (select max(newest.n) from quota as newest where newest.key_id = api_keys.id)
-    where api_keys.id in (${sql.join(keyIds)})`.execute(trx);
-  const found = new Map(rows.map(({ id, n, at }) => [id, { keyId: id, n: n ?? 0, at }]));
+async function readNewest(
+  trx: Transaction<Schema>,
+  byKey: ReadonlyMap<string, readonly Take[]>,
+  cutoff: number,
+): Promise<Newest[]> {
+  const keyIds = [...byKey.keys()].sort();
+  // No request before the last `limit` ones matters: with so many in the window, none is left.
+  const searched = keyIds.map((keyId) => {
+    const takes = byKey.get(keyId) ?? [];
+    const [from, most] = [Math.max(...takes.map((one) => one.from)), Math.max(...takes.map(({ limit }) => limit))];
+    return sql`(${keyId}, cast(${from} as bigint), cast(${most} as bigint))`;
+  });
+  type Row = { id: string; n: number | null; at: number | null; first: number | null; first_at: number | null };
+  const { rows } = await sql<Row>`
+    with wanted(id, start, most) as (values ${sql.join(searched)})
+    select wanted.id, quota.n, quota.at, first.n as first, first.at as first_at
+    from wanted
+    left join quota on quota.key_id = wanted.id
+      and quota.n = (select max(newest.n) from quota as newest where newest.key_id = wanted.id)
+    left join quota as first on first.key_id = wanted.id
+      and first.n = (select live.n from quota as live where live.key_id = wanted.id and live.at > ${cutoff}
+        and live.n >= case when wanted.start > 0 then wanted.start else quota.n - wanted.most + 1 end
+        order by live.n limit 1)`.execute(trx);
+  const found = new Map(rows.map((row) => [row.id, row]));
   // An unknown key has no numbers, and the database rejects its first one.
-  return keyIds.toSorted().map((keyId) => found.get(keyId) ?? { keyId, n: 0, at: null });
+  return keyIds.map((keyId) => {
+    const { n, at = null, first, first_at } = found.get(keyId) ?? {};
+    return { keyId, n: n ?? 0, at, first: first && first_at ? { n: first, at: first_at } : null };
+  });
 }
 
 /** @returns by key and number, the times of the requests that must leave the window before the next is admitted. */

@@ -20,6 +20,17 @@ export class Recent {
     return oldest === undefined ? 0 : Math.max(0, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000));
   }
 
+  /** The requests in the window, and the seconds until the oldest one leaves it. */
+  window(keyId: string, nowMs: number): { readonly used: number; readonly resetSecs: number } {
+    const times = this.#times.get(keyId) ?? [];
+    const first = times.findLastIndex((ms) => ms <= nowMs - WINDOW_MS) + 1;
+    const oldest = times[first];
+    return {
+      used: times.length - first,
+      resetSecs: oldest === undefined ? 0 : Math.max(0, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000)),
+    };
+  }
+
   add(keyId: string, nowMs: number): void {
     const times = this.#times.get(keyId) ?? [];
     times.push(Math.max(nowMs, times.at(-1) ?? 0));

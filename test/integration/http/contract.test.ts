@@ -84,11 +84,16 @@ for (const path of ENDPOINTS) {
   row(7, `429 any, rate limit exceeded, with an exact Retry-After: ${path}`, async ({ ask, key, clock }) => {
     const mine = await key({ requestsPerMinute: 3 });
     const again = () => ask({ path, method: path === "/api/submit" ? "POST" : "GET", body: undefined, key: mine });
+    const stated = (reply: { headers: Readonly<Record<string, unknown>> }) =>
+      ["limit", "remaining", "reset"].map((name) => reply.headers[`ratelimit-${name}`]);
     for (let i = 0; i < 3; i++) {
-      assert.notEqual((await again()).status, 429);
+      const passed = await again();
+      assert.notEqual(passed.status, 429);
+      assert.deepEqual(stated(passed), ["3", String(2 - i), String(Math.ceil(60 - 2.5 * i))]);
       clock.nowMs += 2_500;
     }
     const reply = await again();
+    assert.deepEqual(stated(reply), ["3", "0", "53"]);
     isError(reply, 429);
     assert.equal(reply.json.error, "API key quota exceeded");
     assert.equal(reply.headers["retry-after"], "53", "the first was 7.5 s ago: 52.5 s, rounded up");

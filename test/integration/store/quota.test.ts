@@ -46,7 +46,11 @@ onEachEngine((temporaryStore) => {
         const recent = () => passed.filter((ms) => ms > clock.nowMs - MINUTE).length;
         for (const { gapMs, limit } of steps) {
           clock.nowMs += gapMs;
-          const wait = await store.quota.take(key, limit);
+          const { waitSecs: wait, used, resetSecs } = await store.quota.count(key, limit, false);
+          const [counted, ended] = [recent() + (wait === 0 ? 1 : 0), passed.filter((ms) => ms <= clock.nowMs - MINUTE)];
+          const oldest = passed[ended.length] ?? clock.nowMs;
+          assert.equal(Math.min(used, limit), Math.min(counted, limit), "requests in the window");
+          if (counted <= limit) assert.equal(resetSecs, Math.ceil((oldest + MINUTE - clock.nowMs) / SECOND));
           assert.equal(wait === 0, recent() < limit, `limit ${limit} with ${recent()} in the last minute`);
           if (wait > 0) {
             clock.nowMs += (wait - 1) * SECOND;

@@ -55,6 +55,21 @@ test("accounts take turns", LIMIT, async () => {
   assert.ok(ended.indexOf("other") <= 2, String(ended)); // one of the account was under way, and one was next
 });
 
+test("accounts share the time, not the number of comparisons", LIMIT, async () => {
+  const comparer = new Comparer();
+  const ended: string[] = [];
+  const compare = (owner: string, output: Buffer, answer: string) =>
+    regex(comparer, output, answer, owner)
+      .catch(() => {})
+      .then(() => void ended.push(owner));
+  // One after the other, as a judgement with few slots: it never has two in the queue.
+  const slow = async () => {
+    for (let i = 0; i < 3; i++) await compare("busy", AS, String(SLOW[0]));
+  };
+  await Promise.all([slow(), ...Array.from({ length: 20 }, () => compare("other", text("1"), "1"))]);
+  assert.deepEqual(ended.slice(0, 21), ["busy", ...Array(20).fill("other")]);
+});
+
 test("an abandoned comparison ends at once, under way or waiting", LIMIT, async () => {
   const comparer = new Comparer();
   const [first, second] = [new AbortController(), new AbortController()];

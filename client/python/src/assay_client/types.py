@@ -382,6 +382,10 @@ class ProgramChecker(TypedDict):
     entry: NotRequired[str]
     # After the arguments of the interface
     args: NotRequired[list[str]]
+    # It runs together with the program, and each reads the output of the other
+    interactive: NotRequired[bool]
+    # The most runs of the program for a test; only for the interface `kattis`
+    passes: NotRequired[int]
 
 
 class Ready(TypedDict):
