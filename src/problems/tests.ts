@@ -69,21 +69,20 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     return found;
   };
   const inputs: InputTest[] = [];
-  const addInput = (name: string, isValid: boolean) => {
-    const other = [...files.keys()].find((path) => path.startsWith(`data/${name}.files/`));
-    if (other !== undefined) throw new PackageError(other, "files of a test are not supported");
-    const { inputValidatorArgs: args } = settingsOf(name);
+  const [other] = [...files.keys()].filter((path) => /^data\/.+\.files\//.test(path));
+  if (other !== undefined) throw new PackageError(other, "files of a test are not supported");
+  const addInput = (name: string, { inputValidatorArgs: args }: Settings, isValid: boolean) => {
     inputs.push({ path: `data/${name}.in`, input: content(name, "in"), args, isValid });
   };
   const tests = names.map((name): PackageTest => {
     const settings = settingsOf(name);
     const checker = checkerOf(options, settings);
     const { args } = settings;
-    addInput(name, true);
+    addInput(name, settings, true);
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     return { meta, contents: [content(name, "in"), content(name, "ans")] };
   });
-  for (const name of namesIn("invalid_input", "in")) addInput(name, false);
+  for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);
   const both = Object.keys(OUTPUTS).join("|");
   const outputs = [...new Set([...namesIn(both, "in"), ...namesIn(both, "out")])].map((name): OutputTest => {
     if (!options.hasOutputs)
@@ -91,13 +90,14 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
         `data/${name}.in`,
         "an interactive or multi-pass problem has no outputs for its validator",
       );
-    addInput(name, true);
+    const settings = settingsOf(name);
+    addInput(name, settings, true);
     return {
       path: `data/${name}.out`,
       input: content(name, "in"),
       answer: content(name, "ans"),
       output: content(name, "out"),
-      checker: checkerOf(options, settingsOf(name)),
+      checker: checkerOf(options, settings),
       verdict: OUTPUTS[name.split("/")[0] as keyof typeof OUTPUTS],
     };
   });

@@ -214,8 +214,9 @@ while word != "right":
     else: high = middle - 1
 `,
   "submissions/wrong_answer/one.py": "print(1, flush=True); input()\n",
-  "submissions/run_time_error/fails.py": "print(1, flush=True)\nif input() != 'right': raise SystemExit(3)\n",
-  "submissions/time_limit_exceeded/waits.py": "print(1)\nimport sys; sys.stdin.readline()\n",
+  "submissions/run_time_error/fails.py":
+    "print(1, flush=True)\nif input() != 'right': print(777, flush=True); input(); raise SystemExit(3)\n",
+  "submissions/time_limit_exceeded/waits.py": "print(1, flush=True)\nif input() != 'right':\n    while True: pass\n",
   "submissions/submissions.yaml": "wrong_answer: {message: not found}\n",
 };
 
