@@ -84,8 +84,8 @@ export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "r
 }
 
 /**
- * What the result would be with the time limit of the problem, which is lower than that of its runs: a test that takes longer fails, and
- * groups that depend on it are left out.
+ * The result with the time limit of the problem, which is lower than that of the runs: a test that takes longer fails, and groups that
+ * depend on it are left out.
  */
 export function withTimeLimit({ runs }: LocalResult, definition: Definition, limitSecs: number | null): LimitedResult {
   const limited = new Map(runs.map((run) => [run.test, isTooSlow(run, limitSecs) ? tooSlow(run) : run]));

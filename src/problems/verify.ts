@@ -163,7 +163,7 @@ function verifySubmission(one: Judged, problem: ProblemPackage, limitSecs: numbe
 /** Scores have six decimals. */
 const TOLERANCE = 1e-5;
 
-/** What a submission does otherwise than an expectation of the package says. */
+/** The differences between a submission and an expectation of the package. */
 function breaches(one: Expectation, limited: LimitedResult, problem: ProblemPackage): string[] {
   const { definition } = problem;
   const found = limited.states.flatMap((state, test) =>

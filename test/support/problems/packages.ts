@@ -162,7 +162,7 @@ const thirds: PackageTexts = {
   "submissions/accepted/double.txt": "print(int(input()) * 2)\n",
   "submissions/partly/square.py": "n = int(input()); print(n * n if n > 1 else 2)\n",
   "submissions/partly/late.py": "n = int(input()); print(n * 2 if n > 1 else 0)\n",
-  "submissions/partly/old.pas": "a language that is not installed, whatever its ending is",
+  "submissions/partly/old.py": "in a language that is not installed",
   "submissions/submissions.yaml": `accepted:
   score: 100
 accepted/double.txt:
@@ -174,7 +174,7 @@ partly/late.py:
   score: 0
   sample: {required: [WA]}
   secret: {permitted: [WA]}
-partly/old.pas:
+partly/old.py:
   language: pascal
 `,
 };

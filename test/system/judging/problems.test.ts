@@ -40,7 +40,7 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
     assert.deepEqual(faultsOf(result), []);
     assert.ok(result.submissions.length > 0);
     if (name === "thirds") {
-      const old = result.submissions.find(({ path }) => path.endsWith("old.pas"));
+      const old = result.submissions.find(({ path }) => path.endsWith("old.py"));
       assert.equal(old?.language, null);
       const text = result.submissions.find(({ path }) => path.endsWith("double.txt"));
       assert.deepEqual([text?.language, text?.score], ["python", 100]);
@@ -151,6 +151,11 @@ test(
     const faults = faultsOf(result).join("\n");
     assert.match(faults, /^data\/secret\/9\.in: input_validators\/any\.py ends with IE: .* too large for one box$/m);
     assert.match(faults, /^submissions\/accepted\/double\.txt: IE on secret\/9: .* too large for one box$/m);
+    const large = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`output_validator/part${at}.cpp`, ""]));
+    assert.match(
+      faultsOf(await verified({ ...PACKAGES.factors, ...large })).join("\n"),
+      /^submissions\/half\/one\.py: IE on sample\/1: the checker has too many or too large files for one box$/m,
+    );
     assert.match(faults, /^submissions\/accepted\/double\.py: has 1\d{3} bytes, more than the 1024 of limits\.code$/m);
   },
 );
