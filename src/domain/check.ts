@@ -15,6 +15,9 @@ export interface Checker {
 /** How a checker's program is called (src/worker/checker.ts). */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
+/** Runs of a program on one test. */
+export const MAX_PASSES = 20;
+
 /** A checker that is itself a program; its source is stored with the tests. */
 export interface ProgramChecker {
   readonly type: "program";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../domain/additions.ts";
-import { CHECKER_INTERFACES, CHECKER_TYPES, type Checker, type CheckerSpec } from "../domain/check.ts";
+import { CHECKER_INTERFACES, CHECKER_TYPES, type Checker, type CheckerSpec, MAX_PASSES } from "../domain/check.ts";
 import { clientError, echo } from "../domain/error.ts";
 import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
 import type { Caller, Program } from "../domain/submission.ts";
@@ -14,7 +14,6 @@ export const MAX_TESTS = 500;
 /** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
 const MAX_ANSWERS = 8;
-export const MAX_PASSES = 20;
 const MAX_GROUPS = 100;
 const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import type { ProgramChecker } from "../domain/check.ts";
 import type { Definition } from "../domain/judgement.ts";
-import { type Limits, PROFILE_NAMES } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
+import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
-import { type PackageTest, readTests } from "./tests.ts";
+import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
 /** The rules for a time limit that follows from the package's own submissions. */
@@ -31,38 +32,23 @@ export interface ProblemPackage {
   /** The output validator; null for the default one. */
   readonly checker: Program | null;
   readonly tests: readonly PackageTest[];
+  /** For the input validators, and for the output validator. */
+  readonly inputs: readonly InputTest[];
+  readonly outputs: readonly OutputTest[];
+  /** The most bytes of a submission; null for no limit. */
+  readonly codeBytes: number | null;
   readonly inputValidators: readonly Source[];
   readonly submissions: readonly Source[];
 }
 
-const seconds = z.number().positive();
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
 
-/** Limits in MiB and seconds that both formats have. */
-const resources = {
-  memory: z.int().positive().optional(),
-  output: z.int().positive().optional(),
-  code: z.int().positive().optional(),
-  compilation_time: seconds.optional(),
-  compilation_memory: z.int().positive().optional(),
-  validation_time: seconds.optional(),
-  validation_memory: z.int().positive().optional(),
-  validation_output: z.int().positive().optional(),
-};
-
-const limits2025 = z.strictObject({
-  time_multipliers: z
-    .strictObject({ ac_to_time_limit: z.number().min(1).optional(), time_limit_to_tle: z.number().min(1).optional() })
-    .optional(),
-  time_limit: seconds.optional(),
-  time_resolution: seconds.optional(),
-  ...resources,
-});
 const problem2025 = z.looseObject({
   problem_format_version: z.literal("2025-09"),
-  type: z.union([z.string(), z.array(z.string())]).optional(),
+  type: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
   name: title,
   limits: limits2025.optional(),
+  constants: z.never({ error: "constants are not supported" }).optional(),
 });
 const problemLegacy = z.looseObject({
   problem_format_version: z.union([z.literal("legacy"), z.literal("legacy-icpc")]).optional(),
@@ -70,14 +56,7 @@ const problemLegacy = z.looseObject({
   name: title.optional(),
   validation: z.string().optional(),
   validator_flags: z.string().optional(),
-  limits: z
-    .strictObject({
-      time_multiplier: z.number().positive().optional(),
-      time_safety_margin: z.number().positive().optional(),
-      time_limit: seconds.optional(),
-      ...resources,
-    })
-    .optional(),
+  limits: limitsLegacy.optional(),
 });
 const version = z.looseObject({ problem_format_version: z.string().optional() });
 
@@ -89,8 +68,12 @@ interface Head {
   readonly scoring: boolean;
   readonly custom: boolean;
   readonly validatorArgs: readonly string[];
+  readonly interactive: boolean;
+  readonly multiPass: boolean;
   readonly timing: Timing;
-  readonly memoryMib: number | undefined;
+  readonly limits: z.output<typeof limits2025> | z.output<typeof limitsLegacy>;
+  /** The key that has the type. */
+  readonly typeKey: string;
   readonly read: Read<unknown>;
 }
 
@@ -109,33 +92,74 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   for (const directory of ["include", "graders", "static_validator"])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
-  const validator = head.custom ? readValidator(files, format, languages) : null;
-  const memory = memoryLimit(head, languages);
-  const { tests, groups } = readTests(files, { ...head, format, validator: validator?.spec ?? null });
-  const metas = tests.map(({ meta }) => (memory === null ? meta : { ...meta, limits: { memory_bytes: memory } }));
+  const { interactive, multiPass, read, limits } = head;
+  const fault = (message: string) => read.fault([head.typeKey], `${head.typeKey}: ${message}`);
+  if ((interactive || multiPass) && !head.custom)
+    throw fault("an interactive or multi-pass problem needs an output validator of its own");
+  if (limits.validation_passes !== undefined && !multiPass)
+    throw read.fault(["limits", "validation_passes"], "limits.validation_passes: only for multi-pass problems");
+  const kind = {
+    ...(interactive && { interactive: true as const }),
+    ...(multiPass && { passes: limits.validation_passes ?? DEFAULT_PASSES }),
+  };
+  const validator = head.custom ? readValidator(files, format, languages, kind) : null;
+  const { run, codeBytes } = problemLimits(limits, read, languages);
+  const { tests, groups, inputs, outputs } = readTests(files, {
+    ...head,
+    format,
+    validator: validator?.spec ?? null,
+    hasOutputs: !interactive && !multiPass,
+    fault: (message) => read.fault(["validator_flags"], message),
+  });
   return {
     format,
     title: head.title,
     scoring: head.scoring,
     timing: head.timing,
-    definition: { checker: validator?.spec ?? { type: "tokens", caseSensitive: false }, groups, tests: metas },
+    definition: {
+      checker: validator?.spec ?? { type: "tokens", caseSensitive: false },
+      groups,
+      tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
+    },
     checker: validator?.program ?? null,
     tests,
+    inputs,
+    outputs,
+    codeBytes,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
   };
 }
 
+const DEFAULT_PASSES = 2;
+const TYPES = ["pass-fail", "scoring", "multi-pass", "interactive", "submit-answer"];
+/** Types of which a problem has at most one. */
+const INCOMPATIBLE = [
+  ["pass-fail", "scoring"],
+  ["submit-answer", "multi-pass"],
+  ["submit-answer", "interactive"],
+];
+
 function read2025(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
   const { type = "pass-fail", limits = {}, name } = read.value;
   const types = [type].flat();
-  const unknown = types.find((one) => one !== "pass-fail" && one !== "scoring");
-  if (unknown !== undefined) throw read.fault(["type"], `type: ${unknown} problems are not supported`);
+  for (const [at, one] of types.entries()) {
+    const fail = (message: string) => read.fault(Array.isArray(type) ? ["type", at] : ["type"], `type: ${message}`);
+    const before = types.slice(0, at);
+    if (!TYPES.includes(one)) throw fail(`${one} is no type of problems`);
+    if (before.includes(one)) throw fail(`${one} is there twice`);
+    const other = before.find((two) => INCOMPATIBLE.some((pair) => pair.includes(one) && pair.includes(two)));
+    if (other !== undefined) throw fail(`${one} and ${other} exclude each other`);
+    if (one === "submit-answer") throw fail("submit-answer problems are not supported");
+  }
   const { time_multipliers: { ac_to_time_limit = 2, time_limit_to_tle = 1.5 } = {} } = limits;
   return {
     title: titleOf(name),
     scoring: types.includes("scoring"),
+    interactive: types.includes("interactive"),
+    multiPass: types.includes("multi-pass"),
+    typeKey: "type",
     custom: [...files.keys()].some((path) => path.startsWith("output_validator/")),
     validatorArgs: [],
     timing: {
@@ -144,22 +168,30 @@ function read2025(files: PackageFiles): Head {
       limitToTle: time_limit_to_tle,
       resolutionSecs: limits.time_resolution ?? 1,
     },
-    memoryMib: limits.memory,
+    limits,
     read,
   };
 }
 
+/** Words after `custom`. The specification has no problems with passes; systems with the older format write them in both ways. */
+const OPTIONS = ["score", "interactive", "multi-pass", "multipass"];
+
 function readLegacy(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problemLegacy) as Read<z.output<typeof problemLegacy>>;
   const { type = "pass-fail", limits = {}, name = "", validation = "default", validator_flags = "" } = read.value;
+  const scoring = type === "scoring" || read.value.grading !== undefined;
+  const fail = (message: string) => read.fault(["validation"], `validation: ${message}`);
   const [kind, ...options] = validation.split(/\s+/);
-  if (kind !== "default" && kind !== "custom")
-    throw read.fault(["validation"], "validation: neither default nor custom");
-  const unknown = options.find((one) => one !== "score");
-  if (unknown !== undefined) throw read.fault(["validation"], `validation: ${unknown} problems are not supported`);
+  if (kind !== "default" && kind !== "custom") throw fail("neither default nor custom");
+  for (const option of options)
+    if (kind === "default" || !OPTIONS.includes(option)) throw fail(`${option} after ${kind} is not supported`);
+  if (options.includes("score") && !scoring) throw fail("score is only for scoring problems");
   return {
     title: titleOf(name),
-    scoring: type === "scoring" || read.value.grading !== undefined,
+    scoring,
+    interactive: options.includes("interactive"),
+    multiPass: options.includes("multi-pass") || options.includes("multipass"),
+    typeKey: "validation",
     custom: kind === "custom",
     validatorArgs: validator_flags.split(/\s+/).filter((word) => word !== ""),
     timing: {
@@ -168,7 +200,7 @@ function readLegacy(files: PackageFiles): Head {
       limitToTle: limits.time_safety_margin ?? 2,
       resolutionSecs: 1,
     },
-    memoryMib: limits.memory,
+    limits,
     read,
   };
 }
@@ -177,7 +209,12 @@ function titleOf(name: string | Readonly<Record<string, string>>): string {
   return typeof name === "string" ? name : (name.en ?? Object.values(name)[0] ?? "");
 }
 
-function readValidator(files: PackageFiles, format: ProblemPackage["format"], languages: Languages) {
+function readValidator(
+  files: PackageFiles,
+  format: ProblemPackage["format"],
+  languages: Languages,
+  kind: Pick<ProgramChecker, "interactive" | "passes">,
+) {
   const directory = format === "legacy" ? "output_validators" : "output_validator";
   const sources = sourcesIn(files, directory);
   // In 2025-09, the directory is the program.
@@ -189,21 +226,8 @@ function readValidator(files: PackageFiles, format: ProblemPackage["format"], la
   if (other) throw new PackageError(other.path, "a second output validator is not supported");
   const found = toProgram(source, languages);
   if (!found) throw new PackageError(source.path, "is in no installed language");
-  const spec = { type: "program", interface: "kattis", language: found.language.name, args: [] } as const;
+  const spec = { type: "program", interface: "kattis", language: found.language.name, args: [], ...kind } as const;
   return { spec, program: found.program };
-}
-
-/** A limit that no profile has is a fault: it could not be honoured. @returns null for the profile's own limit. */
-function memoryLimit({ memoryMib, read }: Head, languages: Languages): number | null {
-  if (memoryMib === undefined) return null;
-  const bytes = memoryMib * 1_048_576;
-  const most = (limits: Limits) => limits.memoryBytes;
-  const highest = Math.max(
-    ...languages.list().flatMap((one) => PROFILE_NAMES.map((name) => most(languages.limitsFor(one, name).execute))),
-  );
-  if (bytes > highest)
-    throw read.fault(["limits", "memory"], `limits.memory: the profiles have at most ${highest / 1_048_576} MiB`);
-  return bytes;
 }
 
 function submissionsOf(files: PackageFiles): Source[] {

@@ -22,11 +22,17 @@ export function sourcesIn(files: PackageFiles, directory: string): Source[] {
   });
 }
 
-/** @param entrypoint the file to run, if the package names it. @returns null if no installed language has the program. */
+/** Codes of the format that are no names of ours. */
+const CODES: Readonly<Record<string, string>> = { python3: "python" };
+
+/**
+ * @param given what the package says about the program: its language in place of that of its files, and the file to run.
+ * @returns null if no installed language has the program.
+ */
 export function toProgram(
   { path, files }: Source,
   languages: Languages,
-  entrypoint?: string,
+  given: { readonly language?: string; readonly entrypoint?: string } = {},
 ): { readonly language: Language; readonly program: Program } | null {
   for (const name of ["build", "run"])
     if (files.has(name))
@@ -35,18 +41,24 @@ export function toProgram(
     const language = languageOf(name, languages);
     return language ? [{ name, language }] : [];
   });
-  const [first] = found;
-  if (!first) return null;
-  const other = found.find(({ language }) => language !== first.language);
-  if (other) throw new PackageError(`${path}/${other.name}`, `is in another language than ${first.name}`);
-  const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first.name)}`];
-  const candidates = [...named, first.language.source, "__main__.py", "Main.java", "main.py"];
-  const entry = candidates.find((name) => files.has(name)) ?? first.name;
+  const language =
+    given.language === undefined
+      ? found[0]?.language
+      : languages.resolve(Object.hasOwn(CODES, given.language) ? (CODES[given.language] ?? "") : given.language);
+  if (!language) return null;
+  const [first = [...files.keys()][0] ?? ""] = found.flatMap((one) => (one.language === language ? [one.name] : []));
+  const other = found.find((one) => one.language !== language);
+  if (other && given.language === undefined)
+    throw new PackageError(`${path}/${other.name}`, `is in another language than ${first}`);
+  const { entrypoint } = given;
+  const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
+  const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
+  const entry = candidates.find((name) => files.has(name)) ?? first;
   const content = [...files].map(([name, data]) => ({ name, data }));
   for (const { name } of content)
     if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
   const additions = { files: content, entry, args: [], env: {}, limits: {} };
-  return { language: first.language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
+  return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
 }
 
 /** By the ending of a file, or by an alias of a language that is the ending. */

@@ -1,13 +1,13 @@
-import type { JudgementVerdict } from "../domain/judgement.ts";
+import type { TestState } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import type { LocalJudge, LocalResult, LocalRun } from "../worker/judge-locally.ts";
-import { type About, type Expectation, type FormatVerdict, matches, readExpectations } from "./expectations.ts";
-import { filesBelow, type PackageFiles } from "./files.ts";
-import type { ProblemPackage, Timing } from "./package.ts";
-import { type Source, toProgram } from "./source.ts";
-import type { PackageTest } from "./tests.ts";
+import type { LocalJudge } from "../worker/judge-locally.ts";
+import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matches, readExpectations } from "./expectations.ts";
+import type { PackageFiles } from "./files.ts";
+import type { ProblemPackage } from "./package.ts";
+import { toProgram } from "./source.ts";
+import { applies, type LimitedResult, type Timed, timeLimit, withTimeLimit } from "./timing.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -34,11 +34,9 @@ const PREFIX = "submissions/";
 /** The exit code with which validators accept. */
 const ACCEPTS = 42;
 
-interface Judged {
-  readonly source: Source;
-  readonly about: About;
+interface Judged extends Timed {
   readonly language: Language;
-  readonly result: LocalResult;
+  readonly bytes: number;
 }
 
 /**
@@ -52,46 +50,46 @@ export async function verify(
   languages: Languages,
   onProgress: (step: string) => void = () => {},
 ): Promise<Verified> {
-  const faults = [...(await verifyInputs(files, problem, judge, languages, onProgress))];
-  faults.push(...(await verifyOutputs(files, problem, judge)));
+  const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
+  faults.push(...(await verifyOutputs(problem, judge)));
   const about = readExpectations(files, problem.format);
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
   const { definition, checker, tests } = problem;
   const local = { definition, checker, contents: tests.map(({ contents }) => contents) };
   for (const source of problem.submissions) {
-    onProgress(source.path);
-    const own = about(source.path.slice(PREFIX.length));
-    const found = toProgram(source, languages, own.entrypoint);
+    const { path } = source;
+    onProgress(path);
+    const own = about(path.slice(PREFIX.length));
+    const found = toProgram(source, languages, own);
     if (!found) {
-      const nothing = { language: null, verdict: null, score: null, slowestSecs: null, faults: [] };
-      skipped.push({ path: source.path, ...nothing });
+      skipped.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
       continue;
     }
     const how = { language: found.language, profile: "judge", stop: "never" } as const;
     const result = await judge.judge(found.program, how, local);
-    judged.push({ source, about: own, language: found.language, result });
+    const bytes = [...source.files.values()].reduce((sum, { length }) => sum + length, 0);
+    judged.push({ path, about: own, language: found.language, bytes, result });
   }
-  if (!judged.some(({ source }) => source.path.startsWith(`${PREFIX}accepted/`)))
+  if (!judged.some(({ path }) => path.startsWith(`${PREFIX}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
-  const { limitSecs, fault } = timeLimit(problem, judged);
-  if (fault) faults.push(fault);
-  const submissions = judged.map((one) => verifySubmission(one, problem, limitSecs));
+  const cpuMs = judged.map(({ language }) => languages.limitsFor(language, "judge").execute.cpuMs);
+  const limit = timeLimit(problem, judged, Math.min(...cpuMs) / 1_000);
+  faults.push(...limit.faults);
+  const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
   const inOrder = [...submissions, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { faults, timeLimitSecs: limitSecs, submissions: inOrder };
+  return { faults, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
-/** Every validator must accept every input, and one must reject each of data/invalid_input. */
+/** Every validator must accept every valid input, and one must reject each invalid one. */
 async function verifyInputs(
-  files: PackageFiles,
-  { inputValidators, tests }: ProblemPackage,
+  { inputValidators, inputs }: ProblemPackage,
   judge: LocalJudge,
   languages: Languages,
   onProgress: (step: string) => void,
 ): Promise<string[]> {
   const faults: string[] = [];
   const rejected = new Set<string>();
-  const invalid = [...filesBelow(files, "data/invalid_input")].filter(([path]) => path.endsWith(".in"));
   for (const source of inputValidators) {
     onProgress(source.path);
     const found = toProgram(source, languages);
@@ -100,138 +98,119 @@ async function verifyInputs(
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
-    const exit = (input: Buffer, args: readonly string[]) => exitOf(judge, found, input, args);
-    for (const { meta, contents, inputValidatorArgs } of tests) {
-      const ended = await exit(contents[0], inputValidatorArgs[name] ?? inputValidatorArgs[""] ?? []);
-      if (ended !== `exit code ${ACCEPTS}`) faults.push(`data/${meta.name}.in: ${source.path} ends with ${ended}`);
+    for (const { path, input, args, isValid } of inputs) {
+      const own = args[name] ?? args[name.replace(/\.[^.]*$/, "")] ?? args[""] ?? [];
+      const { ended, accepts, broken } = await validate(judge, found, input, own);
+      if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
+      if (broken || !accepts) rejected.add(path);
     }
-    for (const [path, input] of invalid) if ((await exit(input, [])) !== `exit code ${ACCEPTS}`) rejected.add(path);
   }
-  for (const [path] of invalid)
-    if (!rejected.has(path)) faults.push(`data/invalid_input/${path}: no input validator rejects it`);
+  for (const { path, isValid } of inputs)
+    if (!isValid && !rejected.has(path)) faults.push(`${path}: no input validator rejects it`);
   return faults;
 }
 
-async function exitOf(
+/** `broken`: the validator could not be run. */
+async function validate(
   judge: LocalJudge,
   { language, program }: { readonly language: Language; readonly program: Program },
   stdin: Buffer,
   args: readonly string[],
-): Promise<string> {
+): Promise<{ readonly ended: string; readonly accepts: boolean; readonly broken: boolean }> {
   const { judgement } = await judge.run(language, "judge", program, stdin, args);
-  if (judgement.cause.startsWith("compile_")) return "an error of its compiler";
-  return judgement.exitCode === null ? judgement.verdict : `exit code ${judgement.exitCode}`;
+  const { cause, exitCode, verdict, errorMessage } = judgement;
+  if (cause.startsWith("compile_")) return { ended: "an error of its compiler", accepts: false, broken: true };
+  if (verdict === "IE") return { ended: `IE${tail(errorMessage)}`, accepts: false, broken: true };
+  const ended = exitCode === null ? verdict : `exit code ${exitCode}`;
+  return { ended, accepts: exitCode === ACCEPTS, broken: false };
 }
 
-/** Outputs of the package that the output validator must accept or reject. */
-async function verifyOutputs(files: PackageFiles, problem: ProblemPackage, judge: LocalJudge): Promise<string[]> {
+async function verifyOutputs({ outputs, checker }: ProblemPackage, judge: LocalJudge): Promise<string[]> {
   const faults: string[] = [];
-  for (const [directory, wanted] of [
-    ["data/valid_output", "AC"],
-    ["data/invalid_output", "WA"],
-  ] as const) {
-    for (const [path, output] of filesBelow(files, directory)) {
-      const name = /^(.*)\.out$/.exec(path)?.[1];
-      if (name === undefined) continue;
-      const [input, answer] = [files.get(`${directory}/${name}.in`), files.get(`${directory}/${name}.ans`)];
-      if (!input || !answer) {
-        faults.push(`${directory}/${path}: its input or its answer is missing`);
-        continue;
-      }
-      const { definition, checker } = problem;
-      const test = { checker: definition.checker, checkerProgram: checker, answers: [answer], points: 0 };
-      const { verdict, message } = await judge.check(test, input, output);
-      if (verdict !== wanted) faults.push(`${directory}/${path}: is ${verdict}, not ${wanted}${tail(message)}`);
-    }
+  for (const { path, input, answer, output, verdict: wanted, checker: spec } of outputs) {
+    const test = { checker: spec, checkerProgram: checker, answers: [answer], points: 0 };
+    const { verdict, message } = await judge.check(test, input, output);
+    if (verdict !== wanted) faults.push(`${path}: is ${verdict}, not ${wanted}${tail(message)}`);
   }
   return faults;
 }
 
-/** The time limit by the rules of the format, and the first rule that does not hold. */
-function timeLimit(
-  { timing, tests }: ProblemPackage,
-  judged: readonly Judged[],
-): { readonly limitSecs: number | null; readonly fault: string | null } {
-  const slowest = (way: "lower" | "upper") =>
-    judged.flatMap(({ about, result, source }) =>
-      about.expectations
-        .filter((one) => one.timeLimit === way || one.timeLimit === "both")
-        .map((one) => ({ path: source.path, secs: slowestOf(runsFor(one, result, tests)) })),
-    );
-  const accepted = slowest("lower").sort((a, b) => b.secs - a.secs)[0];
-  if (!accepted) return { limitSecs: timing.limitSecs, fault: null };
-  const tooSlow = slowest("upper").sort((a, b) => a.secs - b.secs)[0];
-  const least = accepted.secs * timing.acToLimit;
-  const limitSecs = timing.limitSecs ?? multipleOf(timing, least);
-  const by = (one: { path: string; secs: number }) => `${one.path} takes ${one.secs.toFixed(2)} s`;
-  if (limitSecs < least)
-    return { limitSecs, fault: `the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}` };
-  const most = limitSecs * timing.limitToTle;
-  if (tooSlow && tooSlow.secs < most)
-    return { limitSecs, fault: `with a time limit of ${limitSecs} s, ${most} s are too slow, but ${by(tooSlow)}` };
-  return { limitSecs, fault: null };
-}
-
-function multipleOf({ resolutionSecs }: Timing, least: number): number {
-  const amount = Math.max(1, Math.ceil(least / resolutionSecs - 1e-9));
-  return Number((amount * resolutionSecs).toFixed(6));
-}
-
-/** A run that a limit ended would have taken longer. */
-function slowestOf(runs: readonly LocalRun[]): number {
-  const secs = runs.map(({ verdict, cpuUsec }) =>
-    verdict === "TLE" ? Number.POSITIVE_INFINITY : (cpuUsec ?? 0) / 1e6,
-  );
-  return Math.max(0, ...secs);
-}
-
-function runsFor({ tests: glob }: Expectation, { runs }: LocalResult, tests: readonly PackageTest[]): LocalRun[] {
-  return runs.filter(({ test }) => glob === null || matches(glob, tests[test]?.meta.name ?? ""));
-}
-
-function verifySubmission(
-  { source, about, language, result }: Judged,
-  problem: ProblemPackage,
-  limitSecs: number | null,
-): VerifiedSubmission {
-  const faults: string[] = [];
-  const broken = result.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
-  if (broken) faults.push(`${broken.verdict}${tail(broken.message)}`);
-  const named = (run: LocalRun) => problem.tests[run.test]?.meta.name ?? String(run.test);
-  for (const one of broken ? [] : about.expectations) {
-    const runs = runsFor(one, result, problem.tests);
-    const found = runs.map((run) => ({ run, verdict: formatVerdict(run, limitSecs) }));
-    const wrong = found.find(({ verdict }) => !one.permitted.includes(verdict));
-    if (wrong) faults.push(`${wrong.verdict} on ${named(wrong.run)}${tail(wrong.run.message)}`);
-    else if (runs.length > 0 && !found.some(({ verdict }) => one.required.includes(verdict)))
-      faults.push(`no ${one.required.join(" or ")}${one.tests === null ? "" : ` on ${one.tests}`}`);
-    if (one.message !== undefined && !runs.some(({ message }) => message?.includes(one.message as string)))
-      faults.push(`no message with ${JSON.stringify(one.message)}`);
-    if (one.score && (result.score < one.score[0] || result.score > one.score[1]))
-      faults.push(`the score ${result.score} is not ${one.score.join(" to ")}`);
-  }
-  if (source.path.startsWith(`${PREFIX}partially_accepted/`)) {
+function verifySubmission(one: Judged, problem: ProblemPackage, limitSecs: number | null): VerifiedSubmission {
+  const { path, language, result, bytes } = one;
+  const limited = withTimeLimit(result, problem.definition, limitSecs);
+  const broken = limited.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
+  const faults = broken
+    ? [`${broken.verdict} on ${nameOf(problem, broken.test)}${tail(broken.message)}`]
+    : one.about.expectations.flatMap((expectation) => breaches(expectation, limited, problem));
+  if (problem.codeBytes !== null && bytes > problem.codeBytes)
+    faults.push(`has ${bytes} bytes, more than the ${problem.codeBytes} of limits.code`);
+  if (path.startsWith(`${PREFIX}partially_accepted/`)) {
     const most = problem.definition.tests.reduce((sum, { points }) => sum + points, 0);
-    if (!(result.score > 0 && result.score < most))
-      faults.push(`the score ${result.score} is not between 0 and ${most}`);
+    if (!(limited.score > TOLERANCE && limited.score < most - TOLERANCE))
+      faults.push(`the score ${limited.score} is not between 0 and ${most}`);
   }
-  const failed = result.runs.find((run) => formatVerdict(run, limitSecs) !== "AC");
+  const failed = limited.states.find((state) => formatVerdict(state) !== "AC");
   return {
-    path: source.path,
+    path,
     language: language.name,
-    verdict: broken?.verdict ?? (failed ? formatVerdict(failed, limitSecs) : "AC"),
-    score: problem.scoring ? result.score : null,
+    verdict: broken?.verdict ?? (failed ? formatVerdict(failed) : "AC"),
+    score: problem.scoring ? limited.score : null,
     slowestSecs: Math.max(0, ...result.runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
     faults,
   };
 }
 
-const FORMAT: Readonly<Partial<Record<JudgementVerdict, FormatVerdict>>> = { AC: "AC", WA: "WA", TLE: "TLE" };
+/** Scores have six decimals. */
+const TOLERANCE = 1e-5;
 
-/** With the time limit of the problem, which is lower than that of the runs. */
-function formatVerdict({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): FormatVerdict {
-  if (limitSecs !== null && (cpuUsec ?? 0) / 1e6 > limitSecs) return "TLE";
-  return FORMAT[verdict] ?? "RTE";
+/** The differences between a submission and an expectation of the package. */
+function breaches(one: Expectation, limited: LimitedResult, problem: ProblemPackage): string[] {
+  const { definition } = problem;
+  const found = limited.states.flatMap((state, test) =>
+    applies(one, definition, test) ? [{ test, verdict: formatVerdict(state) }] : [],
+  );
+  if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
+  const faults: string[] = [];
+  const where = one.tests === null ? "" : ` on ${one.tests}`;
+  const wrong = found.find(({ verdict }) => !among(one.permitted, verdict, "some"));
+  const ofTest = (test: number) => limited.runs.find((run) => run.test === test)?.message ?? null;
+  if (wrong) faults.push(`${wrong.verdict} on ${nameOf(problem, wrong.test)}${tail(ofTest(wrong.test))}`);
+  else if (!found.some(({ verdict }) => among(one.required, verdict, "every")))
+    faults.push(`no ${one.required.join(" or ")}${where}`);
+  const { message, score } = one;
+  if (message !== undefined && !found.some(({ test }) => ofTest(test)?.includes(message)))
+    faults.push(`no message with ${JSON.stringify(message)}${where}`);
+  for (const got of score ? scoresFor(one, limited) : [])
+    if (score && (got < score[0] - TOLERANCE || got > score[1] + TOLERANCE))
+      faults.push(`the score ${got} is not ${score.join(" to ")}${where}`);
+  return faults;
+}
+
+/** Of the submission, or of each group that an expectation names. */
+function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResult): number[] {
+  if (glob === null || matches(glob, "secret")) return [score];
+  return groups.filter(({ name }) => matches(glob, name)).map((group) => group.score);
+}
+
+function nameOf({ definition }: ProblemPackage, test: number): string {
+  return definition.tests[test]?.name ?? String(test);
+}
+
+const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = {
+  AC: "AC",
+  WA: "WA",
+  TLE: "TLE",
+  skipped: "skipped",
+};
+
+function formatVerdict(state: TestState): FormatVerdict | "skipped" {
+  return FORMAT[state] ?? "RTE";
+}
+
+/** A test that was left out has failed, without a known verdict: some failure, or every one, must be in the list. */
+function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
+  if (verdict !== "skipped") return verdicts.includes(verdict);
+  return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
 }
 
 function tail(message: string | null): string {

@@ -10,7 +10,12 @@ import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
 export class SandboxError extends OperatorError {
-  override readonly name = "SandboxError";
+  override readonly name: string = "SandboxError";
+}
+
+/** A step that the launcher would refuse for its size. The slot is not lost. */
+export class StepSizeError extends SandboxError {
+  override readonly name = "StepSizeError";
 }
 
 const OPEN_MS = 30_000;
@@ -138,7 +143,7 @@ export class Slot {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
       // The launcher would close the slot.
-      if (!steps.every(fitsStep)) return reject(new SandboxError("the step has too many files or bytes"));
+      if (!steps.every(fitsStep)) return reject(new StepSizeError("the step has too many files or bytes"));
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
       const timer = setTimeout(() => {

@@ -14,15 +14,15 @@ import {
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { ProfileName } from "../domain/limits.ts";
-import type { Outcome } from "../domain/outcome.ts";
+import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import type { Slot } from "../sandbox/slot.ts";
+import { type Slot, StepSizeError } from "../sandbox/slot.ts";
 import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
-import { plan } from "./plan.ts";
-import { type Kept, run } from "./run.ts";
+import { type Plan, plan } from "./plan.ts";
+import { type Kept, type RunOptions, run } from "./run.ts";
 import { TestChecker } from "./test-checker.ts";
 
 /** Memory for the compiled program and the compiled checker. */
@@ -37,6 +37,7 @@ export interface LocalProblem {
   readonly contents: readonly (readonly Buffer[])[];
 }
 
+/** `cpuUsec` is that of the pass with the most. */
 export interface LocalRun extends RunResult {
   readonly test: number;
 }
@@ -93,11 +94,16 @@ export class LocalJudge {
         const kept = this.#keptFor(language.name);
         const spec = meta.checker ?? definition.checker;
         const claimed = { judgementSeq: 0, points: meta.points, checker: spec, checkerProgram: checker, answers };
+        const passes: Outcome[] = [];
         const { outcome, checked } = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, additions });
-          return buildOutcome(await run(this.#slot, steps, { kept, interact }));
+          const pass = await this.#run(steps, { kept, interact });
+          passes.push(pass);
+          return pass;
         });
-        const ended = { test, ...resultOfRun(outcome, checked) };
+        const result = resultOfRun(outcome, checked);
+        const cpuUsec = Math.max(...passes.map(({ metrics }) => metrics?.cpuUsec ?? 0));
+        const ended = { test, ...result, cpuUsec: result.cpuUsec === null ? null : cpuUsec };
         states[test] = ended.verdict;
         runs.push(ended);
         onRun(ended);
@@ -115,7 +121,7 @@ export class LocalJudge {
   ): Promise<Outcome> {
     const own = { ...program, stdin, additions: forRun(program.additions, { args, limits: {} }) };
     const steps = plan(language, this.#languages.limitsFor(language, profile), own);
-    return buildOutcome(await run(this.#slot, steps, { kept: this.#keptFor(language.name) }));
+    return await this.#run(steps, { kept: this.#keptFor(language.name) });
   }
 
   /** Checks an output. @throws SandboxError if the slot is lost. */
@@ -130,6 +136,16 @@ export class LocalJudge {
     };
     const checked = await this.#checker.check({ ...test, judgementSeq: 0 }, input, outcome, this.#where);
     return checked ?? { verdict: "IE", share: 0, message: null };
+  }
+
+  /** A program that is too large with its input is no failure of the slot. */
+  async #run(steps: Plan, options: RunOptions): Promise<Outcome> {
+    try {
+      return buildOutcome(await run(this.#slot, steps, options));
+    } catch (error) {
+      if (error instanceof StepSizeError) return internalError("the program and its input are too large for one box");
+      throw error;
+    }
   }
 
   #keptFor(language: string): Kept {

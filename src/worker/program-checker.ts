@@ -215,6 +215,7 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number): Che
 async function compiled(slot: Pick<Slot, "run">, compile: Step, kept: Kept): Promise<Artifact | Checked> {
   const known = kept.get(compile);
   if (known) return known;
+  if (!fitsStep(compile)) return failed("the checker has too many or too large files for one box");
   const { files, ...report } = await slot.run({ ...compile, more: false });
   const { verdict } = judgeStep(report);
   if (verdict === "IE") throw new SandboxError("the box of the checker's compiler failed");

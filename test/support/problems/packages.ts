@@ -138,12 +138,132 @@ sys.exit(42 if all(len(word) <= longest for word in sys.stdin.read().split()) el
   "data/valid_output/1.in": "b a\n",
   "data/valid_output/1.ans": "a b\n",
   "data/valid_output/1.out": "a   b",
+  "data/valid_output/any.in": "comprehensible a\n",
+  "data/valid_output/any.ans": "a comprehensible\n",
+  "data/valid_output/any.out": "comprehensible a\n",
+  "data/valid_output/any.yaml": "input_validator_args: ['14']\noutput_validator_args: [any-order]\n",
   "submissions/accepted/sort.js": `const words = require("fs").readFileSync(0, "utf8").trim().split(" ");
 console.log((process.argv[2] === "as-is" ? words : words.sort()).join("\\n"));
 `,
 };
 
-export const PACKAGES = { sum, root, factors, words } as const;
+/** The newer format with points for each test, a condition for all of them, and a language that the ending does not tell. */
+const thirds: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Thirds\ntype: scoring\nlimits:\n  code: 1\n  output: 1\n",
+  "data/sample/1.in": "1\n",
+  "data/sample/1.ans": "2\n",
+  "data/secret/test_group.yaml": "require_pass: sample\n",
+  "data/secret/1.in": "2\n",
+  "data/secret/1.ans": "4\n",
+  "data/secret/2.in": "3\n",
+  "data/secret/2.ans": "6\n",
+  "data/secret/3.in": "4\n",
+  "data/secret/3.ans": "8\n",
+  "submissions/accepted/double.txt": "print(int(input()) * 2)\n",
+  "submissions/partly/square.py": "n = int(input()); print(n * n if n > 1 else 2)\n",
+  "submissions/partly/late.py": "n = int(input()); print(n * 2 if n > 1 else 0)\n",
+  "submissions/partly/old.py": "in a language that is not installed",
+  "submissions/submissions.yaml": `accepted:
+  score: 100
+accepted/double.txt:
+  language: python3
+partly/square.py:
+  score: [33.33, 33.34]
+  secret: {score: 33.333333}
+partly/late.py:
+  score: 0
+  sample: {required: [WA]}
+  secret: {permitted: [WA]}
+partly/old.py:
+  language: pascal
+`,
+};
+
+/** The newer format with an interactor in C++. */
+const guess: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Guess\ntype: [interactive, pass-fail]\n",
+  "output_validator/interact.cpp": `#include <cstdlib>
+#include <fstream>
+#include <iostream>
+int main(int count, char **words) {
+  int secret, number;
+  std::ifstream(words[1]) >> secret;
+  for (int left = std::atoi(words[4]); left > 0 && std::cin >> number; left--) {
+    std::cout << (number == secret ? "right" : number < secret ? "more" : "less") << std::endl;
+    if (number == secret) return 42;
+  }
+  std::ofstream(std::string(words[3]) + "judgemessage.txt") << "not found";
+  return 43;
+}
+`,
+  "data/secret/test_group.yaml": "output_validator_args: ['10']\n",
+  "data/secret/1.in": "1\n",
+  "data/secret/1.ans": "",
+  "data/secret/2.in": "777\n",
+  "data/secret/2.ans": "",
+  "submissions/accepted/search.cpp": `#include <iostream>
+int main() { int low = 0, high = 1000; std::string word; while (word != "right") { int middle = (low + high) / 2; std::cout << middle << std::endl;
+  if (!(std::cin >> word)) return 1; if (word == "more") low = middle + 1; else high = middle - 1; } }
+`,
+  "submissions/accepted/search.py": `low, high, word = 0, 1000, ""
+while word != "right":
+    middle = (low + high) // 2
+    print(middle, flush=True)
+    word = input()
+    if word == "more": low = middle + 1
+    else: high = middle - 1
+`,
+  "submissions/wrong_answer/one.py": "print(1, flush=True); input()\n",
+  "submissions/run_time_error/fails.py":
+    "print(1, flush=True)\nif input() != 'right': print(777, flush=True); input(); raise SystemExit(3)\n",
+  "submissions/time_limit_exceeded/waits.py": "print(1, flush=True)\nif input() != 'right':\n    while True: pass\n",
+  "submissions/submissions.yaml": "wrong_answer: {message: not found}\n",
+};
+
+/** The newer format with two passes and a validator in Python: what the first pass writes is the input of the second one. */
+const relay: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Relay\ntype: multi-pass\n",
+  "output_validator/validate.py": `import os, sys
+feedback, written = sys.argv[3], sys.stdin.read().strip()
+if os.path.exists(feedback + "number"):
+    sys.exit(42 if written == open(feedback + "number").read() else 43)
+if not set(written) <= {"a", "b"}: sys.exit(43)
+open(feedback + "number", "w").write(open(sys.argv[1]).read().split()[1])
+open(feedback + "nextpass.in", "w").write("decode " + written)
+sys.exit(42)
+`,
+  "data/secret/1.in": "encode 5\n",
+  "data/secret/1.ans": "",
+  "data/secret/2.in": "encode 0\n",
+  "data/secret/2.ans": "",
+  "submissions/accepted/relay.py": `task, word = input().split()
+if task == "encode": print(f"{int(word):b}".translate({48: "a", 49: "b"}))
+else: print(int(word.translate({97: "0", 98: "1"}), 2))
+`,
+  "submissions/wrong_answer/forgets.py": "task, word = input().split(); print('a' if task == 'encode' else 0)\n",
+  "submissions/run_time_error/fails.py": "task, word = input().split(); print('a'); assert task == 'encode'\n",
+};
+
+/** The older format with an interactor in Python and two passes. */
+const echo: PackageTexts = {
+  "problem.yaml": "name: Echo\nvalidation: custom interactive multi-pass\nlimits:\n  validation_passes: 2\n",
+  "output_validators/interact.py": `import os, sys
+first = sys.argv[3] + "first"
+number = int(open(sys.argv[1]).read())
+print(number, flush=True)
+if sys.stdin.readline().strip() != str(number): sys.exit(43)
+if not os.path.exists(first):
+    open(first, "w").write("x")
+    open(sys.argv[3] + "nextpass.in", "w").write(str(number + 1))
+sys.exit(42)
+`,
+  "data/secret/1.in": "4\n",
+  "data/secret/1.ans": "",
+  "submissions/accepted/echo.py": "print(input(), flush=True)\n",
+  "submissions/wrong_answer/even.py": "print(int(input()) // 2 * 2, flush=True)\n",
+};
+
+export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo } as const;
 
 export function toFiles(texts: PackageTexts): Map<string, Buffer> {
   return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));

@@ -22,6 +22,13 @@ async function verified(texts: PackageTexts): Promise<Verified> {
   return await verify(files, readProblem(files, languages), new LocalJudge(slot, languages), languages);
 }
 
+/** The package with another text in one of its files. */
+function edited(texts: PackageTexts, path: string, from: string | RegExp, to: string): PackageTexts {
+  const before = texts[path] ?? "";
+  assert.match(before, new RegExp(from));
+  return { ...texts, [path]: before.replace(from, to) };
+}
+
 const faultsOf = ({ faults, submissions }: Verified) => [
   ...faults,
   ...submissions.flatMap((one) => one.faults.map((fault) => `${one.path}: ${fault}`)),
@@ -32,6 +39,12 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
     const result = await verified(texts);
     assert.deepEqual(faultsOf(result), []);
     assert.ok(result.submissions.length > 0);
+    if (name === "thirds") {
+      const old = result.submissions.find(({ path }) => path.endsWith("old.py"));
+      assert.equal(old?.language, null);
+      const text = result.submissions.find(({ path }) => path.endsWith("double.txt"));
+      assert.deepEqual([text?.language, text?.score], ["python", 100]);
+    }
     if (name === "sum") {
       const skipped = result.submissions.filter(({ language }) => language === null).map(({ path }) => path);
       assert.deepEqual(skipped, ["submissions/accepted/sum.cob"]);
@@ -53,7 +66,13 @@ test("a package that does not behave as it says has its faults named", LIMIT, as
     "data/secret/3.in": "incomprehensibilities\n",
     "data/secret/3.ans": "incomprehensibilities\n",
     "data/invalid_input/short.in": "a\n",
+    // Only the arguments let the validator accept it.
+    "data/invalid_input/medium.in": "extraordinary\n",
+    "data/invalid_input/medium.yaml": "input_validator_args: ['13']\n",
     "data/invalid_output/1.out": "a b\n",
+    "data/invalid_output/2.in": "incomprehensible\n",
+    "data/invalid_output/2.ans": "a\n",
+    "data/invalid_output/2.out": "b\n",
     "submissions/accepted/wrong.py": "print('b')\n",
     "submissions/wrong_answer/right.py": "print(*sorted(input().split()))\n",
     "submissions/run_time_error/broken.c": "int main(",
@@ -61,6 +80,8 @@ test("a package that does not behave as it says has its faults named", LIMIT, as
   const wanted = [
     "data/secret/3.in: input_validators/words ends with exit code 43",
     "data/invalid_input/short.in: no input validator rejects it",
+    "data/invalid_input/medium.in: no input validator rejects it",
+    "data/invalid_output/2.in: input_validators/words ends with exit code 43",
     "data/invalid_output/1.out: is AC, not WA",
     "submissions/accepted/wrong.py: WA on secret/1",
     "submissions/wrong_answer/right.py: no WA",
@@ -83,5 +104,101 @@ test("a time limit that separates nothing is a fault", LIMIT, async () => {
   assert.match(
     faults.join("\n"),
     /with a time limit of \d+ s, \d+ s are too slow, but submissions\/time_limit_exceeded\/waits\.py takes 1\.\d+ s/,
+  );
+});
+
+test("the time limit of the package decides about points", LIMIT, async () => {
+  const result = await verified({
+    ...edited(PACKAGES.factors, "problem.yaml", "time_limit: 2", "time_limit: 1"),
+    "submissions/slow/large.py": `import time
+n = int(input())
+if n > 1e9:
+    while time.process_time() < 1.4: pass
+    print(1000000007, 1000000009)
+else:
+    print(*next((d, n // d) for d in range(2, n) if n % d == 0))
+`,
+    "submissions/submissions.yaml": `slow:
+  score: 60
+  secret/2-sum: {permitted: [AC], score: 30}
+  secret/3-large: {permitted: [TLE], required: [TLE], score: 0, use_for_time_limit: false}
+`,
+  });
+  assert.deepEqual(faultsOf(result), []);
+  const slow = result.submissions.find(({ path }) => path === "submissions/slow/large.py");
+  assert.deepEqual([slow?.verdict, slow?.score], ["TLE", 60]);
+});
+
+test("the slowest pass counts for the time limit", LIMIT, async () => {
+  const slow =
+    "import time\ntask, word = input().split()\nif task == 'encode':\n    while time.process_time() < 0.6: pass\n";
+  const { timeLimitSecs } = await verified(edited(PACKAGES.relay, "submissions/accepted/relay.py", /.*\n/, slow));
+  assert.equal(timeLimitSecs, 2);
+});
+
+test(
+  "a test that is too large for a box, and a program over its limit, are faults with their names",
+  LIMIT,
+  async () => {
+    const numbers = "1 ".repeat(4_700_000);
+    const result = await verified({
+      ...PACKAGES.thirds,
+      "input_validators/any.py": "raise SystemExit(42)\n",
+      "data/secret/9.in": numbers,
+      "data/secret/9.ans": "2\n",
+      "submissions/accepted/double.py": `print(int(input()) * 2) # ${"long ".repeat(300)}\n`,
+    });
+    const faults = faultsOf(result).join("\n");
+    assert.match(faults, /^data\/secret\/9\.in: input_validators\/any\.py ends with IE: .* too large for one box$/m);
+    assert.match(faults, /^submissions\/accepted\/double\.txt: IE on secret\/9: .* too large for one box$/m);
+    const large = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`output_validator/part${at}.cpp`, ""]));
+    assert.match(
+      faultsOf(await verified({ ...PACKAGES.factors, ...large })).join("\n"),
+      /^submissions\/half\/one\.py: IE on sample\/1: the checker has too many or too large files for one box$/m,
+    );
+    assert.match(faults, /^submissions\/accepted\/double\.py: has 1\d{3} bytes, more than the 1024 of limits\.code$/m);
+  },
+);
+
+test("an expectation that does not hold is a fault", LIMIT, async () => {
+  const { submissions } = await verified({
+    ...PACKAGES.thirds,
+    "submissions/submissions.yaml": `accepted/double.txt:
+  language: python3
+  score: 99.9
+  secret/4: {permitted: [AC]}
+partly/late.py:
+  score: 1
+  secret/1: {required: [TLE]}
+  secret: {permitted: [AC]}
+  sample: {score: [1, 2]}
+`,
+  });
+  const faults = Object.fromEntries(submissions.map((one) => [one.path.split("/").at(-1), one.faults]));
+  assert.deepEqual(faults["double.txt"], [
+    "the score 100 is not 99.9 to 99.9",
+    "submissions.yaml: no test is named secret/4",
+  ]);
+  assert.deepEqual(faults["late.py"], [
+    "the score 0 is not 1 to 1",
+    "no TLE on secret/1",
+    "skipped on secret/1",
+    "the score 0 is not 1 to 2 on sample",
+  ]);
+});
+
+test("an interactor or a validator with passes that fails is a fault of the package", LIMIT, async () => {
+  const crashes = { ...PACKAGES.guess, "output_validator/interact.cpp": "int main() { return 1; }\n" };
+  assert.match(
+    faultsOf(await verified(crashes)).join("\n"),
+    /^submissions\/accepted\/search\.py: IE on secret\/1: the checker ended as RE with exit code 1/m,
+  );
+  const asksAgain = `import sys
+open(sys.argv[3] + "nextpass.in", "w").write("encode 1")
+sys.exit(42)
+`;
+  assert.match(
+    faultsOf(await verified({ ...PACKAGES.relay, "output_validator/validate.py": asksAgain })).join("\n"),
+    /^submissions\/accepted\/relay\.py: IE on secret\/1: the checker asks for more passes than the test has/m,
   );
 });

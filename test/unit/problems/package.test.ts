@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { groupScores } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
-import { PackageError, packageFromDirectory } from "../../../src/problems/files.ts";
+import { packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
@@ -41,13 +42,23 @@ test("tests are in the order of their names, with the points and the checker of 
 });
 
 test("settings of a test are its own, or else those of its groups", () => {
-  const { definition, tests } = read(PACKAGES.words);
+  const { definition, inputs, outputs } = read(PACKAGES.words);
   const [first, second] = definition.tests;
   assert.deepEqual(first?.args, ["as-is"]);
   assert.equal(second?.args, undefined);
   const args = definition.tests.map(({ checker }) => checker?.type === "program" && checker.args);
   assert.deepEqual(args, [["any-order"], []]);
-  assert.deepEqual(tests[0]?.inputValidatorArgs, { "": ["9", "as-is"] });
+  const inputArgs = Object.fromEntries(inputs.map(({ path, args }) => [path, args]));
+  assert.deepEqual(inputArgs["data/secret/1.in"], { "": ["9", "as-is"] });
+  assert.deepEqual(inputArgs["data/valid_output/any.in"], { "": ["14"] });
+  assert.deepEqual(
+    outputs.map(({ path, verdict, checker }) => [path, verdict, checker.type === "program" && checker.args]),
+    [
+      ["data/invalid_output/1.out", "WA", []],
+      ["data/valid_output/1.out", "AC", []],
+      ["data/valid_output/any.out", "AC", ["any-order"]],
+    ],
+  );
   const legacy = read(PACKAGES.root);
   assert.deepEqual(legacy.definition.tests[1]?.checker, {
     type: "floats",
@@ -61,63 +72,44 @@ test("settings of a test are its own, or else those of its groups", () => {
   );
 });
 
-test("a wrong package is rejected with its file and line", () => {
-  const base = PACKAGES.factors;
-  for (const [changes, error] of [
-    [{ "problem.yaml": undefined }, /^problem\.yaml: is missing$/],
-    [{ "problem.yaml": "name: [" }, /^problem\.yaml:1: /],
-    [{ "problem.yaml": "problem_format_version: 2025-09\n" }, /^problem\.yaml:1: name: /],
+test("the output validator of an interactive or multi-pass problem is a checker of that kind", () => {
+  const kindOf = (texts: PackageTexts) => {
+    const { checker, tests } = read(texts).definition;
+    assert.deepEqual(tests[0]?.checker, {
+      ...checker,
+      ...(tests[0]?.checker?.type === "program" && { args: tests[0].checker.args }),
+    });
+    return checker.type === "program" ? [checker.language, checker.interactive, checker.passes] : [];
+  };
+  assert.deepEqual(kindOf(PACKAGES.guess), ["cpp", true, undefined]);
+  assert.deepEqual(kindOf(PACKAGES.relay), ["python", undefined, 2]);
+  assert.deepEqual(kindOf(PACKAGES.echo), ["python", true, 2]);
+  const passes = "problem_format_version: 2025-09\nname: a\ntype: multi-pass\nlimits:\n  validation_passes: 5\n";
+  assert.deepEqual(kindOf({ ...PACKAGES.relay, "problem.yaml": passes }), ["python", undefined, 5]);
+});
+
+test("all groups depend on what secret depends on, and thirds of the points are not rounded", () => {
+  const texts = { ...PACKAGES.factors, "data/secret/test_group.yaml": "max_score: 100\nrequire_pass: sample\n" };
+  assert.deepEqual(
+    read(texts).definition.groups.map(({ depends }) => depends),
+    [[], ["sample"], ["sample", "secret/1-small"], ["sample", "secret/1-small"]],
+  );
+  const { definition } = read(PACKAGES.thirds);
+  const shares = definition.tests.map(() => 1);
+  const states = definition.tests.map(() => "AC" as const);
+  assert.deepEqual(
+    groupScores(definition, states, shares).map(({ score, maxScore }) => [score, maxScore]),
     [
-      { "problem.yaml": "name: a\nproblem_format_version: 2023-07\n" },
-      /^problem\.yaml:2: problem_format_version: 2023-07 is/,
+      [0, 0],
+      [100, 100],
     ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\ntype: interactive\n" },
-      /^problem\.yaml:3: type: interactive/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 1\n  speed: 2\n" },
-      /^problem\.yaml:5: limits\.speed/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 999999\n" },
-      /^problem\.yaml:4: limits\.memory/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
-      /^data\/secret.*test_group\.yaml:1: (max_score|score|require)/,
-    ],
-    [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.in: has no answer/],
-    [
-      { "data/secret/1-small/test_group.yaml": "max_score: many\n" },
-      /^data\/secret\/1-small\/test_group\.yaml:1: max_score/,
-    ],
-    [{ "data/secret/1-small/test_group.yaml": "# \nspeed: 1\n" }, /^data\/secret\/1-small\/test_group\.yaml:2: speed/],
-    [
-      { "data/secret/1-small/test_group.yaml": "score_aggregation: sum\n" },
-      /test_group\.yaml:1: max_score: a number is required/,
-    ],
-    [
-      { "data/secret/2-sum/test_group.yaml": "max_score: 1\nrequire_pass: secret/3-large\n" },
-      /2-sum\/test_group\.yaml:2: require_pass/,
-    ],
-    [{ "data/secret/1-small/more/test_group.yaml": "{}" }, /more\/test_group\.yaml: a group cannot/],
-    [{ "data/secret/other/1.in": "1", "data/secret/other/1.ans": "1" }, /^data\/secret\/other\/1\.in: is in no group/],
-    [{ "output_validator/build": "#!/bin/sh" }, /^output_validator\/build: /],
-    [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
-    [{ "include/c/x.h": "" }, /^include: is not supported/],
-    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/: /],
-  ] as const) {
-    const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
-    assert.throws(
-      () => read(texts as PackageTexts),
-      (thrown: Error) => {
-        assert.ok(thrown instanceof PackageError, String(thrown.stack));
-        assert.match(thrown.message, error);
-        return true;
-      },
-    );
-  }
+  );
+});
+
+test("settings in the root of the older format apply to all tests", () => {
+  const texts = { ...PACKAGES.root, "data/testdata.yaml": "output_validator_flags: case_sensitive\n" };
+  const [first] = read(texts).definition.tests;
+  assert.deepEqual(first?.checker, { type: "floats", caseSensitive: true, absolute: 1e-4, relative: 1e-4 });
 });
 
 test("arguments of the default validator become a checker", () => {

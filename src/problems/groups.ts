@@ -1,0 +1,224 @@
+import { dirname } from "node:path";
+import { z } from "zod";
+import type { Group } from "../domain/judgement.ts";
+import { PackageError, type PackageFiles } from "./files.ts";
+import { type Read, readYaml } from "./yaml.ts";
+
+/** The settings of a test by its own file and those of the directories that it is in. */
+export interface Settings {
+  readonly args: readonly string[];
+  readonly validatorArgs: readonly string[];
+  /** Arguments of input validators by their name; `""`: of all others. */
+  readonly inputValidatorArgs: Readonly<Record<string, readonly string[]>>;
+  /** An error at the arguments of the output validator. */
+  readonly fault: (message: string) => PackageError;
+}
+
+export interface ScoredGroup extends Group {
+  readonly maxScore: number;
+}
+
+/** Tests are named by their path below `data`. */
+export interface Groups {
+  /** Also of tests for validators, which are in no group. */
+  readonly settingsOf: (test: string) => Settings;
+  readonly groupOf: (test: string) => string;
+  /** @param used the groups of the tests, in their order. */
+  readonly groupsOf: (used: readonly string[]) => ScoredGroup[];
+}
+
+const words = z.array(z.string());
+const byName = z.union([words, z.record(z.string(), words)]);
+
+/** Keys of a test, and of a group for its tests. Some are for people, or for programs that this service does not run. */
+const oneTest = {
+  args: words.optional(),
+  input_validator_args: byName.optional(),
+  output_validator_args: words.optional(),
+  input_visualizer_args: words.optional(),
+  output_visualizer_args: words.optional(),
+  full_feedback: z.boolean().optional(),
+};
+const testFile = z.strictObject({ ...oneTest, hint: z.string().optional(), description: z.string().optional() });
+const groupFile = z.strictObject({
+  ...oneTest,
+  description: z.string().optional(),
+  max_score: z.union([z.int().min(0), z.literal("unbounded")]).optional(),
+  score_aggregation: z.enum(["pass-fail", "sum", "min"]).optional(),
+  require_pass: z.union([z.string(), words]).optional(),
+  static_validation_score: z.never({ error: "static validators are not supported" }).optional(),
+  static_validator_args: words.optional(),
+});
+const SCORING_KEYS = ["max_score", "score_aggregation", "require_pass"] as const;
+
+const flags = z.union([z.string(), z.strictObject({ name: z.string(), flags: z.string() })]);
+const legacyGroup = z.strictObject({
+  on_reject: z.enum(["break", "continue"]).optional(),
+  grading: z.literal("default", { error: "custom graders are not supported" }).optional(),
+  grader_flags: z.string().optional(),
+  input_validator_flags: flags.optional(),
+  output_validator_flags: flags.optional(),
+  accept_score: z.union([z.number().min(0), z.string()]).optional(),
+  reject_score: z.union([z.literal(0), z.literal("0")]).optional(),
+  range: z.string().optional(),
+});
+
+/** Directories of `data` that can have a file for all their tests; a directory for validators also below itself. */
+const SETTINGS_FILE =
+  /^data\/(sample|secret|secret\/[^/]+|(?:invalid_input|(?:in)?valid_output)(?:\/.+)?)\/test_group\.yaml$/;
+
+/** The directories that a test is in, from the inner one. */
+function directoriesOf(test: string): string[] {
+  const parts = test.split("/").slice(0, -1);
+  return parts.map((_, depth) => parts.slice(0, parts.length - depth).join("/"));
+}
+
+export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
+  const read = new Map<string, Read<z.output<typeof groupFile>>>();
+  for (const path of files.keys()) {
+    const [, name] = SETTINGS_FILE.exec(path) ?? [];
+    if (name !== undefined) read.set(name, readYaml(files, path, groupFile) as Read<z.output<typeof groupFile>>);
+    else if (/^data\/.*test_group\.yaml$/.test(path))
+      throw new PackageError(path, "a group cannot be in another group");
+  }
+  const isGrouped = [...read.keys()].some((name) => name.startsWith("secret/"));
+  for (const [name, file] of read)
+    for (const key of SCORING_KEYS)
+      if (file.value[key] !== undefined && !(scoring && name.startsWith("secret")))
+        throw file.fault([key], `${key}: only for groups of secret in scoring problems`);
+  const groupOf = (test: string) => {
+    if (!isGrouped || test.startsWith("sample/")) return test.split("/")[0] ?? "";
+    const name = test.split("/").slice(0, 2).join("/");
+    if (!read.has(name)) throw new PackageError(`data/${test}.in`, "is in no group, but others are");
+    return name;
+  };
+  const settingsOf = (test: string): Settings => {
+    const path = `data/${test}.yaml`;
+    const levels = [readYaml(files, path, testFile), ...directoriesOf(test).map((name) => read.get(name))];
+    const first = <K extends keyof typeof oneTest>(key: K) => {
+      const level = levels.find((file) => file?.value[key] !== undefined);
+      return { level, value: level?.value[key] };
+    };
+    const output = first("output_validator_args");
+    const input = first("input_validator_args").value ?? [];
+    const args = first("args").value ?? [];
+    return {
+      args,
+      validatorArgs: output.value ?? [],
+      inputValidatorArgs: Array.isArray(input) ? { "": [...input, ...args] } : withArgs(input, args),
+      fault: (message) => output.level?.fault(["output_validator_args"], message) ?? new PackageError(path, message),
+    };
+  };
+  const groupsOf = (used: readonly string[]) => {
+    for (const name of read.keys())
+      if (name.startsWith("secret/") && !used.includes(name))
+        throw new PackageError(`data/${name}/test_group.yaml`, "the group has no tests");
+    if (!scoring) return used.map((name): ScoredGroup => ({ name, rule: "sum", depends: [], maxScore: 0 }));
+    return scoredGroups(read, used, isGrouped);
+  };
+  return { settingsOf, groupOf, groupsOf };
+}
+
+function scoredGroups(
+  read: ReadonlyMap<string, Read<z.output<typeof groupFile>>>,
+  used: readonly string[],
+  isGrouped: boolean,
+): ScoredGroup[] {
+  const fault = (name: string, key: string, text: string) =>
+    read.get(name)?.fault([key], `${key}: ${text}`) ??
+    new PackageError(`data/${name}/test_group.yaml`, `${key}: ${text}`);
+  const settings = (name: string) => {
+    const { max_score, score_aggregation, require_pass = [] } = read.get(name)?.value ?? {};
+    const maxScore = max_score ?? (name === "secret" ? 100 : "unbounded");
+    if (maxScore === "unbounded")
+      throw fault(name, "max_score", "a number is required: unbounded scores are not supported");
+    const aggregation = score_aggregation ?? (name === "secret" ? "sum" : "pass-fail");
+    return { maxScore, aggregation, depends: [require_pass].flat() };
+  };
+  const secret = settings("secret");
+  if (isGrouped && secret.aggregation !== "sum")
+    throw fault("secret", "score_aggregation", `${secret.aggregation} over groups is not supported`);
+  const groups = used.map((name, at): ScoredGroup => {
+    if (name === "sample") return { name, rule: "sum", depends: [], maxScore: 0 };
+    const { maxScore, aggregation, depends } = settings(name);
+    for (const other of depends) {
+      if (!used.slice(0, at).includes(other)) throw fault(name, "require_pass", `${other} is no earlier group`);
+      if (other !== "sample" && settings(other).aggregation !== "pass-fail")
+        throw fault(name, "require_pass", `the score_aggregation of ${other} is not pass-fail`);
+    }
+    const all = isGrouped ? [...new Set([...secret.depends, ...depends])] : depends;
+    return { name, rule: aggregation === "sum" ? "sum" : "min", depends: all, maxScore };
+  });
+  if (isGrouped)
+    for (const other of secret.depends)
+      if (other !== "sample" || !used.includes(other))
+        throw fault("secret", "require_pass", `${other}: secret can depend only on the tests in sample`);
+  const most = groups.reduce((sum, group) => sum + group.maxScore, 0);
+  if (most > secret.maxScore)
+    throw fault("secret", "max_score", `the groups have ${most} points, more than the ${secret.maxScore} of secret`);
+  return groups;
+}
+
+function withArgs(byName: Readonly<Record<string, readonly string[]>>, args: readonly string[]) {
+  return { "": args, ...Object.fromEntries(Object.entries(byName).map(([name, own]) => [name, [...own, ...args]])) };
+}
+
+/** Directories are groups; settings are inherited. Scores are supported in groups directly below `secret`. */
+export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
+  const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
+  for (const path of files.keys()) {
+    const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
+    if (found) read.set(found[1] ?? "", readYaml(files, path, legacyGroup) as Read<z.output<typeof legacyGroup>>);
+  }
+  /** The nearest directory with this setting, from the inner one to `data`. */
+  const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
+    for (const name of [...directories, ""]) {
+      const file = read.get(name);
+      if (file?.value[key] !== undefined) return { value: file.value[key], file };
+    }
+    return undefined;
+  };
+  const groupOf = (test: string) => {
+    const [directory = "", ...above] = directoriesOf(test);
+    if (above.length > 1) throw new PackageError(`data/${test}.in`, "groups in groups are not supported");
+    return directory;
+  };
+  const settingsOf = (test: string): Settings => {
+    const output = nearest(directoriesOf(test), "output_validator_flags");
+    const input = nearest(directoriesOf(test), "input_validator_flags")?.value ?? "";
+    const named = typeof input === "string" ? { "": split(input) } : { "": [], [input.name]: split(input.flags) };
+    const flagsOf = typeof output?.value === "object" ? output.value.flags : (output?.value ?? "");
+    return {
+      args: [],
+      validatorArgs: split(flagsOf),
+      inputValidatorArgs: named,
+      fault: (message) =>
+        output?.file.fault(["output_validator_flags"], message) ?? new PackageError(`data/${test}.in`, message),
+    };
+  };
+  const groupsOf = (used: readonly string[]) =>
+    used.map((name): ScoredGroup => {
+      if (!scoring || name.startsWith("sample")) return { name, rule: "sum", depends: [], maxScore: 0 };
+      const directories = directoriesOf(`${name}/`);
+      const grader = nearest(directories, "grader_flags");
+      const modes = split(grader?.value ?? "");
+      for (const mode of modes)
+        if (!["min", "sum", "first_error", "worst_error", "ignore_sample"].includes(mode))
+          throw grader?.file.fault(["grader_flags"], `grader_flags: ${mode} is not supported`);
+      const accept = nearest(directories, "accept_score");
+      const score = Number(accept?.value ?? 1);
+      if (!Number.isFinite(score) || score < 0)
+        throw accept?.file.fault(["accept_score"], "accept_score: must be a number of at least 0");
+      const rule = modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
+      return { name, rule, depends: [], maxScore: rule === "min" ? score : score * amountOf(files, name) };
+    });
+  return { settingsOf, groupOf, groupsOf };
+}
+
+function amountOf(files: PackageFiles, group: string): number {
+  return [...files.keys()].filter((path) => path.endsWith(".in") && dirname(path) === `data/${group}`).length;
+}
+
+function split(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== "");
+}

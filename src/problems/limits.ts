@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { LIMIT_FIELDS, MAX_FILES_BYTES, type RequestedLimits } from "../domain/additions.ts";
+import { MAX_PASSES } from "../domain/check.ts";
+import type { Limits } from "../domain/limits.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Read } from "./yaml.ts";
+
+const KIB = 1_024;
+const MIB = 1_048_576;
+const seconds = z.number().positive();
+const amount = z.int().positive();
+
+/** Limits of problem.yaml that both formats have. */
+const LIMITS = {
+  time_limit: seconds.optional(),
+  memory: amount.optional(),
+  output: amount.optional(),
+  code: amount.optional(),
+  compilation_time: seconds.optional(),
+  compilation_memory: amount.optional(),
+  validation_time: seconds.optional(),
+  validation_memory: amount.optional(),
+  validation_output: amount.optional(),
+  validation_passes: z.int().min(2).max(MAX_PASSES).optional(),
+};
+export const limits2025 = z.strictObject({
+  time_multipliers: z
+    .strictObject({ ac_to_time_limit: z.number().min(1).optional(), time_limit_to_tle: z.number().min(1).optional() })
+    .optional(),
+  time_resolution: seconds.optional(),
+  ...LIMITS,
+});
+export const limitsLegacy = z.strictObject({
+  time_multiplier: z.number().positive().optional(),
+  time_safety_margin: z.number().positive().optional(),
+  ...LIMITS,
+});
+
+/** The limit of a step with the profile `judge` that enforces or guarantees it, and how many units of it are one. */
+const ENFORCED = {
+  time_limit: { step: "execute", limit: "cpuMs", scale: 1_000, unit: "s" },
+  memory: { step: "execute", limit: "memoryBytes", scale: MIB, unit: "MiB" },
+  output: { step: "execute", limit: "stdoutBytes", scale: MIB, unit: "MiB" },
+  compilation_time: { step: "compile", limit: "cpuMs", scale: 1_000, unit: "s" },
+  compilation_memory: { step: "compile", limit: "memoryBytes", scale: MIB, unit: "MiB" },
+  validation_time: { step: "execute", limit: "cpuMs", scale: 1_000, unit: "s" },
+  validation_memory: { step: "execute", limit: "memoryBytes", scale: MIB, unit: "MiB" },
+  validation_output: { step: "execute", limit: "stdoutBytes", scale: MIB, unit: "MiB" },
+} as const satisfies Record<string, { step: "compile" | "execute"; limit: keyof Limits; scale: number; unit: string }>;
+
+const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
+
+/** What the limits of a package mean for its runs. */
+export interface ProblemLimits {
+  /** Of each run; the time limit is applied to the measured time. */
+  readonly run: RequestedLimits;
+  /** Bytes of a submission; null for no limit of its own. */
+  readonly codeBytes: number | null;
+}
+
+/** @throws PackageError for a limit that the runs could not have, in any of the languages. */
+export function problemLimits(
+  given: { readonly [L in keyof typeof LIMITS]?: number | undefined },
+  read: Read<unknown>,
+  languages: Languages,
+): ProblemLimits {
+  const refuse = (name: string, most: string) => read.fault(["limits", name], `limits.${name}: ${most}`);
+  const steps = languages.list().map((language) => languages.limitsFor(language, "judge"));
+  for (const [name, { step, limit, scale, unit }] of Object.entries(ENFORCED)) {
+    const most = Math.min(...steps.map((one) => one[step]?.[limit] ?? Number.POSITIVE_INFINITY)) / scale;
+    if ((given[name as keyof typeof ENFORCED] ?? 0) > most)
+      throw refuse(name, `the profile judge has at most ${most} ${unit}`);
+  }
+  const { memory, output, code } = given;
+  if (memory !== undefined && memory < LEAST_MEMORY) throw refuse("memory", `at least ${LEAST_MEMORY} MiB`);
+  if (code !== undefined && code * KIB > MAX_FILES_BYTES) throw refuse("code", `at most ${MAX_FILES_BYTES / KIB} KiB`);
+  return {
+    run: {
+      ...(memory !== undefined && { memory_bytes: memory * MIB }),
+      ...(output !== undefined && { stdout_bytes: output * MIB }),
+    },
+    codeBytes: code === undefined ? null : code * KIB,
+  };
+}

@@ -1,0 +1,112 @@
+import {
+  advance,
+  type Definition,
+  type GroupScore,
+  groupScores,
+  rounded,
+  type TestState,
+} from "../domain/judgement.ts";
+import type { LocalResult, LocalRun } from "../worker/judge-locally.ts";
+import { type About, type Expectation, matches } from "./expectations.ts";
+import type { ProblemPackage, Timing } from "./package.ts";
+
+/** A submission of the package with its result. */
+export interface Timed {
+  readonly path: string;
+  readonly about: About;
+  readonly result: LocalResult;
+}
+
+export interface TimeLimit {
+  /** In seconds; null if nothing bounds it. */
+  readonly limitSecs: number | null;
+  /** Rules of the format that do not hold. */
+  readonly faults: readonly string[];
+}
+
+/**
+ * The time limit by the rules of the format.
+ * @param mostSecs CPU time of the profile of the runs: a higher limit could not be enforced.
+ */
+export function timeLimit(
+  { timing, definition }: ProblemPackage,
+  timed: readonly Timed[],
+  mostSecs: number,
+): TimeLimit {
+  const slowest = (way: "lower" | "upper") =>
+    timed.flatMap(({ path, about, result }) =>
+      about.expectations
+        .filter((one) => one.timeLimit === way || one.timeLimit === "both")
+        .map((one) => ({ path, secs: slowestOf(result.runs.filter(({ test }) => applies(one, definition, test))) })),
+    );
+  const [accepted] = slowest("lower").sort((a, b) => b.secs - a.secs);
+  const [tooSlow] = slowest("upper").sort((a, b) => a.secs - b.secs);
+  if (!accepted) {
+    const none = ["no submission bounds the time limit from below"];
+    return { limitSecs: timing.limitSecs, faults: timed.length > 0 ? none : [] };
+  }
+  if (accepted.secs === Number.POSITIVE_INFINITY)
+    return { limitSecs: timing.limitSecs, faults: [`${accepted.path} reaches a time limit of the profile judge`] };
+  const least = accepted.secs * timing.acToLimit;
+  const limitSecs = timing.limitSecs ?? multipleOf(timing, least);
+  const most = limitSecs * timing.limitToTle;
+  const by = (one: { path: string; secs: number }) => `${one.path} takes ${one.secs.toFixed(2)} s`;
+  const faults: string[] = [];
+  if (limitSecs > mostSecs)
+    faults.push(`the time limit of ${limitSecs} s is above the ${mostSecs} s of the profile judge: ${by(accepted)}`);
+  if (limitSecs < least)
+    faults.push(`the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}`);
+  if (tooSlow && tooSlow.secs < most)
+    faults.push(`with a time limit of ${limitSecs} s, ${most} s are too slow, but ${by(tooSlow)}`);
+  return { limitSecs, faults };
+}
+
+/** Whether an expectation is about a test. */
+export function applies({ tests: glob }: Expectation, { tests }: Definition, test: number): boolean {
+  return glob === null || matches(glob, tests[test]?.name ?? "");
+}
+
+function multipleOf({ resolutionSecs }: Timing, least: number): number {
+  const amount = Math.max(1, Math.ceil(least / resolutionSecs - 1e-9));
+  return Number((amount * resolutionSecs).toFixed(6));
+}
+
+/** A run that a limit ended would have taken longer. */
+function slowestOf(runs: readonly LocalRun[]): number {
+  const secs = runs.map(({ verdict, cpuUsec }) =>
+    verdict === "TLE" ? Number.POSITIVE_INFINITY : (cpuUsec ?? 0) / 1e6,
+  );
+  return Math.max(0, ...secs);
+}
+
+export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "runs"> {
+  readonly groups: readonly GroupScore[];
+}
+
+/**
+ * The result with the time limit of the problem, which is lower than that of the runs: a test that takes longer fails, and groups that
+ * depend on it are left out.
+ */
+export function withTimeLimit({ runs }: LocalResult, definition: Definition, limitSecs: number | null): LimitedResult {
+  const limited = new Map(runs.map((run) => [run.test, isTooSlow(run, limitSecs) ? tooSlow(run) : run]));
+  const states: TestState[] = definition.tests.map(() => "waiting");
+  for (;;) {
+    const next = advance(states, definition, { stop: "never", mostQueued: states.length });
+    for (const test of next.skip) states[test] = "skipped";
+    if (next.verdict) break;
+    for (const test of next.start) states[test] = limited.get(test)?.verdict ?? "skipped";
+  }
+  const left = [...limited.values()].filter(({ test }) => states[test] !== "skipped");
+  const shares = states.map((state, test) => (state === "AC" ? (limited.get(test)?.share ?? 0) : 0));
+  const groups = groupScores(definition, states, shares);
+  return { states, runs: left, groups, score: rounded(groups.reduce((sum, { score }) => sum + score, 0)) };
+}
+
+function isTooSlow({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): boolean {
+  return limitSecs !== null && verdict !== "CE" && verdict !== "IE" && (cpuUsec ?? 0) / 1e6 > limitSecs;
+}
+
+/** The message would be that of an output that does not count. */
+function tooSlow(run: LocalRun): LocalRun {
+  return { ...run, verdict: "TLE", share: 0, message: null };
+}

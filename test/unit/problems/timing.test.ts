@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JudgementVerdict } from "../../../src/domain/judgement.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { type About, readExpectations } from "../../../src/problems/expectations.ts";
+import { readProblem } from "../../../src/problems/package.ts";
+import { timeLimit, withTimeLimit } from "../../../src/problems/timing.ts";
+import type { LocalResult } from "../../../src/worker/judge-locally.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+
+const read = (texts: PackageTexts) => readProblem(toFiles(texts), loadLanguages(LANGUAGES));
+
+/** @param secs CPU time of each test of the package `factors`. */
+function resultOf(secs: readonly number[], verdict: JudgementVerdict = "AC"): LocalResult {
+  const run = { verdict, share: 1, message: "wrong", wallNs: 0, memoryBytes: 0 };
+  const runs = secs.map((cpuSecs, at) => ({ ...run, test: at, cpuUsec: cpuSecs * 1e6 }));
+  return { verdict, score: 100, states: runs.map(() => verdict), runs };
+}
+
+test("a test over the time limit has no points, and groups that depend on it are left out", () => {
+  const { definition } = read(PACKAGES.factors);
+  const all = withTimeLimit(resultOf([0, 0, 0, 0, 0]), definition, 1);
+  assert.deepEqual([all.score, all.states], [100, ["AC", "AC", "AC", "AC", "AC"]]);
+  const last = withTimeLimit(resultOf([0, 0, 0, 1.5, 0]), definition, 1);
+  assert.deepEqual([last.score, last.states], [85, ["AC", "AC", "AC", "TLE", "AC"]]);
+  assert.equal(last.runs[3]?.message, null);
+  const first = withTimeLimit(resultOf([0, 1.5, 0, 0, 0]), definition, 1);
+  assert.deepEqual([first.score, first.states], [0, ["AC", "TLE", "skipped", "skipped", "skipped"]]);
+  assert.equal(first.runs.length, 2);
+  assert.equal(withTimeLimit(resultOf([9, 9, 9, 9, 9]), definition, null).score, 100);
+});
+
+test("a failure of the platform stays one, whatever time it took", () => {
+  const { definition } = read(PACKAGES.factors);
+  assert.equal(withTimeLimit(resultOf([9, 9, 9, 9, 9], "IE"), definition, 1).states[0], "IE");
+});
+
+test("a time limit that cannot be enforced or is not bounded is a fault", () => {
+  const files = toFiles(PACKAGES.factors);
+  const problem = {
+    ...read(PACKAGES.factors),
+    timing: { limitSecs: null, acToLimit: 2, limitToTle: 1.5, resolutionSecs: 0.5 },
+  };
+  const about: About = readExpectations(files, "2025-09")("accepted/search.cpp");
+  const limit = (secs: number, verdict?: JudgementVerdict) =>
+    timeLimit(problem, [{ path: "a", about, result: resultOf([secs], verdict) }], 4);
+  assert.deepEqual(limit(0.6), { limitSecs: 1.5, faults: [] });
+  assert.deepEqual(limit(2.1), {
+    limitSecs: 4.5,
+    faults: ["the time limit of 4.5 s is above the 4 s of the profile judge: a takes 2.10 s"],
+  });
+  assert.deepEqual(limit(4, "TLE"), { limitSecs: null, faults: ["a reaches a time limit of the profile judge"] });
+  const none = timeLimit(problem, [{ path: "a", about: { expectations: [] }, result: resultOf([1]) }], 4);
+  assert.deepEqual(none, { limitSecs: null, faults: ["no submission bounds the time limit from below"] });
+});

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { PackageError } from "../../../src/problems/files.ts";
+import { readProblem } from "../../../src/problems/package.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+
+const languages = loadLanguages(LANGUAGES);
+const read = (texts: PackageTexts) => readProblem(toFiles(texts), languages);
+
+const HEAD = "problem_format_version: 2025-09\nname: a\n";
+
+test("a wrong package is rejected with its file and line", () => {
+  const base = PACKAGES.factors;
+  for (const [changes, error] of [
+    [{ "problem.yaml": undefined }, /^problem\.yaml: is missing$/],
+    [{ "problem.yaml": "name: [" }, /^problem\.yaml:1: /],
+    [{ "problem.yaml": "problem_format_version: 2025-09\n" }, /^problem\.yaml:1: name: /],
+    [
+      { "problem.yaml": "name: a\nproblem_format_version: 2023-07\n" },
+      /^problem\.yaml:2: problem_format_version: 2023-07 is/,
+    ],
+    [{ "problem.yaml": `${HEAD}type: magic\n` }, /^problem\.yaml:3: type: magic is no type/],
+    [{ "problem.yaml": `${HEAD}type: []\n` }, /^problem\.yaml:3: type/],
+    [{ "problem.yaml": `${HEAD}type: submit-answer\n` }, /^problem\.yaml:3: type: submit-answer .*not supported/],
+    [
+      { "problem.yaml": `${HEAD}type:\n- scoring\n- interactive\n- pass-fail\n` },
+      /^problem\.yaml:6: type: pass-fail and scoring exclude each other/,
+    ],
+    [{ "problem.yaml": `${HEAD}type: [interactive, submit-answer]\n` }, /^problem\.yaml:3: type: .*exclude/],
+    [{ "problem.yaml": `${HEAD}type: [scoring, scoring]\n` }, /^problem\.yaml:3: type: scoring is there twice/],
+    [{ "problem.yaml": `${HEAD}type: scoring\nconstants: {a: 1}\n` }, /^problem\.yaml:4: constants/],
+    [
+      { "problem.yaml": `${HEAD}type: scoring\nlimits:\n  validation_passes: 3\n` },
+      /^problem\.yaml:5: limits\.validation_passes: only for multi-pass/,
+    ],
+    [
+      { "problem.yaml": `${HEAD}type: [scoring, multi-pass]\nlimits:\n  validation_passes: 1\n` },
+      /^problem\.yaml:5: limits\.validation_passes/,
+    ],
+    [
+      { "problem.yaml": `${HEAD}type: [scoring, multi-pass]\nlimits:\n  validation_passes: 21\n` },
+      /^problem\.yaml:5: limits\.validation_passes/,
+    ],
+    [
+      {
+        "problem.yaml": `${HEAD}type: [scoring, interactive]\n`,
+        "output_validator/validate.cpp": undefined,
+        "output_validator/feedback.h": undefined,
+      },
+      /^problem\.yaml:3: type: .*needs an output validator/,
+    ],
+    [
+      {
+        "problem.yaml": `${HEAD}type: [scoring, interactive]\n`,
+        "data/invalid_output/1.in": "",
+        "data/invalid_output/1.ans": "",
+        "data/invalid_output/1.out": "",
+      },
+      /^data\/invalid_output\/1\.in: an interactive or multi-pass problem has no outputs/,
+    ],
+    [
+      { "problem.yaml": `${HEAD}type: [scoring, multi-pass]\n`, "data/valid_output/1.out": "" },
+      /^data\/valid_output\/1\.in: an interactive or multi-pass problem has no outputs/,
+    ],
+    [{ "data/valid_output/1.out": "" }, /^data\/valid_output\/1\.in: is missing/],
+    [{ "data/invalid_output/1.in": "", "data/invalid_output/1.ans": "" }, /^data\/invalid_output\/1\.out: is missing/],
+    [
+      { "data/invalid_input/1.in": "", "data/invalid_input/test_group.yaml": "max_score: 1\n" },
+      /^data\/invalid_input\/test_group\.yaml:1: max_score: only for groups of secret/,
+    ],
+    [
+      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 1\n  speed: 2\n" },
+      /^problem\.yaml:5: limits\.speed/,
+    ],
+    [
+      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 999999\n" },
+      /^problem\.yaml:4: limits\.memory/,
+    ],
+    // More than the profile judge has in some language, but not more than other profiles.
+    [
+      { "problem.yaml": `${HEAD}limits:\n  code: 10\n  memory: 300\n` },
+      /^problem\.yaml:5: limits\.memory: the profile judge has at most 256 MiB$/,
+    ],
+    [{ "problem.yaml": `${HEAD}limits:\n  memory: 15\n` }, /^problem\.yaml:4: limits\.memory: at least 16 MiB/],
+    [{ "problem.yaml": `${HEAD}limits:\n  time_limit: 4.5\n` }, /^problem\.yaml:4: limits\.time_limit: .* 4 s$/],
+    [{ "problem.yaml": `${HEAD}limits:\n  output: 8\n` }, /^problem\.yaml:4: limits\.output: .* 1 MiB$/],
+    [{ "problem.yaml": `${HEAD}limits:\n  code: 1025\n` }, /^problem\.yaml:4: limits\.code: /],
+    [
+      { "problem.yaml": `${HEAD}limits:\n  compilation_memory: 513\n` },
+      /^problem\.yaml:4: limits\.compilation_memory: .* 512 MiB$/,
+    ],
+    [
+      { "problem.yaml": `${HEAD}limits:\n  validation_time: 60\n` },
+      /^problem\.yaml:4: limits\.validation_time: .* 4 s$/,
+    ],
+    [
+      { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
+      /^data\/secret.*test_group\.yaml:1: (max_score|score|require)/,
+    ],
+    [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.ans: is missing/],
+    [
+      { "data/secret/test_group.yaml": "# points\nmax_score: 99\n" },
+      /^data\/secret\/test_group\.yaml:2: max_score: the groups have 100 points, more than the 99 of secret/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "max_score: 100\nscore_aggregation: pass-fail\n" },
+      /^data\/secret\/test_group\.yaml:2: score_aggregation: pass-fail over groups/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "max_score: unbounded\n" },
+      /^data\/secret\/test_group\.yaml:1: max_score: .*unbounded/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "max_score: 100\nrequire_pass: secret/1-small\n" },
+      /^data\/secret\/test_group\.yaml:2: require_pass: secret\/1-small: secret can depend only on/,
+    ],
+    [
+      { "data/secret/3-large/test_group.yaml": "max_score: 40\nrequire_pass: secret/2-sum\n" },
+      /3-large\/test_group\.yaml:2: require_pass: the score_aggregation of secret\/2-sum is not pass-fail/,
+    ],
+    [{ "data/sample/test_group.yaml": "max_score: 1\n" }, /^data\/sample\/test_group\.yaml:1: max_score: only for/],
+    [
+      { "data/secret/4-none/test_group.yaml": "max_score: 0\n" },
+      /^data\/secret\/4-none\/test_group\.yaml: the group has no/,
+    ],
+    [
+      { "data/secret/1-small/test_group.yaml": "max_score: many\n" },
+      /^data\/secret\/1-small\/test_group\.yaml:1: max_score/,
+    ],
+    [{ "data/secret/1-small/test_group.yaml": "# \nspeed: 1\n" }, /^data\/secret\/1-small\/test_group\.yaml:2: speed/],
+    [
+      { "data/secret/1-small/test_group.yaml": "score_aggregation: sum\n" },
+      /test_group\.yaml:1: max_score: a number is required/,
+    ],
+    [
+      { "data/secret/2-sum/test_group.yaml": "max_score: 1\nrequire_pass: secret/3-large\n" },
+      /2-sum\/test_group\.yaml:2: require_pass/,
+    ],
+    [{ "data/secret/1-small/more/test_group.yaml": "{}" }, /more\/test_group\.yaml: a group cannot/],
+    [{ "data/secret/other/1.in": "1", "data/secret/other/1.ans": "1" }, /^data\/secret\/other\/1\.in: is in no group/],
+    [{ "output_validator/build": "#!/bin/sh" }, /^output_validator\/build: /],
+    [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
+    [{ "include/c/x.h": "" }, /^include: is not supported/],
+    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/x: files of a test/],
+  ] as const) {
+    const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
+    assertFault(texts as PackageTexts, error);
+  }
+});
+
+function assertFault(texts: PackageTexts, error: RegExp): void {
+  assert.throws(
+    () => read(texts),
+    (thrown: Error) => {
+      assert.ok(thrown instanceof PackageError, String(thrown.stack));
+      assert.match(thrown.message, error);
+      return true;
+    },
+  );
+}
+
+test("a wrong package in the older format is rejected with its file and line", () => {
+  for (const [changes, error] of [
+    [{ "problem.yaml": "name: a\nvalidation: custom magic\n" }, /^problem\.yaml:2: validation: magic after custom/],
+    [
+      { "problem.yaml": "name: a\nvalidation: default interactive\n" },
+      /^problem\.yaml:2: validation: interactive after/,
+    ],
+    [{ "problem.yaml": "name: a\nvalidation: custom score\n" }, /^problem\.yaml:2: validation: score is only for/],
+    [
+      { "problem.yaml": "name: a\nvalidation: custom interactive\nlimits:\n  validation_passes: 2\n" },
+      /^problem\.yaml:4: limits\.validation_passes: only/,
+    ],
+    [
+      { "problem.yaml": "name: a\nvalidator_flags: magic\n" },
+      /^problem\.yaml:2: the default validator has no argument/,
+    ],
+    [{ "data/testdata.yaml": "grading: custom\n" }, /^data\/testdata\.yaml:1: grading: custom graders/],
+    [
+      { "problem.yaml": "name: a\n", "data/secret/testdata.yaml": "\noutput_validator_flags: magic\n" },
+      /^data\/secret\/testdata\.yaml:2: the default validator has no argument/,
+    ],
+  ] as const)
+    assertFault({ ...PACKAGES.echo, ...changes }, error);
+});
