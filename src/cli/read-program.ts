@@ -50,10 +50,12 @@ export async function readProgram(
   }
   const files = await packageFromDirectory(path);
   if (entry !== undefined && !files.has(entry)) throw new ConfigError(`${path} has no file ${entry}`);
-  const found = toProgram({ path, files }, languages, entry);
+  const wanted = {
+    ...(entry !== undefined && { entrypoint: entry }),
+    ...(named !== undefined && { language: languageOf(path, named, languages).name }),
+  };
+  const found = toProgram({ path, files }, languages, wanted);
   if (!found) throw new ConfigError(`no file of ${path} is in a known language`);
-  const wanted = named === undefined ? found.language : languageOf(path, named, languages);
-  if (wanted !== found.language) throw new ConfigError(`the files of ${path} are in ${found.language.name}`);
   const { additions } = found.program;
   return { ...found, program: { ...found.program, ...(additions && { additions: { ...additions, ...words } }) } };
 }

@@ -83,7 +83,7 @@ test("runs a directory of files, with arguments and variables", LIMIT, async () 
   assert.equal((await record(app, "--entry", "other.py")).output.stdout, "other\n");
   for (const [args, message] of [
     [["--entry", "none.py"], /has no file none\.py/],
-    [["--language", "c"], /are in python/],
+    [["--language", "cobol"], /unknown language cobol/],
     [["--env", "MODE"], /is not NAME=VALUE/],
   ] as const) {
     const { code, stderr } = await run(app, ...args);
