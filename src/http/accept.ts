@@ -30,9 +30,14 @@ export interface How {
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
 }
 
+/** The tests of a judgement were deleted as unused before it was accepted. */
+export class VersionGone extends Error {
+  override readonly name = "VersionGone";
+}
+
 /**
  * Adds a submission to the queue.
- * @throws ClientError when it is not accepted.
+ * @throws ClientError when it is not accepted. @throws VersionGone for a judgement.
  */
 export async function accept(
   { submit, refusal }: ValidatedRequest,
@@ -55,6 +60,7 @@ export async function accept(
   if (result.kind === "suspended") throw clientError("accountSuspended", []);
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
   if (result.kind === "full") throw queueFull();
+  if (result.kind === "versionGone") throw new VersionGone();
   const { language, profile } = result.submission;
   if (result.kind === "enqueued") meter.count("accepted", { language, profile });
   return result;

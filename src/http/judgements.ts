@@ -5,7 +5,7 @@ import { clientError } from "../domain/error.ts";
 import { JUDGEMENT_VERDICTS, type Judgement } from "../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../domain/judgement-record.ts";
 import { isTerminal } from "../domain/submission.ts";
-import { accept, queueFull } from "./accept.ts";
+import { accept, queueFull, VersionGone } from "./accept.ts";
 import { toFields } from "./additions.ts";
 import { isStillValid } from "./auth.ts";
 import { callerOf } from "./caller.ts";
@@ -101,7 +101,9 @@ export function judgementRoutes(
     const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
     const judgement = { id: randomUUID(), stop, versionSeq, tests };
     await countTests(request, tests, dependencies);
-    await accept(valid, caller, dependencies, { judgement });
+    await accept(valid, caller, dependencies, { judgement }).catch((error: unknown) => {
+      throw error instanceof VersionGone ? clientError("judgementNotFound", []) : error;
+    });
     reply.code(202).header("location", `/api/judgements/${judgement.id}`);
     return { id: judgement.id, status: "pending" };
   });
@@ -144,14 +146,23 @@ export async function addJudgement(
   // Before its tests are stored.
   if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
   const version = { accountId, definition, checker, contents };
-  const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
-  const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
-  const accepted = await accept(program, caller, dependencies, { key, judgement });
-  if (accepted.kind === "enqueued") return judgement.id;
-  // The same key for a single submission has another hash.
-  if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
-  return accepted.judgementId;
+  for (let tries = 1; ; tries++) {
+    const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
+    const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
+    try {
+      const accepted = await accept(program, caller, dependencies, { key, judgement });
+      if (accepted.kind === "enqueued") return judgement.id;
+      // The same key for a single submission has another hash.
+      if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
+      return accepted.judgementId;
+    } catch (error) {
+      if (!(error instanceof VersionGone) || tries === MAX_TRIES) throw error;
+    }
+  }
 }
+
+/** The erasure of an account can delete the tests before the judgement is accepted. */
+const MAX_TRIES = 3;
 
 /** Tests count against the rate limit: as many as this like one request, the first of which has been counted. */
 const TESTS_PER_REQUEST = 50;

@@ -17,7 +17,7 @@ import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
 import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
-import { putVersion } from "./versions.ts";
+import { keepComplete, putVersion } from "./versions.ts";
 
 /** Judgements that one search reads per match that it may return: bounds how long a rare verdict delays others. */
 const LOOKED_AT = 5_000;
@@ -37,7 +37,7 @@ export function judgementStore(
   return {
     /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
-      putVersion(transactions, capabilities, version, now, pause),
+      putVersion(db, transactions, capabilities, version, now, pause),
 
     /** @returns undefined for an unknown id and for a judgement of another account. */
     async get(id: string, accountId: string): Promise<Judgement | undefined> {
@@ -91,10 +91,7 @@ export function judgementStore(
         .executeTakeFirst();
       if (!row) return undefined;
       const { language, code, additions, version_seq: versionSeq, states } = row;
-      const used = await transactions.run((trx) =>
-        trx.updateTable("versions").set({ used_at: now() }).where("seq", "=", versionSeq).executeTakeFirst(),
-      );
-      if (used.numUpdatedRows === 0n) return undefined;
+      if (!(await transactions.run((trx) => keepComplete(trx, versionSeq, now())))) return undefined;
       return {
         language,
         profile: row.profile as ProfileName,

@@ -11,6 +11,9 @@ export interface NewJudgement {
   readonly tests: number;
 }
 
+/** In memory, or read when it is needed: for its hash, and again if the account does not have it. */
+export type Content = Buffer | (() => Promise<Buffer>);
+
 /** A definition with the contents of its tests. */
 export interface NewVersion {
   readonly accountId: string;
@@ -18,7 +21,7 @@ export interface NewVersion {
   /** For a checker that is a program. */
   readonly checker: Program | null;
   /** For each test its input, followed by its answers. */
-  readonly contents: readonly (readonly Buffer[])[];
+  readonly contents: readonly (readonly Content[])[];
 }
 
 /** Everything that a second judgement of the same program needs. */

@@ -3,6 +3,7 @@ import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
 import type { NewJudgement } from "../judgements/types.ts";
+import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
@@ -47,6 +48,8 @@ export async function enqueue(
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
     else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
+    else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
+      found.set(request, { kind: "versionGone" });
     else {
       accepted.push(request);
       pending.set(accountId, own + 1);
