@@ -248,6 +248,13 @@ export interface EndedRun extends RunResult {
   readonly submissionId: string;
 }
 
+/** A version of a problem. */
+export interface ProblemReference {
+  readonly id: string;
+  /** Its number. */
+  readonly version: number;
+}
+
 /** A judgement in a list. */
 export interface FoundJudgement {
   readonly id: string;
@@ -261,6 +268,8 @@ export interface FoundJudgement {
   /** Null until it has ended. */
   readonly score: number | null;
   readonly states: readonly TestState[];
+  /** Null for tests of a request. */
+  readonly problem: ProblemReference | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;
 }

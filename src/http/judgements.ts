@@ -96,10 +96,10 @@ export function judgementRoutes(
     const caller = callerOf(request);
     const again = await judgements.readForRejudge(id, caller.accountId);
     if (!again) throw clientError("judgementNotFound", []);
-    const { program, versionSeq, stop, tests, language, profile } = again;
+    const { program, versionSeq, stop, tests, language, profile, problem } = again;
     // The key may have other permissions than that of the first judgement.
     const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
-    const judgement = { id: randomUUID(), stop, versionSeq, tests };
+    const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
     await countTests(request, tests, dependencies);
     await accept(valid, caller, dependencies, { judgement }).catch((error: unknown) => {
       throw error instanceof VersionGone ? clientError("judgementNotFound", []) : error;
@@ -148,7 +148,7 @@ export async function addJudgement(
   const version = { accountId, definition, checker, contents };
   for (let tries = 1; ; tries++) {
     const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
-    const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
+    const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length, problem: null };
     try {
       const accepted = await accept(program, caller, dependencies, { key, judgement });
       if (accepted.kind === "enqueued") return judgement.id;

@@ -42,6 +42,10 @@ const summary = {
   schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
   language: z.string(),
   profile: z.enum(PROFILE_NAMES),
+  problem: z
+    .strictObject({ id: z.uuid(), version: z.int().min(1) })
+    .nullable()
+    .describe("The problem and its version; null for tests of a request"),
   status: status.describe("`error` if and only if the verdict is IE"),
   timestamps: z.strictObject({ created_at: time, completed_at: time.nullable() }),
   verdict: judgementVerdict.nullable(),

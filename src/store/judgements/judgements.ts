@@ -6,6 +6,7 @@ import {
   type FoundJudgement,
   type Judgement,
   type JudgementVerdict,
+  type ProblemReference,
   type Stop,
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
@@ -85,7 +86,17 @@ export function judgementStore(
       const row = await db
         .selectFrom("judgements")
         .innerJoin("judged_programs", "judgement_seq", "judgements.seq")
-        .select(["language", "profile", "code", "additions", "stop", "version_seq", "states"])
+        .select([
+          "language",
+          "profile",
+          "code",
+          "additions",
+          "stop",
+          "version_seq",
+          "states",
+          "problem_id",
+          "problem_version",
+        ])
         .where("id", "=", id)
         .where("account_id", "=", accountId)
         .executeTakeFirst();
@@ -99,6 +110,7 @@ export function judgementStore(
         stop: row.stop as Stop,
         versionSeq,
         tests: states.length,
+        problem: toProblem(row),
       };
     },
 
@@ -149,6 +161,8 @@ const FOUND_COLUMNS = [
   "score",
   "created_at",
   "completed_at",
+  "problem_id",
+  "problem_version",
 ] as const satisfies readonly (keyof JudgementRow)[];
 type FoundRow = Pick<JudgementRow, (typeof FOUND_COLUMNS)[number]>;
 
@@ -167,9 +181,14 @@ function toFound(row: FoundRow): FoundJudgement {
     verdict: row.verdict as JudgementVerdict | null,
     score: row.score,
     states: decodeStates(row.states),
+    problem: toProblem(row),
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
   };
+}
+
+function toProblem(row: Pick<JudgementRow, "problem_id" | "problem_version">): ProblemReference | null {
+  return row.problem_id === null ? null : { id: row.problem_id, version: row.problem_version ?? 0 };
 }
 
 async function readJudgement(db: Kysely<Schema>, row: FoundRow): Promise<Judgement> {

@@ -1,4 +1,4 @@
-import type { Definition, JudgementVerdict, Stop } from "../../domain/judgement.ts";
+import type { Definition, JudgementVerdict, ProblemReference, Stop } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Program, Status } from "../../domain/submission.ts";
 
@@ -9,6 +9,7 @@ export interface NewJudgement {
   readonly versionSeq: number;
   /** The number of tests. */
   readonly tests: number;
+  readonly problem: ProblemReference | null;
 }
 
 /** In memory, or read when it is needed: for its hash, and again if the account does not have it. */
@@ -32,6 +33,7 @@ export interface Rejudged {
   readonly stop: Stop;
   readonly versionSeq: number;
   readonly tests: number;
+  readonly problem: ProblemReference | null;
 }
 
 export interface JudgementSearch {

@@ -190,7 +190,7 @@ function sha256(content: string | Buffer): string {
 }
 
 /**
- * Deletes a version that no judgement has and that was last used at that time or before, with the contents that only it has: a
+ * Deletes a version that no judgement and no problem has and that was last used at that time or before, with the contents that only it has: a
  * part of them in each transaction. @param accountId of any account if undefined.
  * @returns whether there was one.
  */
@@ -211,7 +211,7 @@ export async function purgeVersion(
   if (!candidate) return false;
   const { seq } = candidate;
   await lock(trx, CONTENTS_LOCK);
-  // Locks the row, so that the next statement sees a judgement that another transaction adds.
+  // Locks the row, so that the next statement sees a judgement or problem that another transaction adds.
   await trx
     .updateTable("versions")
     .set((eb) => ({ complete: eb.ref("complete") }))
@@ -253,6 +253,9 @@ export async function purgeVersion(
   return true;
 }
 
-function isUnused({ not, exists, selectFrom }: ExpressionBuilder<Schema, "versions">) {
-  return not(exists(selectFrom("judgements").select("judgements.seq").whereRef("version_seq", "=", "versions.seq")));
+function isUnused({ and, not, exists, selectFrom }: ExpressionBuilder<Schema, "versions">) {
+  return and([
+    not(exists(selectFrom("judgements").select("judgements.seq").whereRef("version_seq", "=", "versions.seq"))),
+    not(exists(selectFrom("problem_versions").select("number").whereRef("version_seq", "=", "versions.seq"))),
+  ]);
 }

@@ -163,7 +163,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
 async function insertJudgement(
   trx: Transaction<Schema>,
   { submission, program }: Enqueue,
-  { id, stop, versionSeq, tests }: NewJudgement,
+  { id, stop, versionSeq, tests, problem }: NewJudgement,
 ): Promise<number> {
   const { code, additions } = fromProgram(program);
   const states: TestState[] = Array.from({ length: tests }, (_, at) => (at === 0 ? "queued" : "waiting"));
@@ -180,6 +180,8 @@ async function insertJudgement(
       stop,
       status: "pending",
       states: encodeStates(states),
+      problem_id: problem?.id ?? null,
+      problem_version: problem?.version ?? null,
       created_at: submission.createdAtMs,
     })
     .returning("seq")

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Checked } from "../../../src/domain/check.ts";
-import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import type { Group, JudgementVerdict, ProblemReference, Stop } from "../../../src/domain/judgement.ts";
 import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import { newSubmission, programOf, type SubmitRequest } from "../../../src/domain/submission.ts";
 import type { NewVersion } from "../../../src/store/judgements/types.ts";
@@ -45,7 +45,15 @@ export function enqueueJudgement(
   versionSeq: number,
   tests: number,
   stop: Stop,
-  { id = randomUUID(), idempotencyKey }: { readonly id?: string; readonly idempotencyKey?: string | undefined } = {},
+  {
+    id = randomUUID(),
+    idempotencyKey,
+    problem = null,
+  }: {
+    readonly id?: string;
+    readonly idempotencyKey?: string | undefined;
+    readonly problem?: ProblemReference | null;
+  } = {},
 ): Promise<Enqueued> {
   const request: SubmitRequest = { language: "python", profile: "judge", code: "print(input())", stdin: "" };
   const limits = { requestsPerMinute: 60, concurrency: 10, profiles: ["judge"], defaultProfile: "judge" } as const;
@@ -55,7 +63,7 @@ export function enqueueJudgement(
     program: programOf(request),
     idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: String(versionSeq) },
     maxPending: 1_000,
-    judgement: { id, stop, versionSeq, tests },
+    judgement: { id, stop, versionSeq, tests, problem },
   });
 }
 
