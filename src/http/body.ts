@@ -4,10 +4,12 @@ import { clientError } from "../domain/error.ts";
 import type { Pace } from "../domain/pace.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
 import { awaitsContinue, sayContinue } from "./continue.ts";
+import { Semaphore } from "./dashboard/semaphore.ts";
 import { tooLarge } from "./errors.ts";
 import { disconnected } from "./gone.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
+import { ADMISSION, type Admission, LargeBody } from "./large-body.ts";
 import { noRoom } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { parseInThread } from "./parse-large.ts";
@@ -37,8 +39,12 @@ const MAX_FORM_BYTES = 65_536;
  * has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
-/** The same for bodies above MAX_BODY_BYTES: an account has one at a time. */
+/** The same for bodies above MAX_BODY_BYTES, which reserve memory as they arrive (large-body.ts). */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
+/** A body that has partly arrived waits longer than one that has not begun. */
+const LARGE_WAIT_MS = 10_000;
+/** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
+const MAX_UNPARSED = 64;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -60,12 +66,26 @@ declare module "fastify" {
   }
 }
 
+/** Memory of bodies. */
+export interface BodyRooms {
+  readonly room: Room;
+  readonly largeRoom: Room;
+}
+
+export function bodyRooms(): BodyRooms {
+  return { room: new Room(BODIES_BYTES), largeRoom: new Room(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
+}
+
 /**
- * Accepts JSON bodies only; other media types are 415. Memory must be reserved before a body is received, and each body
+ * Accepts JSON bodies only; other media types are 415. Memory must be reserved before a body is received, that of a large one as it arrives, and each body
  * is parsed in a separate turn of the event loop.
  */
-export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
-  const largeRoom = new Room(LARGE_BODIES_BYTES);
+export function readJsonOnly(
+  server: FastifyInstance,
+  pace: Pace,
+  { room, largeRoom }: BodyRooms = bodyRooms(),
+  admission?: Admission,
+): void {
   server.decorateRequest("forgetBody", null);
   server.decorateRequest("holdsBody", false);
   server.addHook("onRoute", (route) => {
@@ -82,9 +102,20 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
     const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES;
-    const reserved = isLarge ? largeRoom : room;
-    const release = await reserved.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
-    if (!release) throw noRoom(request);
+    const owner = ownerOf(request);
+    const gone = disconnected(reply);
+    let body = payload;
+    let release: (() => void) | undefined;
+    if (isLarge) {
+      const { stepBytes } = admission ?? ADMISSION;
+      const take = () => largeRoom.take(owner, stepBytes, gone);
+      const large = new LargeBody(request.raw, take, () => noRoom(request), admission);
+      body = large;
+      release = () => large.release();
+    } else {
+      release = await room.take(owner, Math.min(bytes, bodyLimit), gone);
+      if (!release) throw noRoom(request);
+    }
     request.forgetBody = () => {
       release();
       request.body = null;
@@ -93,7 +124,7 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     if (reply.raw.closed) onClose();
     else reply.raw.once("close", onClose);
     if (awaitsContinue(request)) sayContinue(request, reply);
-    return payload;
+    return body;
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
@@ -128,17 +159,15 @@ function announced({ headers }: FastifyRequest): number {
   return Number(headers["content-length"] ?? 0) || 0;
 }
 
-/** One at a time. The route calls `forgetBody` in any case. */
+/** One at a time; accounts take turns. The route calls `forgetBody` in any case. */
 async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
   request.holdsBody = true;
   try {
-    const parsed = lastLarge.then(() => parseInThread(bytes, request.routeOptions.config.values));
-    lastLarge = parsed.catch(() => {});
-    return await parsed;
+    return await parsing.run(ownerOf(request), () => parseInThread(bytes, request.routeOptions.config.values));
   } catch (error) {
     request.forgetBody?.();
     throw error;
   }
 }
 
-let lastLarge: Promise<unknown> = Promise.resolve();
+const parsing = new Semaphore(1, MAX_UNPARSED);

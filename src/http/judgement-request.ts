@@ -5,7 +5,7 @@ import { clientError, echo } from "../domain/error.ts";
 import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
 import type { Caller, Program } from "../domain/submission.ts";
 import { programOf } from "../domain/submission.ts";
-import { additionFields, decodeContent } from "./additions.ts";
+import { additionFields, decodeContent, leastBytes } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
@@ -159,13 +159,14 @@ function toMeta(
 function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
   const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
   if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
+  const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
   const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
   // Whether it is an expression is not checked here: to parse it can take long.
   if (spec.type === "regex" && decoded.some(({ length }) => length > MAX_EXPRESSION_BYTES))
     throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
   const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
-  for (const { length } of all)
-    if (length > MAX_CONTENT_BYTES) throw invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  if (all.some(({ length }) => length > MAX_CONTENT_BYTES)) throw tooLong();
   return all;
 }
 
