@@ -113,6 +113,13 @@ export default {
       to: { path: "^(src|test|bench)/", pathNot: "^src/http/dashboard/api/" },
     },
     {
+      name: "client-imports-nothing",
+      severity: "error",
+      comment: "The client is a package of its own, without dependencies.",
+      from: { path: "^client/" },
+      to: { pathNot: "^client/" },
+    },
+    {
       name: "service-not-to-dashboard",
       severity: "error",
       comment: "The service serves the built dashboard as files.",

@@ -100,7 +100,7 @@ static void park(struct slot *s, struct box *b)
 {
 	struct failure f = {0};
 	if (work_mount(s, &shape, &f) < 0 || work_write(s, "hello", program, program_size, &f) < 0 ||
-	    box_build(s, b, &shape, &f) < 0)
+	    box_build(s, b, &shape, false, &f) < 0)
 		bench_failed(&f);
 }
 

@@ -167,6 +167,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	close_fd(&b->go);
 	close_fd(&b->ready);
 	close_fd(&b->stdin_fd);
+	close_fd(&b->in_fd);
 	close_fd(&b->out_fd);
 	close_fd(&b->err_fd);
 	list_leftover_mounts(s, t);

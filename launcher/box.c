@@ -38,17 +38,18 @@ static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 	return (pid_t)syscall(__NR_clone3, &args, sizeof args);
 }
 
-static int pipe_to_slot(int *read_end, int *write_end, uid_t writer)
+/* A pipe whose end for the slot, 0 to read or 1 to write, does not block. */
+static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	*read_end = ends[0];
 	*write_end = ends[1];
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	fcntl(ends[for_slot], F_SETFL, O_NONBLOCK);
 	/* A larger pipe saves wake-ups. If the host refuses, the default size works as well. */
 	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-	return fchown(ends[1], writer, (gid_t)-1); /* the program may then open /dev/stdout */
+	return fchown(ends[1], program, (gid_t)-1); /* the program may then open /dev/stdout, or /dev/stdin */
 }
 
 /* Waits until the child signals `ready`. A child that failed or died leaves the reason in the shared memory. */
@@ -141,7 +142,7 @@ void read_baseline(const struct groups *g, struct box *b)
 		b->base_some_usec = 0;
 }
 
-static int build(struct slot *s, struct box *b, struct inside *in, struct failure *f)
+static int build(struct slot *s, struct box *b, struct inside *in, bool piped, struct failure *f)
 {
 	const struct launcher *l = s->launcher;
 	char name[48];
@@ -150,16 +151,18 @@ static int build(struct slot *s, struct box *b, struct inside *in, struct failur
 		return -1;
 	if (l->signal_map >= 0 && signals_watch(l->signal_map, b->leaf.id, s->number) < 0)
 		return fail(f, "bpf", "watch the box");
-	b->stdin_fd = (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
+	if (!piped)
+		in->stdin_fd = b->stdin_fd = (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
+	else if (make_pipe(&in->stdin_fd, &b->in_fd, 1, b->lane->uid) < 0)
+		return fail(f, "box", "pipe of the input");
 	b->go = eventfd(0, EFD_CLOEXEC);
 	b->ready = eventfd(0, EFD_CLOEXEC);
-	if (b->stdin_fd < 0 || b->go < 0 || b->ready < 0)
+	if (in->stdin_fd < 0 || b->go < 0 || b->ready < 0)
 		return fail(f, "box", "descriptors");
-	if (pipe_to_slot(&b->out_fd, &in->out_fd, b->lane->uid) < 0 || pipe_to_slot(&b->err_fd, &in->err_fd, b->lane->uid) < 0)
+	if (make_pipe(&b->out_fd, &in->out_fd, 0, b->lane->uid) < 0 || make_pipe(&b->err_fd, &in->err_fd, 0, b->lane->uid) < 0)
 		return fail(f, "box", "pipes");
 	in->shape = &b->shape;
 	in->uid = b->lane->uid;
-	in->stdin_fd = b->stdin_fd;
 	in->go = b->go;
 	in->ready = b->ready;
 	in->exec_args = b->lane->exec_args;
@@ -170,19 +173,21 @@ static int build(struct slot *s, struct box *b, struct inside *in, struct failur
 	return 0;
 }
 
-int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f)
+int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f)
 {
-	struct inside in = {.out_fd = -1, .err_fd = -1};
+	struct inside in = {.stdin_fd = -1, .out_fd = -1, .err_fd = -1};
 
 	memset(b, 0, sizeof *b);
 	b->shape = *shape;
-	b->init_fd = b->program_fd = b->mount_ns = b->lifeline = b->go = b->ready = b->stdin_fd = b->out_fd = b->err_fd = -1;
+	b->init_fd = b->program_fd = b->mount_ns = b->lifeline = b->go = b->ready = b->stdin_fd = b->in_fd = b->out_fd = b->err_fd = -1;
 	b->reaped_init = b->reaped_program = true;
 	b->lane = take_lane(s);
 	if (!b->lane)
 		return fail_with(f, EBUSY, "box", "no free lane");
 	memset(b->lane->exec_args, 0, sizeof *b->lane->exec_args);
-	int done = build(s, b, &in, f);
+	int done = build(s, b, &in, piped, f);
+	if (piped)
+		close_fd(&in.stdin_fd);
 	close_fd(&in.out_fd);
 	close_fd(&in.err_fd);
 	b->built = true;

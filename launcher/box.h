@@ -52,6 +52,7 @@ struct box {
 	int lifeline;                /* write end of a pipe; closing it ends the init, and with it the box */
 	int go, ready;               /* eventfds */
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
+	int in_fd; /* write end of the pipe that a piped program reads in place of stdin_fd; otherwise -1 */
 	bool reaped_init, reaped_program;
 	bool runtime; /* its program is a runtime that has started and waits for its step */
 	const char *control[CONTROL_COUNT]; /* "": applied. Otherwise the reason why it is missing; NULL: not read. */
@@ -92,9 +93,10 @@ int work_write(struct slot *s, const char *name, const void *data, size_t size, 
 
 /*
  * Builds a box up to a program that waits to exec: in its cgroups, unprivileged, without capabilities, with
- * no_new_privs and seccomp. Verifies each control. The current /box becomes its work directory.
+ * no_new_privs and seccomp. Verifies each control. The current /box becomes its work directory. Its standard input is a
+ * pipe from the slot if `piped`.
  */
-int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f);
+int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f);
 /* Ends the box, frees its lane and lists everything that could not be removed. */
 struct teardown {
 	bool reaped;

@@ -102,7 +102,7 @@ static bool check_box(const struct launcher *l)
 	struct teardown t;
 	char text[160];
 
-	if (slot_prepare(&s, l, 0, &f) < 0 || work_mount(&s, &shape, &f) < 0 || box_build(&s, &b, &shape, &f) < 0) {
+	if (slot_prepare(&s, l, 0, &f) < 0 || work_mount(&s, &shape, &f) < 0 || box_build(&s, &b, &shape, false, &f) < 0) {
 		print_failure("box", &f);
 		return false;
 	}

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,14 +79,14 @@ int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 	v->work = *shape;
 	v->work_used = false;
 	v->steps_on_work = 1;
-	return box_build(&v->slot, &v->fresh.box, shape, f);
+	return box_build(&v->slot, &v->fresh.box, shape, false, f);
 }
 
 /* Parks a box on the work directory that the previous step will use, uses or has left. */
 static int park_following(struct service *v, const struct shape *shape, struct failure *f)
 {
 	discard(v, &v->following);
-	return box_build(&v->slot, &v->following.box, shape, f);
+	return box_build(&v->slot, &v->following.box, shape, false, f);
 }
 
 /* Whether the parked box fits, without regard to its runtime. */
@@ -116,6 +117,34 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 	}
 	forget_request(p);
 	return p;
+}
+
+int write_files(struct service *v, const struct request *r, struct failure *f)
+{
+	for (unsigned i = 0; i < r->files; i++) {
+		char name[FILE_PATH_MAX + 1];
+		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
+		if (work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A step that keeps the work directory of the one before gets a box on it; its peer always has one of its own. */
+int build_pair(struct service *v, const struct request *r[2], struct box box[2], struct failure *f)
+{
+	bool keep = r[0]->number[KEY_KEEP_WORK];
+	if (keep && (!v->slot.work_mounted || !v->work_used))
+		return fail_with(f, ENOENT, "request", "no work directory to keep");
+	discard(v, &v->following);
+	discard(v, &v->fresh);
+	for (int i = 0; i < 2; i++) {
+		struct shape want = request_shape(r[i]);
+		if (((i > 0 || !keep) && work_mount(&v->slot, &want, f) < 0) ||
+		    box_build(&v->slot, &box[i], &want, true, f) < 0 || write_files(v, r[i], f) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 struct parked *park_for(struct service *v, const struct request *r, struct failure *f)

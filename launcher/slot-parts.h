@@ -19,6 +19,8 @@ struct service {
 	int connection;
 	struct queue out;
 	uint8_t *body; /* body of the frame being served */
+	struct request *peer; /* the PEER for the next STEP, and the frame that it points into; otherwise NULL */
+	uint8_t *peer_body;
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
 	bool work_used;          /* a payload has used the mounted work directory */
@@ -34,13 +36,15 @@ extern volatile int slot_stopping;
 /* Sends the whole queue. -1 if the client has disconnected or does not read, or after SIGTERM. */
 int flush_all(struct service *v);
 /*
- * Waits for the next STEP or PARK. Its bytes point into `v->body`, which the caller frees. -1 if there is none to serve.
+ * Waits for the next STEP, with a PEER before it if there is one, or PARK. Its bytes point into `v->body`, which the caller
+ * frees. -1 if there is none to serve.
  */
 int next_request(struct service *v, enum frame *frame, struct request *r);
+void forget_peer(struct service *v);
 void send_hello(struct service *v);
 void send_failed(struct service *v, const struct failure *f);
 void send_parked(struct service *v, const struct parked *p);
-void send_teardown(struct service *v, const struct teardown *t);
+void send_teardown(struct queue *out, const struct teardown *t);
 
 /* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
 void send_files(struct queue *out, const char *path);
@@ -50,6 +54,12 @@ void discard(struct service *v, struct parked *p);
 int park_fresh(struct service *v, const struct shape *shape, struct failure *f);
 /* Returns the parked box that fits the step, with its runtime if that was started for such a step. NULL with the failure. */
 struct parked *fit_box(struct service *v, const struct request *r, struct failure *f);
+/*
+ * Builds the boxes of a step and its peer with piped inputs, and writes their files. /box is then that of the peer. On
+ * failure, the caller destroys those that are built.
+ */
+int build_pair(struct service *v, const struct request *r[2], struct box box[2], struct failure *f);
+int write_files(struct service *v, const struct request *r, struct failure *f);
 /* Serves a PARK: parks a box that fits, and starts its runtime. NULL with the failure, after which a box may be missing. */
 struct parked *park_for(struct service *v, const struct request *r, struct failure *f);
 /*

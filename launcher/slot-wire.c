@@ -63,7 +63,7 @@ static int refuse(struct service *v, const char *reason, const char *object)
 	return -1;
 }
 
-int next_request(struct service *v, enum frame *frame, struct request *r)
+static int read_request(struct service *v, enum frame *frame, struct request *r)
 {
 	uint8_t header[FRAME_HEADER];
 	struct refusal why;
@@ -71,9 +71,9 @@ int next_request(struct service *v, enum frame *frame, struct request *r)
 		return -1;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
 	*frame = header[4];
-	if (*frame != FRAME_STEP && *frame != FRAME_PARK)
+	if (*frame != FRAME_STEP && *frame != FRAME_PARK && *frame != FRAME_PEER)
 		return refuse(v, "unknown frame", "");
-	const char *name = *frame == FRAME_STEP ? "STEP" : "PARK";
+	const char *name = *frame == FRAME_STEP ? "STEP" : *frame == FRAME_PARK ? "PARK" : "PEER";
 	if (size > FRAME_MAX)
 		return refuse(v, "frame too large", name);
 	v->body = malloc(size ? size : 1);
@@ -83,6 +83,35 @@ int next_request(struct service *v, enum frame *frame, struct request *r)
 		return -1;
 	if (request_parse(*frame, v->body, size, r, &why) < 0)
 		return refuse(v, why.reason, why.object);
+	return 0;
+}
+
+void forget_peer(struct service *v)
+{
+	free(v->peer);
+	free(v->peer_body);
+	v->peer = NULL;
+	v->peer_body = NULL;
+}
+
+int next_request(struct service *v, enum frame *frame, struct request *r)
+{
+	if (read_request(v, frame, r) < 0)
+		return -1;
+	if (*frame != FRAME_PEER)
+		return 0;
+	v->peer = malloc(sizeof *v->peer);
+	if (!v->peer)
+		return refuse(v, "out of memory", "PEER");
+	*v->peer = *r;
+	v->peer_body = v->body;
+	v->body = NULL;
+	if (read_request(v, frame, r) < 0)
+		return -1;
+	if (*frame != FRAME_STEP)
+		return refuse(v, "a STEP must follow", "PEER");
+	if (r->stdin_data.size || r->number[KEY_MORE] || r->number[KEY_COLLECT])
+		return refuse(v, "with a PEER, a STEP has no input, files to collect, or step after it", "STEP");
 	return 0;
 }
 
@@ -123,19 +152,19 @@ void send_parked(struct service *v, const struct parked *p)
 	queue_frame_end(&v->out);
 }
 
-void send_teardown(struct service *v, const struct teardown *t)
+void send_teardown(struct queue *out, const struct teardown *t)
 {
-	queue_frame(&v->out, FRAME_TEARDOWN);
-	queue_int(&v->out, KEY_REAPED, t->reaped);
+	queue_frame(out, FRAME_TEARDOWN);
+	queue_int(out, KEY_REAPED, t->reaped);
 	if (t->populated >= 0)
-		queue_int(&v->out, KEY_POPULATED, (uint64_t)t->populated);
-	queue_int(&v->out, KEY_PIDS_LEFT, t->pids_left);
-	queue_int(&v->out, KEY_ZOMBIES, (uint64_t)t->zombies);
+		queue_int(out, KEY_POPULATED, (uint64_t)t->populated);
+	queue_int(out, KEY_PIDS_LEFT, t->pids_left);
+	queue_int(out, KEY_ZOMBIES, (uint64_t)t->zombies);
 	for (unsigned i = 0; i < t->mounts; i++)
-		queue_text(&v->out, KEY_RESIDUAL_MOUNT, t->mount[i]);
+		queue_text(out, KEY_RESIDUAL_MOUNT, t->mount[i]);
 	for (unsigned i = 0; i < t->left_count; i++)
-		queue_text(&v->out, KEY_GROUP_LEFT, t->left[i]);
+		queue_text(out, KEY_GROUP_LEFT, t->left[i]);
 	for (unsigned i = 0; i < t->errors; i++)
-		queue_text(&v->out, KEY_COLLECTION_ERROR, t->error[i]);
-	queue_frame_end(&v->out);
+		queue_text(out, KEY_COLLECTION_ERROR, t->error[i]);
+	queue_frame_end(out);
 }

@@ -40,6 +40,21 @@ static bool exited_alone(const struct outcome *o)
 	       o->known[FACT_PIDS_CURRENT] && o->fact[FACT_PIDS_CURRENT] == 0;
 }
 
+/* The files that the step asks for, if the program has not left them in doubt. */
+static void collect_files(const struct request *r, const struct outcome *o, struct queue *out)
+{
+	bool of_feedback = r->number[KEY_COLLECT] == 2;
+	if (r->number[KEY_COLLECT] && exited_alone(o) && (of_feedback || o->code == 0))
+		send_files(out, of_feedback ? "feedback" : "");
+}
+
+static void remove_box(struct service *v, struct box *box, struct teardown *t)
+{
+	if (box->built)
+		box_destroy(&v->slot, box, t);
+	v->dirty = v->dirty || !t->reaped || t->left_count || t->mounts || t->pids_left;
+}
+
 static void serve_step(struct service *v, const struct request *r)
 {
 	struct outcome o = {0};
@@ -48,12 +63,7 @@ static void serve_step(struct service *v, const struct request *r)
 	bool more = r->number[KEY_MORE];
 
 	struct parked *p = fit_box(v, r, &o.failure);
-	int ready = p ? 0 : -1;
-	for (unsigned i = 0; ready == 0 && i < r->files; i++) {
-		char name[FILE_PATH_MAX + 1];
-		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
-		ready = work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, &o.failure);
-	}
+	int ready = p ? write_files(v, r, &o.failure) : -1;
 	/* The next user of a parked box must not find files that were written before the failure. */
 	if (ready < 0)
 		discard_work(v);
@@ -64,9 +74,7 @@ static void serve_step(struct service *v, const struct request *r)
 		v->slot.before = box.lane;
 		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? park_next_step : NULL, v, &o);
 	}
-	bool of_feedback = r->number[KEY_COLLECT] == 2;
-	if (r->number[KEY_COLLECT] && exited_alone(&o) && (of_feedback || o.code == 0))
-		send_files(&v->out, of_feedback ? "feedback" : "");
+	collect_files(r, &o, &v->out);
 	outcome_report(&o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 
@@ -77,10 +85,37 @@ static void serve_step(struct service *v, const struct request *r)
 			v->dirty = true;
 		discard(v, &v->following);
 	}
-	if (box.built)
-		box_destroy(&v->slot, &box, &t);
-	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts || t.pids_left;
-	send_teardown(v, &t);
+	remove_box(v, &box, &t);
+	send_teardown(&v->out, &t);
+}
+
+/* All about the step comes first, then all about its peer, which is queued apart until then. */
+static void serve_pair(struct service *v, const struct request *step)
+{
+	const struct request *r[2] = {step, v->peer};
+	struct outcome o[2] = {0};
+	struct teardown t[2] = {{.reaped = true, .populated = -1}, {.reaped = true, .populated = -1}};
+	struct box box[2] = {0};
+	struct queue of_peer = {0};
+
+	v->work_used = true;
+	if (build_pair(v, r, box, &o[0].failure) == 0)
+		supervise_pair(&v->slot, (struct box *[]){&box[0], &box[1]}, r, (struct queue *[]){&v->out, &of_peer}, v->connection,
+			       &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
+	else
+		o[1].failure = o[0].failure;
+	collect_files(v->peer, &o[1], &of_peer);
+	outcome_report(&o[0], &box[0], &v->out);
+	outcome_report(&o[1], &box[1], &of_peer);
+	queue_flush(&v->out, v->connection);
+	discard_work(v);
+	remove_box(v, &box[0], &t[0]);
+	remove_box(v, &box[1], &t[1]);
+	send_teardown(&v->out, &t[0]);
+	queue_raw(&v->out, of_peer.data, of_peer.size);
+	send_teardown(&v->out, &t[1]);
+	queue_free(&of_peer);
+	forget_peer(v);
 }
 
 /* A runtime that does not start is not an error of the slot: its step will start it. */
@@ -144,6 +179,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	while (flush_all(v) == 0 && !v->dirty && next_request(v, &frame, &request) == 0) {
 		if (frame == FRAME_PARK)
 			serve_park(v, &request);
+		else if (v->peer)
+			serve_pair(v, &request);
 		else
 			serve_step(v, &request);
 		if (flush_all(v) < 0)

@@ -16,7 +16,7 @@ static void count_output(struct watch *w, int stream, size_t size)
 	w->o->last_output_ns = now_ns();
 }
 
-static void queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
+size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
 {
 	uint64_t limit = w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 	uint64_t kept = w->o->seen[stream] < limit ? limit - w->o->seen[stream] : 0;
@@ -28,6 +28,7 @@ static void queue_output(struct watch *w, int stream, const uint8_t *chunk, size
 		queue_frame_end(w->out);
 	}
 	count_output(w, stream, size);
+	return (size_t)kept;
 }
 
 bool past_output_limit(const struct watch *w, int stream)

@@ -29,6 +29,7 @@ struct watch {
 	/* When this stream, which was just read, is read next; 0: when data arrives. */
 	uint64_t paused_until[2];
 	bool unkillable; /* the program did not end after the kill */
+	bool lost;       /* its init was ended from outside */
 	uint64_t hurried_ns;
 	int helpers;
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
@@ -39,8 +40,27 @@ void evidence_error(struct outcome *o, const char *what, int err);
 /* v1: number of times that the group was out of memory so far. */
 uint64_t count_oom_events(struct watch *w);
 
-/* Passes the request to the parked program, sets the limits and starts the program. */
+struct watch new_watch(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection, struct outcome *o);
+/* Passes the request to the parked program, and sets its limits. */
+int prepare_program(struct watch *w, struct failure *f);
+/* Binds this program, or this one and the next, to the CPUs of the first request. */
+int bind_programs(struct watch *w, int programs, struct failure *f);
 int start_program(struct watch *w, struct failure *f);
+/* Reaps a program that has ended, and ends all others of its box. */
+void end_program(struct watch *w);
+/* Then: reads the rest of its output, and the counters. */
+void read_rest(struct watch *w);
+
+/* Whether its pipe is empty and one of its tasks waits for input while no other runs. */
+bool waits_for_input(const struct watch *w);
+
+/* Sets the first deadlines after the start. */
+void set_deadlines(struct watch *w);
+/* Kills the box if a limit is exceeded. */
+void check_deadlines(struct watch *w);
+/* The time of the next check. */
+uint64_t next_check(const struct watch *w, bool quiet);
+struct timespec time_until(uint64_t deadline);
 /*
  * Called every HURRY_MS after a kill. Processes that exit may use idle CPUs; long system calls of the others are ended by
  * helpers, which end_helpers ends.
@@ -52,6 +72,10 @@ void kill_for(struct watch *w, enum kill_reason reason);
 
 /* Reads one pipe, at most that many times; false at its end. */
 bool forward_output(struct watch *w, int *fd, int stream, int rounds);
+/* The same when there is data, but pauses after small amounts. */
+void read_if_due(struct watch *w, int *fd, int stream, bool readable);
+/* Counts the bytes, and queues them up to the limit. Returns the number within the limit. */
+size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size);
 /* Whether the rest of the stream is counted and discarded. */
 bool past_output_limit(const struct watch *w, int stream);
 /* Reads the rest of both pipes after the death of every writer. */

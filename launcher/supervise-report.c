@@ -41,6 +41,10 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	}
 	queue_text(out, KEY_KILL_REASON, reason[o->reason]);
 	queue_int(out, KEY_WALL_NS, o->wall_ns);
+	if (o->paired) {
+		queue_int(out, KEY_WAITED_NS, o->waited_ns);
+		queue_int(out, KEY_ENDED_FIRST, o->first);
+	}
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
 		if (!facts[i].optional || o->known[facts[i].fact])
 			queue_int(out, facts[i].key, o->known[facts[i].fact] ? o->fact[facts[i].fact] : 0);

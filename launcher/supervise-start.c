@@ -122,27 +122,32 @@ bool runtime_waits(const struct slot *s, const struct box *b)
 	return true;
 }
 
-/* The threads of a runtime are bound one by one: affinity belongs to a thread. It starts none while it waits. */
-static int bind_program(struct watch *w, struct failure *f)
+int bind_programs(struct watch *w, int programs, struct failure *f)
 {
 	const struct launcher *l = w->slot->launcher;
-	pid_t task[TASKS_MAX] = {w->box->program};
-	int tasks = w->box->runtime ? leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_MAX) : 1;
-	if (tasks < 1) { /* it is not in its group, which its evidence shows */
-		task[0] = w->box->program;
-		tasks = 1;
+	pid_t task[TASKS_MAX];
+	int tasks = 0;
+	for (int i = 0; i < programs; i++)
+		task[tasks++] = w[i].box->program;
+	/* The threads of a runtime one by one: affinity belongs to a thread. It starts none while it waits. */
+	if (w->box->runtime) {
+		int threads = leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_MAX);
+		tasks = threads < 1 ? 1 : threads; /* 0: it is not in its group, which its evidence shows */
 	}
 	if (tasks > TASKS_MAX)
 		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
-	return cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f);
+	if (cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
+		return -1;
+	for (int i = 1; i < programs; i++)
+		w[i].cpus = w->cpus;
+	return 0;
 }
 
-int start_program(struct watch *w, struct failure *f)
+int prepare_program(struct watch *w, struct failure *f)
 {
-	const struct groups *g = &w->slot->launcher->groups;
 	struct box *b = w->box;
 	if ((!b->runtime && pass_request(w->slot, b, w->request, false, f) < 0) ||
-	    write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0)
+	    (b->stdin_fd >= 0 && write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0))
 		return -1;
 	if (w->request->number[KEY_KEEP_WORK]) {
 		int64_t kept = work_bytes(f);
@@ -150,8 +155,13 @@ int start_program(struct watch *w, struct failure *f)
 			return -1;
 		w->o->kept_bytes = (uint64_t)kept;
 	}
-	if (bind_program(w, f) < 0)
-		return -1;
+	return 0;
+}
+
+int start_program(struct watch *w, struct failure *f)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	struct box *b = w->box;
 	if (b->runtime) {
 		leaf_reset_peak(&b->leaf);
 		read_baseline(g, b);

@@ -13,6 +13,9 @@ struct outcome {
 	int code;   /* exit code, or the signal if it did not exit */
 	enum kill_reason reason; /* recorded before the kill; the first reason stays */
 	uint64_t wall_ns, ended_ns;
+	bool paired;             /* with another program; only then the next two count */
+	bool first;              /* it ended, or was killed, before the other */
+	uint64_t waited_ns;      /* part of wall_ns in which the other was at work */
 	uint64_t seen[2];        /* bytes of stdout and stderr, forwarded or not */
 	uint64_t last_output_ns; /* 0: no output */
 	bool write_error;
@@ -35,6 +38,13 @@ struct outcome {
  */
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
 	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o);
+
+/*
+ * The same for two programs with piped inputs: each reads the output of the other, up to the limit of that output. The limit
+ * of wall time of each counts only while it is at work. The output of the second goes to another queue.
+ */
+void supervise_pair(struct slot *s, struct box *b[2], const struct request *r[2], struct queue *out[2], int connection,
+		    const volatile int *stopping, struct outcome *o[2]);
 
 /*
  * Starts the runtime of a PARK in a parked box, and waits until it waits for its step. It has the limits of the step; its

@@ -137,7 +137,9 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 	/* A runtime gets nothing of a submission before its step. */
 	if (frame == FRAME_PARK && (r->files || r->stdin_data.size))
 		return refuse(why, "files and input only in a STEP", "PARK");
-	if (frame == FRAME_STEP && r->park_args)
+	if (frame == FRAME_PEER && (r->stdin_data.size || r->number[KEY_KEEP_WORK] || r->number[KEY_MORE]))
+		return refuse(why, "has no input and a /box of its own", "PEER");
+	if (frame != FRAME_PARK && r->park_args)
 		return refuse(why, "only in PARK", "PARK_ARG");
 	return 0;
 }

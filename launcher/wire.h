@@ -43,7 +43,7 @@ struct bytes {
 	size_t size;
 };
 
-/* A validated STEP or PARK. The bytes point into its frame. */
+/* A validated STEP, PARK or PEER. The bytes point into its frame. */
 struct request {
 	uint64_t number[KEY_COUNT]; /* value of each INT key */
 	struct bytes arg[ARGS_MAX], park_arg[ARGS_MAX];
@@ -58,7 +58,7 @@ struct refusal {
 	const char *object; /* static text: the key's name, or "" */
 };
 
-/* Parses the body of a STEP or PARK. Returns 0, or -1 with the refusal. */
+/* Parses the body of a STEP, PARK or PEER. Returns 0, or -1 with the refusal. */
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
 
 /* Whether it is a relative path of plain components, which can only name a place below the work directory. */

@@ -1,5 +1,5 @@
-# assay release [--output DIR]: makes DIR/assay-VERSION-linux-MACHINE.tar.gz and its checksum (see setup/release.sh). The
-# same checkout and image give identical bytes.
+# assay release [--output DIR]: makes DIR/assay-VERSION-linux-MACHINE.tar.gz (see setup/release.sh), the packages of the clients
+# (client/pack), and their checksums. The same checkout and image give identical bytes.
 
 . "$checkout/setup/foreground.sh"
 
@@ -33,6 +33,13 @@ packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboar
 packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"
-mv -T -- "$output/$name.tar.gz.tmp.$$" "$output/$name.tar.gz"
-(cd "$output" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
+mkdir "$instance_dir/clients"
+(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$instance_dir/clients") >/dev/null || fail "cannot pack the clients"
+released() { (cd "$output" && mv -T -- "$1.tmp.$$" "$1" && sha256sum "$1" >"$1.sha256"); }
+released "$name.tar.gz"
+for client in "$instance_dir/clients"/*; do
+  cp -- "$client" "$output/${client##*/}.tmp.$$"
+  released "${client##*/}"
+  say "made $output/${client##*/}"
+done
 say "made $output/$name.tar.gz ($(du -m "$output/$name.tar.gz" | cut -f1) MB)"

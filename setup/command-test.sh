@@ -21,6 +21,7 @@ on)
   shift 2
   ;;
 esac
+[ $# -le 1 ] || misuse "'assay test' takes at most one word"
 word=${1-}
 case $test_mode-$word in
 plain-) variants=$beside ;;

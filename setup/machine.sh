@@ -8,6 +8,7 @@ needed_packages() {
     sed -e '/^#/d' -e 's/ .*//' "$checkout/setup/packages-release"
     return
   fi
+  case $command in release | test) set -- "$@" "$checkout/setup/packages-clients" ;; esac
   [ "$command" != test ] || set -- "$@" "$checkout/setup/packages-test"
   case "$command ${test_mode-} ${ASSAY_TEST_LONG-}" in
   'test full '*) set -- "$@" "$checkout/setup/packages-full" "$checkout/setup/packages-long" ;;

@@ -4,8 +4,8 @@
 
 # source_of DIR: its files as a tar stream that depends only on names, contents and execute bits.
 source_of() {
-  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude=node_modules \
-    --exclude='*.tmp.*'
+  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude='./assay[-_]client-*' \
+    --exclude=node_modules --exclude=__pycache__ --exclude='*.tmp.*'
   case $data in "$checkout"/*) set -- "$@" --exclude="./${data#"$checkout"/}" ;; esac
   tree=$1
   shift

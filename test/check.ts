@@ -25,10 +25,24 @@ const CHECKS: readonly { name: string; tool: string; args: readonly string[]; re
     remedy: "see the lines above",
   },
   {
+    name: "types of the client",
+    tool: "typescript/bin/tsc",
+    args: ["--project", "client/typescript"],
+    remedy: "see the lines above",
+  },
+  {
     name: "imports",
     tool: "dependency-cruiser/bin/dependency-cruiser.mjs",
     // Without test/, because the parser does not support `using` yet, and the rules are about src/.
-    args: ["--config", ".dependency-cruiser.js", "--output-type", "err-long", "src", "dashboard"],
+    args: [
+      "--config",
+      ".dependency-cruiser.js",
+      "--output-type",
+      "err-long",
+      "src",
+      "dashboard",
+      "client/typescript/src",
+    ],
     remedy: "each broken rule has a remedy",
   },
   {

@@ -14,13 +14,19 @@ static unsigned served(const uint8_t *data, size_t size)
 	static struct request r;
 	struct refusal why;
 	unsigned count = 0;
-	for (size_t at = 0; size - at >= FRAME_HEADER; count++) {
+	bool paired = false;
+	for (size_t at = 0; size - at >= FRAME_HEADER;) {
 		const uint8_t *h = data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 		at += FRAME_HEADER;
-		if ((h[4] != FRAME_STEP && h[4] != FRAME_PARK) || length > size - at || request_parse(h[4], data + at, length, &r, &why) < 0)
+		bool known = h[4] == FRAME_STEP || (!paired && (h[4] == FRAME_PARK || h[4] == FRAME_PEER));
+		if (!known || length > size - at || request_parse(h[4], data + at, length, &r, &why) < 0)
+			break;
+		if (paired && (r.stdin_data.size || r.number[KEY_MORE] || r.number[KEY_COLLECT]))
 			break;
 		at += length;
+		paired = h[4] == FRAME_PEER;
+		count += !paired;
 	}
 	return count;
 }
@@ -41,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int next;
 	do {
 		next = next_request(&v, &frame, &r);
+		forget_peer(&v);
 		free(v.body);
 		v.body = NULL;
 		requests += next == 0;

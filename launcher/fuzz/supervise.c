@@ -6,7 +6,7 @@
  */
 #include "../supervise-start.c"
 #include "../supervise-output.c"
-#include "../supervise.c"
+#include "../supervise-limits.c"
 #include "../supervise-end.c"
 #include "../cgroup-parts.h"
 #include "files.h"

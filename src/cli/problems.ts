@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
-import { readPackage } from "../problems/files.ts";
 import { readProblem } from "../problems/package.ts";
+import { readPackage } from "../problems/read.ts";
 import { type Verified, verify } from "../problems/verify.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
@@ -24,7 +24,7 @@ export function problemsCommand(): Command {
     .description(
       "Run the validators and the submissions of a problem package in the format legacy or 2025-09, without a server. Prints a table and the time limit; the exit code is 0 only if all behave as the package says.",
     )
-    .argument("<directory>", "problem package")
+    .argument("<directory|zip>", "problem package")
     .option("--json", "print the result as JSON")
     .action((directory: string, _: unknown, command: Command) => verifyPackage(directory, command.optsWithGlobals()));
   return problems;

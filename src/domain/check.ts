@@ -22,11 +22,15 @@ export interface ProgramChecker {
   readonly language: string;
   /** Arguments after those of the interface. */
   readonly args: readonly string[];
+  /** An interactor: it runs at the same time as the program, and each reads the output of the other. */
+  readonly interactive?: true;
+  /** The most runs of the program; the checker decides after each whether another one follows. 1 by default. */
+  readonly passes?: number;
 }
 
 export type CheckerSpec = Checker | ProgramChecker;
 
-/** The result of a checker for a program that was AC. */
+/** The result of a checker. */
 export interface Checked {
   /** IE: the checker failed. */
   readonly verdict: "AC" | "WA" | "IE";

@@ -84,11 +84,12 @@ export function verdictIn(state: TestState): JudgementVerdict | null {
 }
 
 /**
- * @param checked null if the program was not AC.
+ * @param checked null if the program was not AC; an interactor can have rejected it before it failed.
  */
 export function verdictOfRun({ status, judgement }: Outcome, checked: Checked | null): JudgementVerdict {
   if (status === "error") return "IE";
   if (judgement.cause.startsWith("compile_")) return "CE";
+  if (checked && checked.verdict !== "AC") return checked.verdict;
   if (judgement.verdict !== "AC") return judgement.verdict;
   return checked?.verdict ?? "IE";
 }
@@ -229,7 +230,7 @@ export function shortened<T extends string | null>(message: T): T {
   return `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` as T;
 }
 
-/** @param checked null if the program was not AC. */
+/** @param checked as for `verdictOfRun`. */
 export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResult {
   const verdict = verdictOfRun(outcome, checked);
   return {

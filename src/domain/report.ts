@@ -12,8 +12,10 @@ export interface StepReport {
   /** Recorded by the supervisor before it sends SIGKILL; the first cause wins. */
   readonly killReason: KillReason;
 
-  /** Monotonic nanoseconds from exec to exit. */
+  /** Monotonic nanoseconds from exec to exit; in an interaction without the time in which only the other was at work. */
   readonly wallNs: number;
+  /** In an interaction: whether it ended, or was killed, before the other. */
+  readonly endedFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
   /** From the request, as is `kernelLimitBytes`; all other numbers come from the launcher's report. */

@@ -20,11 +20,13 @@ import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 
 const word = z.string();
+/** Text, or bytes in base64. */
+export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
 /** Optional fields of a program besides source and input. */
 export const additionFields = {
   files: z
-    .record(z.string(), z.union([z.string(), z.strictObject({ base64: z.string() })]))
+    .record(z.string(), content)
     .meta({
       description:
         `Further files of /box: path → text, or {"base64": …}; up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes. ` +

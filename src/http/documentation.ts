@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { GUIDES } from "./docs/names.ts";
 import { openApi } from "./openapi.ts";
+import { jsonSchemas } from "./schemas.ts";
 
 /** The page loads from and connects to its own origin only, and has no inline script or style. */
 const PAGE_POLICY = [
@@ -27,8 +28,10 @@ const FILES = [
 export function documentationRoutes(server: FastifyInstance): void {
   const document = openApi();
   const json = JSON.stringify(document);
+  // A reader sees all fields of a body in one place.
+  const complete = { ...document, components: { ...document.components, schemas: jsonSchemas() } };
   // Loaded with the first request for a page, so that a service without readers does not hold the renderer in memory.
-  const pages = once(() => import("./docs/pages.ts").then(({ renderPages }) => renderPages(document)));
+  const pages = once(() => import("./docs/pages.ts").then(({ renderPages }) => renderPages(complete)));
   const config = { open: true };
   server.get("/openapi.json", { config }, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(json),

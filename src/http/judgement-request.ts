@@ -5,7 +5,7 @@ import { clientError, echo } from "../domain/error.ts";
 import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
 import type { Caller, Program } from "../domain/submission.ts";
 import { programOf } from "../domain/submission.ts";
-import { additionFields, decodeContent, leastBytes } from "./additions.ts";
+import { additionFields, content, decodeContent, leastBytes } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
@@ -14,6 +14,7 @@ export const MAX_TESTS = 500;
 /** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
 const MAX_ANSWERS = 8;
+export const MAX_PASSES = 20;
 const MAX_GROUPS = 100;
 const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;
@@ -23,7 +24,6 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 const RESERVED = /^(judge|feedback)(\/|$)/;
 
 const name = z.string().regex(NAME, "is not a name");
-const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
 const oneTest = z.strictObject({
   name: name.describe("Its number by default").optional(),
@@ -49,6 +49,16 @@ const program = z.strictObject({
   interface: z.enum(CHECKER_INTERFACES).describe("How it is called and answers"),
   ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
   args: z.array(z.string().max(1_000)).max(16).describe("After the arguments of the interface").optional(),
+  interactive: z
+    .boolean()
+    .describe("It runs together with the program, and each reads the output of the other")
+    .optional(),
+  passes: z
+    .int()
+    .min(2)
+    .max(MAX_PASSES)
+    .describe("The most runs of the program for a test; only for the interface `kattis`")
+    .optional(),
 });
 
 export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
@@ -180,14 +190,16 @@ function toChecker(
     const { type, case_sensitive: caseSensitive, absolute, relative } = checker;
     return { spec: withDefaults({ type, caseSensitive, absolute, relative }), program: null };
   }
-  const { type, interface: called, args = [], ...source } = checker;
+  const { type, interface: called, args = [], interactive = false, passes, ...source } = checker;
+  if (passes !== undefined && called !== "kattis") throw invalid("checker.passes", "is only for the interface kattis");
   const reserved = Object.keys(source.files ?? {}).find((path) => RESERVED.test(path));
   if (reserved !== undefined) throw invalid("checker.files", `${echo(reserved)} is a directory of the checker's box`);
   checkMaps(source);
   for (const arg of args) if (arg.includes("\0") || !arg.isWellFormed()) throw invalid("checker.args", "is not text");
   const { submit, refusal } = toSubmitRequest(source, caller, dependencies);
   if (refusal) throw refusal;
-  return { spec: { type, interface: called, language: submit.language, args }, program: programOf(submit) };
+  const kind = { ...(interactive ? { interactive } : {}), ...(passes === undefined ? {} : { passes }) };
+  return { spec: { type, interface: called, language: submit.language, args, ...kind }, program: programOf(submit) };
 }
 
 function withDefaults(checker: Checker): Checker {

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from "../domain/error.ts";
 import { EXAMPLES } from "./examples.ts";
 import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
 import { REQUEST_ID } from "./request-id.ts";
-import { jsonSchemas, type SchemaName } from "./schemas.ts";
+import { componentSchemas, type SchemaName } from "./schemas.ts";
 import { VERSION } from "./version.ts";
 
 /** The API as OpenAPI 3.1, generated from the validating schemas and the list of errors. */
@@ -35,7 +35,7 @@ export function openApi(): OpenApi {
     paths,
     components: {
       securitySchemes: { key: { type: "apiKey", in: "header", name: "X-API-Key" } },
-      schemas: jsonSchemas(),
+      schemas: componentSchemas(),
       headers: {
         RequestId: {
           description:

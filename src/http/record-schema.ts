@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PROFILE_NAMES } from "../domain/limits.ts";
 import { CAUSES, VERDICTS } from "../domain/outcome.ts";
 import { SCHEMA_VERSION, type SubmissionRecord } from "../domain/record.ts";
 
@@ -9,11 +10,15 @@ const time = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   .meta({ format: "date-time", description: "ISO 8601, UTC, milliseconds" });
+export const verdict = z.enum(VERDICTS);
+export const profile = z.enum(PROFILE_NAMES);
+export const status = z.enum(["pending", "running", "completed", "error"]);
+const cause = z.enum(CAUSES);
 const rlimit = z.strictObject({ soft: count, hard: count });
 
 const result = z.strictObject({
-  verdict: z.enum(VERDICTS).nullable(),
-  cause: z.enum(CAUSES).nullable().describe("Why the run ended"),
+  verdict: verdict.nullable(),
+  cause: cause.nullable().describe("Why the run ended"),
   actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The actor that ended the run"),
   exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
   signal: z.int().min(1).max(64).nullable(),
@@ -85,13 +90,15 @@ const teardown = z.strictObject({
     .describe("Only when the supervisor intervened"),
 });
 
+const evidence = z.strictObject({ isolation, limits, teardown });
+
 export const record = z
   .strictObject({
     id: z.uuid(),
     schema_version: z.literal(SCHEMA_VERSION),
     language: z.string().describe("Canonical name"),
-    profile: z.enum(["judge", "agent"]),
-    status: z.enum(["pending", "running", "completed", "error"]),
+    profile,
+    status,
     timestamps: z.strictObject({
       created_at: time,
       started_at: time.nullable(),
@@ -100,6 +107,22 @@ export const record = z
     result,
     output,
     metrics,
-    evidence: z.strictObject({ isolation, limits, teardown }).nullable().describe("Null until a run has been reported"),
+    evidence: evidence.nullable().describe("Null until a run has been reported"),
   })
   .describe("The current state of a submission; unknown values are null") satisfies z.ZodType<SubmissionRecord>;
+
+/** Parts of the record by their names in /openapi.json. */
+export const RECORD_PARTS = {
+  Verdict: verdict,
+  Cause: cause,
+  Profile: profile,
+  Status: status,
+  Result: result,
+  Output: output,
+  Metrics: metrics,
+  Evidence: evidence,
+  Isolation: isolation,
+  AppliedLimits: limits,
+  Rlimit: rlimit,
+  Teardown: teardown,
+} as const;

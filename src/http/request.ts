@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type ClientError, clientError, echo } from "../domain/error.ts";
-import { isProfileName, PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import { isProfileName, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
 import { additionFields, decodeBase64, leastBytes, toAdditions } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { profile } from "./record-schema.ts";
 
 /**
  * The body of POST /api/submit. Sizes are checked below in bytes; the schema gives them in characters, for generated
@@ -24,10 +25,7 @@ export const submitBody = z
       .string()
       .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
       .optional(),
-    profile: z
-      .enum(PROFILE_NAMES)
-      .describe("A profile that the key allows. Defaults to the default profile of the key")
-      .optional(),
+    profile: profile.describe("A profile that the key allows. Defaults to the default profile of the key").optional(),
     code_base64: z.string().describe("The same as `code`, in base64").optional(),
     stdin_base64: z.string().describe("The same as `stdin`, in base64").optional(),
     stream: z

@@ -3,19 +3,17 @@ import { LIMIT_FIELD_NAMES, type LimitField } from "../domain/additions.ts";
 import { CHECKER_TYPES } from "../domain/check.ts";
 import { GROUP_RULES, JUDGEMENT_VERDICTS, STOPS } from "../domain/judgement.ts";
 import { JUDGEMENT_SCHEMA_VERSION } from "../domain/judgement-record.ts";
-import { PROFILE_NAMES } from "../domain/limits.ts";
-import { VERDICTS } from "../domain/outcome.ts";
+import { additionFields, content } from "./additions.ts";
 import { judgeBody } from "./judge.ts";
-import { judgementBody } from "./judgement-request.ts";
-import { record } from "./record-schema.ts";
+import { checkerField, judgementBody } from "./judgement-request.ts";
+import { profile, RECORD_PARTS, record, status, verdict } from "./record-schema.ts";
 import { submitBody } from "./request.ts";
 import { MAX_BATCH } from "./submissions.ts";
 
-/** All request and response bodies, by their names in /openapi.json. */
+/** All request and response bodies and their parts, by their names in /openapi.json. */
 
 const count = z.int().min(0);
 const id = z.uuid().describe("Id of the submission");
-const status = z.enum(["pending", "running", "completed", "error"]);
 
 const check = z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() });
 const enforcement = z.enum(["strict", "none"]).describe("`strict`: a recent self-test proved full isolation");
@@ -37,11 +35,11 @@ const judgementId = z.uuid().describe("Id of the judgement");
 const judgementVerdict = z
   .enum(JUDGEMENT_VERDICTS)
   .describe("WA: wrong output; CE: does not compile; others as in the record");
-const summary = {
+const summaryFields = {
   id: judgementId,
   schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
   language: z.string(),
-  profile: z.enum(PROFILE_NAMES),
+  profile,
   problem: z
     .strictObject({ id: z.uuid(), version: z.int().min(1) })
     .nullable()
@@ -52,6 +50,61 @@ const summary = {
   score: z.number().nullable().describe("Null until it has ended"),
   tests: z.strictObject({ total: count, passed: count, ended: count }),
 };
+
+const judgementSummary = z.strictObject(summaryFields);
+const groupResult = z.strictObject({
+  name: z.string().describe("Empty for tests without a group"),
+  rule: z.enum(GROUP_RULES),
+  score: z.number(),
+  max_score: z.number(),
+  passed: z.boolean().nullable().describe("Null while it can still be"),
+});
+const run = z.strictObject({
+  name: z.string(),
+  group: z.string(),
+  status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped`: not needed"),
+  verdict: judgementVerdict.nullable(),
+  points: z.number(),
+  max_points: z.number(),
+  message: z.string().nullable().describe("Of the checker, or the error message of the record"),
+  submission_id: id.nullable().describe("Once it has ended: the id of its record"),
+  cpu_time_secs: z.number().nullable(),
+  wall_time_secs: z.number().nullable(),
+  memory_peak_bytes: z.int().nullable(),
+});
+const caseResult = z.strictObject({
+  submission_id: id.nullable(),
+  verdict: judgementVerdict,
+  passed: z.boolean(),
+  message: z.string().nullable().describe("The first difference, or the error message of the record"),
+  stdout: z.string(),
+  stderr: z.string(),
+  exit_code: z.int().nullable(),
+  cpu_time_secs: z.number().nullable(),
+  wall_time_secs: z.number().nullable(),
+  memory_peak_bytes: z.int().nullable(),
+});
+const submissionSummary = z.strictObject({
+  id,
+  status,
+  verdict: verdict.nullable(),
+  language: z.string(),
+  profile,
+  created_at: time,
+  started_at: time.nullable(),
+  completed_at: time.nullable(),
+});
+const languageLimits = z.strictObject({ compile: limits.nullable(), execute: limits });
+const language = z.strictObject({
+  name: z.string(),
+  label: z.string().describe("Name with version and standard"),
+  aliases: z.array(z.string()),
+  source: z.string().describe("Name of the source in /box"),
+  compile: command.nullable(),
+  execute: command,
+  limits: z.record(profile, languageLimits),
+});
+const [, builtInChecker, programChecker] = checkerField.options;
 
 export const SCHEMAS = {
   SubmitRequest: submitBody,
@@ -70,98 +123,64 @@ export const SCHEMAS = {
     checks: z.array(check),
   }),
   Submissions: z.strictObject({
-    submissions: z.array(
-      z.strictObject({
-        id,
-        status,
-        verdict: z.enum(VERDICTS).nullable(),
-        language: z.string(),
-        profile: z.enum(PROFILE_NAMES),
-        created_at: time,
-        started_at: time.nullable(),
-        completed_at: time.nullable(),
-      }),
-    ),
+    submissions: z.array(submissionSummary),
     next: z.string().nullable().describe("For `before`; null: no older ones"),
   }),
   BatchRequest: z.array(submitBody).min(1).max(MAX_BATCH),
   Batch: z.array(z.union([accepted, error])),
-  LanguageDetails: z.array(
-    z.strictObject({
-      name: z.string(),
-      label: z.string().describe("Name with version and standard"),
-      aliases: z.array(z.string()),
-      source: z.string().describe("Name of the source in /box"),
-      compile: command.nullable(),
-      execute: command,
-      limits: z.record(z.enum(PROFILE_NAMES), z.strictObject({ compile: limits.nullable(), execute: limits })),
-    }),
-  ),
+  LanguageDetails: z.array(language),
   Languages: z.array(z.string()).describe("Canonical names"),
   Error: error,
   NotFinished: z.strictObject({ error: z.string(), id, status }),
   JudgeRequest: judgeBody,
   Judged: z.strictObject({
-    results: z.array(
-      z.strictObject({
-        submission_id: id.nullable(),
-        verdict: judgementVerdict,
-        passed: z.boolean(),
-        message: z.string().nullable().describe("The first difference, or the error message of the record"),
-        stdout: z.string(),
-        stderr: z.string(),
-        exit_code: z.int().nullable(),
-        cpu_time_secs: z.number().nullable(),
-        wall_time_secs: z.number().nullable(),
-        memory_peak_bytes: z.int().nullable(),
-      }),
-    ),
+    results: z.array(caseResult),
     all_passed: z.boolean(),
   }),
   JudgementRequest: judgementBody,
   JudgementAccepted: z.strictObject({ id: judgementId, status: z.literal("pending") }),
   Judgement: z.strictObject({
-    ...summary,
+    ...summaryFields,
     max_score: z.number(),
     stop: z.enum(STOPS),
     checker: z.enum([...CHECKER_TYPES, "program"]),
-    groups: z.array(
-      z.strictObject({
-        name: z.string().describe("Empty for tests without a group"),
-        rule: z.enum(GROUP_RULES),
-        score: z.number(),
-        max_score: z.number(),
-        passed: z.boolean().nullable().describe("Null while it can still be"),
-      }),
-    ),
-    runs: z
-      .array(
-        z.strictObject({
-          name: z.string(),
-          group: z.string(),
-          status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped`: not needed"),
-          verdict: judgementVerdict.nullable(),
-          points: z.number(),
-          max_points: z.number(),
-          message: z.string().nullable().describe("Of the checker, or the error message of the record"),
-          submission_id: id.nullable().describe("Once it has ended: the id of its record"),
-          cpu_time_secs: z.number().nullable(),
-          wall_time_secs: z.number().nullable(),
-          memory_peak_bytes: z.int().nullable(),
-        }),
-      )
-      .describe("In the order of the tests"),
+    groups: z.array(groupResult),
+    runs: z.array(run).describe("In the order of the tests"),
   }),
   Judgements: z.strictObject({
-    judgements: z.array(z.strictObject(summary)),
+    judgements: z.array(judgementSummary),
     next: z.string().nullable().describe("For `before`; null: no older ones"),
   }),
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;
 
+/** Generated clients get a type for each. */
+const PARTS = {
+  ...RECORD_PARTS,
+  Content: content,
+  Base64: content.options[1],
+  RunLimits: additionFields.limits.unwrap(),
+  SubmissionSummary: submissionSummary,
+  Language: language,
+  LanguageLimits: languageLimits,
+  Limits: limits,
+  Command: command,
+  Check: check,
+  Case: judgeBody.shape.cases.element,
+  CaseResult: caseResult,
+  JudgementTest: judgementBody.shape.tests.element,
+  JudgementGroup: judgementBody.shape.groups.unwrap().element,
+  BuiltInChecker: builtInChecker,
+  ProgramChecker: programChecker,
+  JudgementVerdict: judgementVerdict,
+  JudgementSummary: judgementSummary,
+  GroupResult: groupResult,
+  Run: run,
+} as const;
+
 export type SchemaName = keyof typeof SCHEMAS;
 
-/** JSON Schema 2020-12 of each, as OpenAPI 3.1 requires. */
+/** JSON Schema 2020-12 of each, complete in itself. */
 export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   const named = Object.entries(SCHEMAS).map(([name, schema]) => {
     // Input and output types are the same: no schema has transforms or defaults.
@@ -169,4 +188,13 @@ export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
     return [name, json];
   });
   return Object.fromEntries(named);
+}
+
+/** The same with references between schemas and parts, for the components of /openapi.json. */
+export function componentSchemas(): Record<string, Record<string, unknown>> {
+  const named = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries({ ...SCHEMAS, ...PARTS })) named.add(schema, { id });
+  const uri = (id: string) => `#/components/schemas/${id}`;
+  const { schemas } = z.toJSONSchema(named, { target: "draft-2020-12", uri });
+  return Object.fromEntries(Object.entries(schemas).map(([name, { $schema, $id, ...json }]) => [name, json]));
 }

@@ -1,13 +1,14 @@
-import { constants } from "node:fs";
-import { open, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { constants, type Dirent } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
 import { OperatorError } from "../domain/operator-error.ts";
 
 /** Bounds of a package. */
-const MAX_BYTES = 1_073_741_824;
-const MAX_FILES = 20_000;
+export const MAX_PACKAGE_BYTES = 1_073_741_824;
+export const MAX_PACKAGE_FILES = 20_000;
 /** An input and its answer fit into one request to the launcher. */
-const MAX_FILE_BYTES = 4_194_304;
+export const MAX_FILE_BYTES = 4_194_304;
+const MAX_PATH = 400;
+const MAX_DEPTH = 20;
 
 /** The content of a package by path, relative to its directory and with `/`. */
 export type PackageFiles = ReadonlyMap<string, Buffer>;
@@ -21,38 +22,97 @@ export class PackageError extends OperatorError {
   }
 }
 
-/** Reads a package. Links are refused: they could lead outside of it. @throws PackageError */
-export async function readPackage(directory: string): Promise<PackageFiles> {
-  const files = new Map<string, Buffer>();
-  let bytes = 0;
-  const read = async (below: string): Promise<void> => {
-    const entries = await readdir(join(directory, below), { withFileTypes: true });
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      if (entry.isDirectory()) await read(path);
-      else if (entry.isFile()) {
-        const content = await readPlain(join(directory, path), path);
-        bytes += content.length;
-        if (bytes > MAX_BYTES || files.size === MAX_FILES)
-          throw new PackageError(path, `a package has at most ${MAX_FILES} files and ${MAX_BYTES} bytes`);
-        files.set(path, content);
-      } else throw new PackageError(path, "is neither a file nor a directory");
-    }
-  };
-  await read("");
-  return files;
+/** Collects the files of a package within its bounds. */
+export class Collected {
+  readonly files = new Map<string, Buffer>();
+  readonly #mostBytes: number;
+  #bytes = 0;
+
+  constructor(mostBytes = MAX_PACKAGE_BYTES) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Bytes that the next file may have. */
+  get left(): number {
+    return Math.min(MAX_FILE_BYTES, this.#mostBytes - this.#bytes);
+  }
+
+  /** @throws PackageError beyond the bounds, and for a second file with one path. */
+  add(path: string, content: Buffer): void {
+    if (content.length > MAX_FILE_BYTES) throw new PackageError(path, `a file has at most ${MAX_FILE_BYTES} bytes`);
+    this.#bytes += content.length;
+    if (this.#bytes > this.#mostBytes || this.files.size === MAX_PACKAGE_FILES)
+      throw new PackageError(path, `a package has at most ${MAX_PACKAGE_FILES} files and ${this.#mostBytes} bytes`);
+    if (this.files.has(path)) throw new PackageError(path, "is there twice");
+    this.files.set(path, content);
+  }
 }
 
-async function readPlain(full: string, path: string): Promise<Buffer> {
-  // A FIFO would block.
-  const file = await open(full, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+/**
+ * Reads a package. Each directory is opened below the one before, without following links: a directory that is replaced by a
+ * link meanwhile does not lead outside. @throws PackageError
+ */
+export async function packageFromDirectory(directory: string): Promise<PackageFiles> {
+  const collected = new Collected();
+  const root = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    const { size } = await file.stat();
-    if (size > MAX_FILE_BYTES) throw new PackageError(path, `a file has at most ${MAX_FILE_BYTES} bytes`);
-    return await file.readFile();
+    await readBelow(root, "", collected);
   } finally {
-    await file.close();
+    await root.close();
   }
+  return collected.files;
+}
+
+async function readBelow(directory: FileHandle, below: string, collected: Collected): Promise<void> {
+  const at = `/proc/self/fd/${directory.fd}`;
+  if (below.split("/").length > MAX_DEPTH) throw new PackageError(below, "is too deep");
+  const entries = await readdir(at, { withFileTypes: true });
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = below === "" ? entry.name : `${below}/${entry.name}`;
+    const handle = await openEntry(`${at}/${entry.name}`, path, entry);
+    try {
+      if (entry.isDirectory()) await readBelow(handle, path, collected);
+      else collected.add(path, await readPlain(handle, path));
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+async function openEntry(full: string, path: string, entry: Dirent): Promise<FileHandle> {
+  if (!entry.isDirectory() && !entry.isFile()) throw new PackageError(path, "is neither a file nor a directory");
+  // Without O_NONBLOCK, a FIFO would block.
+  const kind = entry.isDirectory() ? constants.O_DIRECTORY : constants.O_NONBLOCK;
+  return await open(full, constants.O_RDONLY | constants.O_NOFOLLOW | kind).catch((error: NodeJS.ErrnoException) => {
+    throw new PackageError(path, `cannot be read: ${error.code}`);
+  });
+}
+
+/** At most one byte more than a file may have, also if it grows meanwhile. */
+async function readPlain(file: FileHandle, path: string): Promise<Buffer> {
+  const stat = await file.stat();
+  if (!stat.isFile()) throw new PackageError(path, "is neither a file nor a directory");
+  const space = Buffer.allocUnsafeSlow(Math.min(stat.size, MAX_FILE_BYTES) + 1);
+  let used = 0;
+  while (used < space.length) {
+    const { bytesRead } = await file.read(space, used, space.length - used, used);
+    if (bytesRead === 0) break;
+    used += bytesRead;
+  }
+  if (used > stat.size) throw new PackageError(path, `has more than ${MAX_FILE_BYTES} bytes, or grows`);
+  return space.subarray(0, used);
+}
+
+/** @throws PackageError for a path that is not plain, as in an archive. */
+export function checkPath(path: string): void {
+  const parts = path.split("/");
+  const plain = parts.every((part) => part !== "" && part !== "." && part !== ".." && isPrintable(part));
+  if (!plain || path.length > MAX_PATH || parts.length > MAX_DEPTH)
+    throw new PackageError(JSON.stringify(path.slice(0, MAX_PATH)), "is not a plain path");
+}
+
+function isPrintable(part: string): boolean {
+  return part.isWellFormed() && !/[\\\p{Cc}]/u.test(part);
 }
 
 /** The files below a directory, by their path below it. */

@@ -17,6 +17,7 @@ export const FRAMES = {
   FILE: 9,
   PARK: 10,
   PARKED: 11,
+  PEER: 12,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;
@@ -120,6 +121,8 @@ export const KEYS = {
   END_USEC: int(103, "ENDED"),
   KERNEL_MEMORY: int(104, "ENDED"),
   PARKED_RUNTIME: int(105, "ENDED"),
+  WAITED_NS: int(106, "ENDED", "optional"),
+  ENDED_FIRST: int(107, "ENDED", "optional"),
   REAPED: int(120, "TEARDOWN"),
   POPULATED: int(121, "TEARDOWN", "optional"),
   PIDS_LEFT: int(122, "TEARDOWN"),

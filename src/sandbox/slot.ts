@@ -5,7 +5,7 @@ import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeFile, decodeHello, decodeReport, type Hello } from "./report.ts";
-import { encodePark, encodeStep, fitsStep, kernelBytes, type Step } from "./step.ts";
+import { encodePark, encodePeer, encodeStep, fitsStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
@@ -39,17 +39,24 @@ interface Parking {
   readonly timer: NodeJS.Timeout;
 }
 
-interface Running {
+/** The frames of the slot about a step, so far. */
+interface Answer {
   readonly stdout: Captured;
   readonly stderr: Captured;
-  readonly onOutput: OnOutput;
   readonly files: WorkFile[];
-  readonly startedMs: number;
   readonly limitsOfStep: Pick<StepReport, "cpuLimitUsec" | "kernelLimitBytes">;
   ended: { readonly entries: Entries; readonly atMs: number } | null;
-  readonly resolve: (report: StepReport) => void;
+}
+
+interface Running {
+  /** Of the step, and of its peer after it. */
+  readonly answers: readonly Answer[];
+  readonly reports: StepReport[];
+  readonly onOutput: OnOutput;
+  readonly startedMs: number;
+  readonly resolve: (reports: readonly StepReport[]) => void;
   readonly reject: (error: Error) => void;
-  timer: NodeJS.Timeout;
+  readonly timer: NodeJS.Timeout;
 }
 
 /**
@@ -111,20 +118,41 @@ export class Slot {
    * Runs one step. Failures of the program are in the report.
    * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
-  run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
+  async run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
+    const [report] = await this.#run([step], () => encodeStep(step), onOutput);
+    return report as StepReport;
+  }
+
+  /**
+   * Runs a step and its peer, each with the output of the other as its input. Neither has other input; the step has no files to
+   * collect and no step after it, and the peer starts in a fresh work directory. @param onOutput receives that of the step.
+   */
+  async runPair(step: Step, peer: Step, onOutput: OnOutput = () => {}): Promise<readonly [StepReport, StepReport]> {
+    const frames = () => Buffer.concat([encodePeer(peer), encodeStep(step)]);
+    const [report, ofPeer] = await this.#run([step, peer], frames, onOutput);
+    return [report as StepReport, ofPeer as StepReport];
+  }
+
+  #run(steps: readonly Step[], encode: () => Buffer, onOutput: OnOutput): Promise<readonly StepReport[]> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
       // The launcher would close the slot.
-      if (!fitsStep(step)) return reject(new SandboxError("the step has too many files or bytes"));
-      const frame = encodeStep(step); // throws for an invalid limit, before anything has started
+      if (!steps.every(fitsStep)) return reject(new SandboxError("the step has too many files or bytes"));
+      const frames = encode(); // throws for an invalid limit, before anything has started
+      const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot did not respond in time"));
-      }, step.limits.wallMs + SILENCE_MS);
-      const output = { stdout: new Captured(), stderr: new Captured(), onOutput, files: [] };
-      const limitsOfStep = { cpuLimitUsec: step.limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(step.limits) };
-      this.#running = { ...output, startedMs: performance.now(), limitsOfStep, ended: null, resolve, reject, timer };
-      this.#socket.write(frame);
+      }, wallMs + SILENCE_MS);
+      const answers = steps.map(({ limits }) => ({
+        stdout: new Captured(),
+        stderr: new Captured(),
+        files: [],
+        limitsOfStep: { cpuLimitUsec: limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(limits) },
+        ended: null,
+      }));
+      this.#running = { answers, reports: [], onOutput, startedMs: performance.now(), resolve, reject, timer };
+      this.#socket.write(frames);
     });
   }
 
@@ -156,7 +184,8 @@ export class Slot {
 
   #take(frame: Frame): void {
     const running = this.#running;
-    if (!running) {
+    const answer = running?.answers[running.reports.length];
+    if (!running || !answer) {
       if (this.#parking && frame.name === "PARKED") {
         this.#finishParking(this.#parking, new Entries(frame));
         return;
@@ -166,21 +195,21 @@ export class Slot {
     }
     switch (frame.name) {
       case "STDOUT":
-        running.stdout.push(frame.body);
-        running.onOutput("stdout", frame.body);
+        answer.stdout.push(frame.body);
+        if (answer === running.answers[0]) running.onOutput("stdout", frame.body);
         break;
       case "STDERR":
-        running.stderr.push(frame.body);
-        running.onOutput("stderr", frame.body);
+        answer.stderr.push(frame.body);
+        if (answer === running.answers[0]) running.onOutput("stderr", frame.body);
         break;
       case "FILE":
-        running.files.push(decodeFile(new Entries(frame)));
+        answer.files.push(decodeFile(new Entries(frame)));
         break;
       case "ENDED":
-        running.ended = { entries: new Entries(frame), atMs: performance.now() };
+        answer.ended = { entries: new Entries(frame), atMs: performance.now() };
         break;
       case "TEARDOWN":
-        this.#finish(running, new Entries(frame));
+        this.#finish(running, answer, new Entries(frame));
         break;
       default:
         throw refusal(frame);
@@ -193,16 +222,18 @@ export class Slot {
     resolve({ waiting: entries.int("WAITING") === 1, bytes: entries.int("WAITING_BYTES") });
   }
 
-  #finish(running: Running, torn: Entries): void {
-    if (!running.ended) throw new ProtocolError("TEARDOWN before ENDED");
-    const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
-    const { entries, atMs } = running.ended;
+  #finish(running: Running, answer: Answer, torn: Entries): void {
+    if (!answer.ended) throw new ProtocolError("TEARDOWN before ENDED");
+    const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
+    const { entries, atMs } = answer.ended;
     const decoded = decodeReport(this.hello, entries, torn, output);
-    const report = running.files.length > 0 ? { ...decoded, files: running.files } : decoded;
+    const report = answer.files.length > 0 ? { ...decoded, files: answer.files } : decoded;
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
+    running.reports.push({ ...report, ...answer.limitsOfStep, spentMs });
+    if (running.reports.length < running.answers.length) return;
     this.#running = null;
     clearTimeout(running.timer);
-    running.resolve({ ...report, ...running.limitsOfStep, spentMs });
+    running.resolve(running.reports);
   }
 
   #lose(error: Error): void {

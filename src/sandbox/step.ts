@@ -74,6 +74,11 @@ export function encodeStep(step: Step): Buffer {
   return encoded(new FrameWriter("STEP"), step);
 }
 
+/** The PEER frame of a step that another one talks with. */
+export function encodePeer(step: Step): Buffer {
+  return encoded(new FrameWriter("PEER"), step);
+}
+
 /** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
 export function encodePark(step: Step): Buffer {
   const frame = new FrameWriter("PARK");

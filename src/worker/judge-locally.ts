@@ -50,13 +50,17 @@ export interface LocalResult {
 
 /** Judges programs on one slot, without a service: one test after the other. Compiled programs are kept between calls. */
 export class LocalJudge {
-  readonly #slot: Pick<Slot, "run">;
+  readonly #slot: Pick<Slot, "run" | "runPair">;
   readonly #languages: Languages;
   readonly #artifacts = new Artifacts(ARTIFACT_BYTES);
   readonly #checker: TestChecker;
-  readonly #where: { readonly slot: Pick<Slot, "run">; readonly accountId: string; readonly signal: AbortSignal };
+  readonly #where: {
+    readonly slot: Pick<Slot, "run" | "runPair">;
+    readonly accountId: string;
+    readonly signal: AbortSignal;
+  };
 
-  constructor(slot: Pick<Slot, "run">, languages: Languages) {
+  constructor(slot: Pick<Slot, "run" | "runPair">, languages: Languages) {
     this.#slot = slot;
     this.#languages = languages;
     this.#where = { slot, accountId: "", signal: new AbortController().signal };
@@ -85,12 +89,14 @@ export class LocalJudge {
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents[test] ?? [];
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
-        const own = { ...program, stdin, additions: forRun(program.additions, meta) };
+        const additions = forRun(program.additions, meta);
         const kept = this.#keptFor(language.name);
-        const outcome = buildOutcome(await run(this.#slot, plan(language, limits, own), { kept }));
         const spec = meta.checker ?? definition.checker;
         const claimed = { judgementSeq: 0, points: meta.points, checker: spec, checkerProgram: checker, answers };
-        const checked = await this.#checker.check(claimed, stdin, outcome, this.#where);
+        const { outcome, checked } = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
+          const steps = plan(language, limits, { ...program, stdin: input, additions });
+          return buildOutcome(await run(this.#slot, steps, { kept, interact }));
+        });
         const ended = { test, ...resultOfRun(outcome, checked) };
         states[test] = ended.verdict;
         runs.push(ended);

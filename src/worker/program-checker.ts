@@ -2,6 +2,7 @@ import type { Checked, ProgramChecker } from "../domain/check.ts";
 import { shortened } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
+import type { Outcome } from "../domain/outcome.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { SandboxError, type Slot } from "../sandbox/slot.ts";
@@ -9,24 +10,38 @@ import { fitsStep, type Step } from "../sandbox/step.ts";
 import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { executeKept, plan } from "./plan.ts";
-import type { Kept } from "./run.ts";
+import type { Execute, Kept } from "./run.ts";
 
 /** Bytes of a text of a checker that are read. */
 const MAX_TEXT_BYTES = 2_000;
 
 /** A test as its checker sees it. */
 export interface CheckedTest {
+  /** The input of this pass. */
   readonly input: Buffer;
   readonly answer: Buffer;
-  readonly output: Buffer;
+  /** Null for an interactor, which reads it from the program. */
+  readonly output: Buffer | null;
   readonly points: number;
+  /** Files that the checker left in the pass before. */
+  readonly feedback: readonly WorkFile[];
 }
+
+/** The next pass of a program. */
+export interface NextPass {
+  readonly input: Buffer;
+  readonly feedback: readonly WorkFile[];
+}
+
+/** `next`: the program runs again before there is a result. */
+export type CheckedPass = Checked & { readonly next?: NextPass };
 
 /** The files of a checker's box besides its own. The feedback directory exists when it starts. */
 const FILES = { input: "judge/input", answer: "judge/answer", output: "judge/output" } as const;
 const FEEDBACK = "feedback";
-/** A directory needs a file, which the checker cannot change. */
+/** A directory needs a file. */
 const PLACEHOLDER = `${FEEDBACK}/placeholder`;
+const NEXT_PASS = `${FEEDBACK}/nextpass.in`;
 
 interface Interface {
   readonly args: readonly string[];
@@ -63,6 +78,7 @@ const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
   },
   /** testlib: 0 accepts, 1 to 4 reject, but 3 is a failure; 7 gives points, 50 to 250 a share of them in half percents. */
   testlib: {
+    /** An interactor writes its log to the second one. */
     args: [FILES.input, FILES.output, FILES.answer],
     readsOutput: "file",
     result: ({ code, stderr }, points) => {
@@ -96,37 +112,103 @@ export interface CheckerProgram {
  */
 export async function runChecker(
   slot: Pick<Slot, "run">,
-  { spec, language, limits, program }: CheckerProgram,
-  { input, answer, output, points }: CheckedTest,
+  program: CheckerProgram,
+  test: CheckedTest,
   kept: Kept,
-): Promise<Checked> {
-  const { args, readsOutput, result } = INTERFACES[spec.interface];
+): Promise<CheckedPass> {
+  const begun = await begin(slot, program, kept);
+  if ("verdict" in begun) return begun;
+  const step = stepOf(begun, program.spec, test);
+  if ("verdict" in step) return step;
+  return resultOf(program.spec, await slot.run(step), test.points);
+}
+
+/** An interactor that waits for its program. */
+export interface Interaction {
+  /** Runs the program with it. */
+  readonly execute: Execute;
+  /** @returns null if the program itself decided by its end. */
+  readonly check: (outcome: Outcome) => CheckedPass | null;
+}
+
+/**
+ * Prepares the interactor of one run.
+ * @returns IE if it cannot be run. @throws SandboxError if the slot is lost.
+ */
+export async function prepareInteraction(
+  slot: Pick<Slot, "run" | "runPair">,
+  program: CheckerProgram,
+  test: CheckedTest,
+  kept: Kept,
+): Promise<Interaction | Checked> {
+  const begun = await begin(slot, program, kept);
+  if ("verdict" in begun) return begun;
+  const peer = stepOf(begun, program.spec, test);
+  if ("verdict" in peer) return peer;
+  let reports: readonly [StepReport, StepReport] | undefined;
+  return {
+    execute: async (step, onOutput) => {
+      reports = await slot.runPair(step, peer, onOutput);
+      if (judgeStep(reports[1]).verdict === "IE") throw new SandboxError("the box of the interactor failed");
+      return reports[0];
+    },
+    check: ({ judgement: { verdict }, output }) => {
+      if (!reports || !output) return null;
+      const [ended, ofPeer] = reports;
+      if (verdict !== "AC" && ended.endedFirst) return null;
+      if (output.integrity === "truncated_by_judge_limit") return OUTPUT_EXCEEDED;
+      if (ofPeer.stdoutSeen > ofPeer.stdoutKept) return failed("the output of the interactor exceeds its limit");
+      const checked = resultOf(program.spec, ofPeer, test.points);
+      return verdict !== "AC" && checked.verdict === "AC" ? null : checked;
+    },
+  };
+}
+
+export const OUTPUT_EXCEEDED: Checked = { verdict: "WA", share: 0, message: "the output exceeds its limit" };
+
+/** The step of a compiled checker without the files of a test. */
+async function begin(
+  slot: Pick<Slot, "run">,
+  { language, limits, program }: CheckerProgram,
+  kept: Kept,
+): Promise<Step | Checked> {
   const { compile, execute } = plan(language, limits, program);
-  const artifact = compile && (await compiled(slot, compile, kept));
-  if (artifact && "verdict" in artifact) return artifact;
+  if (!compile) return execute;
+  const artifact = await compiled(slot, compile, kept);
+  return "verdict" in artifact ? artifact : executeKept(execute, compile, artifact.files);
+}
+
+function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {
+  const { args, readsOutput } = INTERFACES[spec.interface];
   const files = [
     { name: FILES.input, data: input },
     { name: FILES.answer, data: answer },
-    ...(readsOutput === "file" ? [{ name: FILES.output, data: output }] : []),
-    { name: PLACEHOLDER, data: Buffer.alloc(0) },
+    ...(output && readsOutput === "file" ? [{ name: FILES.output, data: output }] : []),
+    ...feedback,
+    ...(feedback.some(({ name }) => name === PLACEHOLDER) ? [] : [{ name: PLACEHOLDER, data: Buffer.alloc(0) }]),
   ];
-  const begun = compile && artifact ? executeKept(execute, compile, artifact.files) : execute;
   const step: Step = {
     ...begun,
     command: { ...begun.command, command: [...begun.command.command, ...args, ...spec.args] },
     files: [...begun.files, ...files],
-    stdin: readsOutput === "stdin" ? output : Buffer.alloc(0),
+    stdin: output && readsOutput === "stdin" ? output : Buffer.alloc(0),
     limits: { ...begun.limits, workBytes: begun.limits.workBytes + sizeOf(files) },
     collect: "feedback",
   };
-  if (!fitsStep(step)) return failed("the checker and the files of the test are too many or too large for one box");
-  const report = await slot.run(step);
+  return fitsStep(step) ? step : failed("the checker and the files of the test are too many or too large for one box");
+}
+
+function resultOf(spec: ProgramChecker, report: StepReport, points: number): CheckedPass {
   const { verdict, exitCode, signal } = judgeStep(report);
   if (verdict === "IE") throw new SandboxError("the box of the checker failed");
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
   const ended = exitCode !== null && (verdict === "AC" || verdict === "RE");
-  const checked = ended ? result(endedOf(exitCode, report), points) : null;
-  return checked ?? failed(`the checker ended as ${verdict} with ${by}${tail(report)}`);
+  const checked = ended ? INTERFACES[spec.interface].result(endedOf(exitCode, report), points) : null;
+  if (!checked) return failed(`the checker ended as ${verdict} with ${by}${tail(report)}`);
+  const next = spec.passes === undefined ? undefined : report.files?.find(({ name }) => name === NEXT_PASS);
+  if (!next) return checked;
+  if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
+  return { ...checked, next: { input: next.data, feedback: (report.files ?? []).filter((file) => file !== next) } };
 }
 
 /** @returns the result of a checker that cannot be compiled, or its artifact. */

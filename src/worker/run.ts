@@ -1,4 +1,4 @@
-import type { StepReports } from "../domain/report.ts";
+import type { StepReport, StepReports } from "../domain/report.ts";
 import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
 import { judgeStep } from "../verdict/judge.ts";
@@ -14,26 +14,36 @@ export interface Kept {
 
 const NOTHING_KEPT: Kept = { get: () => undefined, put: () => {} };
 
+/** Runs the execute step of a program. */
+export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
+
+export interface RunOptions {
+  /** Receives the output of the program; compiler output is only in the report. */
+  readonly onOutput?: OnOutput | undefined;
+  readonly kept?: Kept;
+  /** In place of a run on the slot alone. */
+  readonly interact?: Execute | undefined;
+}
+
 /**
  * Runs the steps in sequence on one slot. The program runs only if its compile step was AC by
  * the verdict table. A kept artifact takes the place of the compile step, with the report of that step.
- * @param onOutput receives the output of the program; compiler output is only in the report.
  * @throws SandboxError if the slot is lost.
  */
 export async function run(
   slot: Pick<Slot, "run">,
   { compile, execute }: Plan,
-  { onOutput, kept = NOTHING_KEPT }: { readonly onOutput?: OnOutput | undefined; readonly kept?: Kept } = {},
+  { onOutput, kept = NOTHING_KEPT, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
 ): Promise<StepReports> {
-  if (!compile) return { execute: await slot.run(execute, onOutput) };
+  if (!compile) return { execute: await interact(execute, onOutput) };
   const artifact = kept.get(compile);
   if (artifact) {
-    const executed = await slot.run(executeKept(execute, compile, artifact.files), onOutput);
+    const executed = await interact(executeKept(execute, compile, artifact.files), onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileKept: true };
   }
   const { files, ...compiled } = await slot.run(compile);
   if (judgeStep(compiled).verdict !== "AC") return { compile: compiled };
-  const executed = await slot.run(execute, onOutput);
+  const executed = await interact(execute, onOutput);
   if (files) kept.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
   return { compile: compiled, execute: executed };
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Checked } from "../domain/check.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
@@ -19,9 +18,9 @@ import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
 import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
-import { type Kept, run } from "./run.ts";
+import { type Execute, type Kept, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
-import { TestChecker } from "./test-checker.ts";
+import { TestChecker, type Tested } from "./test-checker.ts";
 
 export interface RunnerOptions {
   readonly store: Store;
@@ -35,12 +34,8 @@ export interface RunnerOptions {
   readonly artifactBytes: number;
 }
 
-/** The end of a run. */
-export interface Result {
-  readonly outcome: Outcome;
-  /** Null for a single submission, and for a run that was not AC. */
-  readonly checked: Checked | null;
-}
+/** The end of a run. `checked` is null for a single submission. */
+export type Result = Tested;
 
 const STORE_RETRY_MS = 250;
 
@@ -57,13 +52,14 @@ export class Runner {
   }
 
   /** The kind of runtimes that would serve the claim. */
-  kindOf({ submission, program }: Claim): string {
+  kindOf({ submission, program, test }: Claim): string {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
     const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
     const kept = compile !== undefined && this.#artifacts.has(artifactKey(submission, compile));
-    return `${kindOf(language.name, submission.profile, kept)}${isOwnStep(program.additions) ? " own" : ""}`;
+    const own = isOwnStep(program.additions) || (test?.checker.type === "program" && test.checker.interactive);
+    return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
   }
 
   /** Never rejects. Afterwards, the slot can run another submission. */
@@ -116,7 +112,8 @@ export class Runner {
     const { lease } = claim;
     const { language } = claim.submission;
     const { verdict } = outcome.judgement;
-    if (outcome.status === "error" && (await store.submissions.repeat(lease))) {
+    // An interactor that cannot run is not the platform's failure.
+    if (outcome.status === "error" && !checked && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
       log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;
@@ -129,13 +126,14 @@ export class Runner {
     return true;
   }
 
-  /** The outcome, and for a run of a judgement that was AC, the result of its checker. */
   async #result(claim: Claim, slot: Slot, signal: AbortSignal): Promise<Result> {
-    const outcome = await this.#outcome(claim, slot);
-    if (!claim.test) return { outcome, checked: null };
+    const { program, submission, test } = claim;
+    if (!test) return { outcome: await this.#outcome(claim, slot), checked: null };
     try {
-      const where = { slot, accountId: claim.submission.accountId, signal };
-      return { outcome, checked: await this.#checker.check(claim.test, claim.program.stdin, outcome, where) };
+      const where = { slot, accountId: submission.accountId, signal };
+      return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
+        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, interact),
+      );
     } catch (error) {
       this.#options.log.error({ err: error, ...about(claim) }, "the sandbox was lost during a check");
       return { outcome: internalError("the sandbox was lost before the check ended"), checked: null };
@@ -143,14 +141,14 @@ export class Runner {
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
-  async #outcome(claim: Claim, slot: Slot): Promise<Outcome> {
+  async #outcome(claim: Claim, slot: Slot, interact?: Execute): Promise<Outcome> {
     const { languages, log, meter } = this.#options;
     const { submission, program } = claim;
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
-      const reports = await this.#steps(claim, slot, steps);
+      const reports = await this.#steps(claim, slot, steps, interact);
       this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
@@ -169,12 +167,12 @@ export class Runner {
       if (report) this.#options.meter.count("runtimes", { language, start: report.parkedRuntime ? "parked" : "cold" });
   }
 
-  async #steps(claim: Claim, slot: Slot, steps: Plan): Promise<StepReports> {
+  async #steps(claim: Claim, slot: Slot, steps: Plan, interact?: Execute): Promise<StepReports> {
     const kept = this.#keptFor(claim.submission);
-    if (!claim.live) return await run(slot, steps, { kept });
+    if (!claim.live) return await run(slot, steps, { kept, interact });
     const live = new LiveOutput(this.#options.store, claim, this.#options.log);
     try {
-      return await run(slot, steps, { kept, onOutput: (stream, bytes) => live.push(stream, bytes) });
+      return await run(slot, steps, { kept, interact, onOutput: (stream, bytes) => live.push(stream, bytes) });
     } finally {
       await live.stop();
     }

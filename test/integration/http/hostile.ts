@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { OpenApi } from "../../../src/http/openapi.ts";
+import { jsonSchemas, type SchemaName } from "../../../src/http/schemas.ts";
 
 /** A request as sent over the wire; in `target` and headers, each character is one byte. */
 export interface Wire {
@@ -40,19 +41,18 @@ export interface Known {
   readonly words: Readonly<Record<string, readonly string[]>>;
 }
 
-export function endpoints({ paths, components }: OpenApi): Endpoint[] {
+export function endpoints({ paths }: OpenApi): Endpoint[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => {
       const operation = described as { parameters: Parameter[]; requestBody?: { content: Content } };
       const reference = operation.requestBody?.content["application/json"]?.schema.$ref;
-      const body = components.schemas?.[reference?.split("/").at(-1) ?? ""] as Schema | undefined;
+      const body = jsonSchemas()[reference?.split("/").at(-1) as SchemaName] as Schema | undefined;
       return { path, method: method.toUpperCase(), parameters: operation.parameters, body };
     }),
   );
 }
 
 type Content = Record<string, { schema: { $ref: string } }>;
-
 type Header = readonly [name: string, value: string];
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get", "X"];

@@ -49,6 +49,7 @@ const text = (parts: Readonly<Record<string, string>>) =>
   new Map(Object.entries(parts).map(([name, content]) => [name, Buffer.from(content, "latin1")]));
 
 const STEP = 2;
+const PEER = 12;
 const framed = (content: Buffer, type = STEP) => {
   const header = Buffer.alloc(5, type);
   header.writeUInt32LE(content.length);
@@ -67,6 +68,9 @@ function slot(): Map<string, Buffer> {
     ["06-empty", Buffer.concat([plain, framed(Buffer.alloc(0))])],
     ["07-cut-off", plain.subarray(0, -1)],
     ["08-cut-off-header", plain.subarray(0, 3)],
+    ["09-peer", Buffer.concat([framed(body(PLAIN), PEER), plain, plain])],
+    ["10-two-peers", Buffer.concat([framed(body(PLAIN), PEER), framed(body(PLAIN), PEER)])],
+    ["11-peer-of-a-first-step", Buffer.concat([framed(body(PLAIN), PEER), framed(body(step(["a"], { MORE: 1 })))])],
   ]);
 }
 

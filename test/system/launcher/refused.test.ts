@@ -21,6 +21,9 @@ const file = (name: string | Buffer): Entry[] => [
   ["FILE_DATA", "x"],
 ];
 
+const peerFrame = (changes: Parameters<typeof step>[1] = {}): Buffer =>
+  frame(FRAMES.PEER, Buffer.concat(step(["/bin/true"], changes).map(([key, value]) => entry(key, value))));
+
 const NUMBERS = ["KEEP_WORK", "MORE", "WALL_MS", "MEMORY_BYTES", "PROCESSES", "STDOUT_BYTES"] as const;
 const ONCE = TRUE.map(([key]) => key as KeyName).filter((key) => key !== "ARG" && key !== "ENV");
 
@@ -92,6 +95,17 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
     "PARK_ARG",
   ],
   ["a step with arguments of a runtime", also(["PARK_ARG", "a"]), "only in PARK", "PARK_ARG"],
+  ["a peer that keeps a work directory", peerFrame({ KEEP_WORK: 1 }), "has no input and a /box of its own", "PEER"],
+  ["a peer with input", peerFrame({ STDIN: "x" }), "has no input and a /box of its own", "PEER"],
+  ["a PEER before a PARK", Buffer.concat([peerFrame(), parkFrame(TRUE)]), "a STEP must follow", "PEER"],
+  ["a second PEER", Buffer.concat([peerFrame(), peerFrame()]), "a STEP must follow", "PEER"],
+  ["a PEER before an invalid STEP", Buffer.concat([peerFrame(), stepFrame(without("ARG"))]), "missing key", "ARG"],
+  ...(["STDIN", "MORE", "COLLECT"] as const).map((key): (typeof CASES)[number] => [
+    `a STEP with ${key} after a PEER`,
+    Buffer.concat([peerFrame(), stepFrame(step(["/bin/true"], { [key]: key === "STDIN" ? "x" : 1 }))]),
+    "with a PEER, a STEP has no input, files to collect, or step after it",
+    "STEP",
+  ]),
   ["a PARK without limits", frame(FRAMES.PARK, entry("ARG", "a")), "missing key", "STDIN"],
   [
     "a memory limit below the smallest",

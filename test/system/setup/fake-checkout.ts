@@ -41,6 +41,7 @@ export class FakeCheckout implements Disposable {
     this.write("package-lock.json", JSON.stringify({ packages: PACKAGES }));
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
+    this.write("client/pack", '#!/bin/sh\necho packed >"$1/assay-client-1.2.3.tgz"\n', 0o755);
     this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
     this.write("setup/promtool.sh", "find_promtool() { promtool=/; }\n");

@@ -29,6 +29,15 @@ test("packages for tests are installed only by the test command", () => {
   for (const name of [...listed("packages"), ...tests]) assert.ok(needed("test").includes(name), name);
 });
 
+test("packages that pack the clients are installed only by the release and by the tests", () => {
+  const clients = listed("packages-clients");
+  assert.ok(clients.includes("python3-hatchling"));
+  for (const name of clients) {
+    for (const command of ["test", "release"]) assert.ok(needed(command).includes(name), `${command}: ${name}`);
+    for (const command of ["serve", "bench"]) assert.equal(needed(command).includes(name), false, command);
+  }
+});
+
 test("packages for the full test are installed only by it", () => {
   const full = listed("packages-full");
   assert.ok(full.includes("clang"));

@@ -19,7 +19,8 @@ test("releases from the same sources are identical, regardless of time and place
   using fake = new FakeCheckout();
   await release(fake);
   const first = readFileSync(join(fake.root, `${NAME}.tar.gz`));
-  execFileSync("sha256sum", ["--check", "--status", `${NAME}.tar.gz.sha256`], { cwd: fake.root });
+  for (const name of [`${NAME}.tar.gz`, "assay-client-1.2.3.tgz"])
+    execFileSync("sha256sum", ["--check", "--status", `${name}.sha256`], { cwd: fake.root });
   // Other modification times, and a remaining file of a former release.
   execFileSync("find", [fake.checkout, "-exec", "touch", "-d", "2001-01-01", "{}", "+"]);
   writeFileSync(join(fake.checkout, `${NAME}.tar.gz`), "an older one\n");

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
-import { PackageError, readPackage } from "../../../src/problems/files.ts";
+import { PackageError, packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
@@ -150,7 +150,7 @@ test("links are refused", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-package-"));
   t.after(() => rmSync(directory, { recursive: true }));
   writeFileSync(join(directory, "problem.yaml"), "name: x\n");
-  assert.deepEqual([...(await readPackage(directory)).keys()], ["problem.yaml"]);
+  assert.deepEqual([...(await packageFromDirectory(directory)).keys()], ["problem.yaml"]);
   symlinkSync("/etc/passwd", join(directory, "data"));
-  await assert.rejects(readPackage(directory), /^PackageError: data: is neither/);
+  await assert.rejects(packageFromDirectory(directory), /^PackageError: data: is neither/);
 });

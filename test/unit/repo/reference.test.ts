@@ -72,8 +72,8 @@ test("docs/cli.md has every command of the shell", () => {
 
 test("every package that set-up can install is documented", () => {
   const text = codes(section(read("setup/README.md"), "Debian packages"));
-  const packages = ["packages", "packages-release", "packages-test", "packages-full", "packages-long"]
-    .flatMap((name) => read(`setup/${name}`).split("\n"))
+  const packages = ["", "-release", "-clients", "-test", "-full", "-long"]
+    .flatMap((name) => read(`setup/packages${name}`).split("\n"))
     .filter((line) => /^[a-z]/.test(line))
     .map((line) => line.split(" ")[0] ?? "");
   assert.ok(packages.length > 3);

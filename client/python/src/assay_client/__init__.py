@@ -1,0 +1,20 @@
+"""A client of the HTTP API of Assay."""
+
+from . import types
+from ._client import Assay
+from ._error import AssayError, FailureCode
+from ._events import Events, JudgementEvent, SubmissionEvent
+from ._webhook import WebhookError, WebhookMessage, verify_webhook
+
+__all__ = [
+    "Assay",
+    "AssayError",
+    "Events",
+    "FailureCode",
+    "JudgementEvent",
+    "SubmissionEvent",
+    "WebhookError",
+    "WebhookMessage",
+    "types",
+    "verify_webhook",
+]

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from urllib.parse import quote
+
+from ._error import AssayError
+from ._events import Events, JudgementEvent, SubmissionEvent, to_judgement_event, to_submission_event
+from ._transport import Deadline, Transport, is_accepted
+from .types import (
+    Accepted,
+    Batch,
+    BatchRequest,
+    Health,
+    Judged,
+    Judgement,
+    JudgementAccepted,
+    JudgementRequest,
+    Judgements,
+    JudgementsQuery,
+    JudgeRequest,
+    LanguageDetails,
+    Languages,
+    Ready,
+    SubmissionRecord,
+    Submissions,
+    SubmissionsQuery,
+    SubmitRequest,
+)
+
+# A service that stops answers at once.
+LEAST_BETWEEN_SECS = 1.0
+
+
+class Assay:
+    """A client of one service with one key. Threads can share it.
+
+    retries: how often a call is repeated after a lost connection, 408, 429, 502, 503 or 504, if that cannot run it twice.
+    request_timeout_secs: of one request; the service holds a waiting one for 30 s.
+    ca_file, ssl_context: for a service with an authority of its own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        retries: int = 5,
+        request_timeout_secs: float = 120.0,
+        ca_file: str | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        context = ssl_context or ssl.create_default_context(cafile=ca_file)
+        self._transport = Transport(url, key, retries, request_timeout_secs, context)
+
+    def submit(self, request: SubmitRequest, *, idempotency_key: str | None = None) -> Accepted | SubmissionRecord:
+        """Accepts a program without waiting for its end; for a known idempotency key, the current record."""
+        accepted = self._create("/api/submit", request, idempotency_key, "false", Deadline(None))
+        return cast("Accepted | SubmissionRecord", accepted)
+
+    def submit_and_wait(
+        self, request: SubmitRequest, *, idempotency_key: str | None = None, timeout_secs: float | None = None
+    ) -> SubmissionRecord:
+        """Runs a program and returns its final record. Repeats lost requests without running it twice."""
+        return cast(SubmissionRecord, self._create_and_wait("submit", "result", request, idempotency_key, timeout_secs))
+
+    def result(self, id: str) -> SubmissionRecord:
+        """The current record."""
+        return cast(SubmissionRecord, self._get(f"/api/result/{quote(id, safe='')}"))
+
+    def wait(self, id: str, *, timeout_secs: float | None = None) -> SubmissionRecord:
+        """The final record of a submission."""
+        return cast(SubmissionRecord, self._wait("/api/result", id, Deadline(timeout_secs)))
+
+    def stdout(self, id: str) -> bytes:
+        """The bytes of stdout, also if they are not text."""
+        return self._transport.raw(f"/api/result/{quote(id, safe='')}/stdout")
+
+    def stderr(self, id: str) -> bytes:
+        """The bytes of stderr, also if they are not text."""
+        return self._transport.raw(f"/api/result/{quote(id, safe='')}/stderr")
+
+    def events(self, id: str) -> Events[SubmissionEvent]:
+        """Follows a submission up to its end, and its output if it was submitted with `stream`."""
+        return Events(self._transport, f"/api/result/{quote(id, safe='')}/events", to_submission_event)
+
+    def cancel(self, id: str) -> SubmissionRecord:
+        """Returns the final record. An ended submission does not change."""
+        return cast(SubmissionRecord, self._post(f"/api/result/{quote(id, safe='')}/cancel", repeatable=True))
+
+    def submissions(self, query: SubmissionsQuery | None = None) -> Submissions:
+        """A page of submissions, newest first."""
+        return cast(Submissions, self._get("/api/submissions", query))
+
+    def batch(self, requests: BatchRequest) -> Batch:
+        """Submits up to 50 programs; each has an id or an error. Not repeated, as it has no idempotency key."""
+        return cast(Batch, self._post("/api/submissions/batch", requests))
+
+    def judge(self, request: JudgeRequest) -> Judged:
+        """Judges a program on up to 50 cases. After 30 s, it fails with 408 and an id. Not repeated."""
+        return cast(Judged, self._post("/api/judge", request))
+
+    def create_judgement(self, request: JudgementRequest, *, idempotency_key: str | None = None) -> JudgementAccepted:
+        """Accepts a judgement without waiting for its end."""
+        accepted = self._create("/api/judgements", request, idempotency_key, "false", Deadline(None))
+        return cast(JudgementAccepted, accepted)
+
+    def judge_and_wait(
+        self, request: JudgementRequest, *, idempotency_key: str | None = None, timeout_secs: float | None = None
+    ) -> Judgement:
+        """Judges a program and returns the ended judgement. Repeats lost requests without judging twice."""
+        ended = self._create_and_wait("judgements", "judgements", request, idempotency_key, timeout_secs)
+        return cast(Judgement, ended)
+
+    def judgement(self, id: str) -> Judgement:
+        """The present state of a judgement."""
+        return cast(Judgement, self._get(f"/api/judgements/{quote(id, safe='')}"))
+
+    def wait_for_judgement(self, id: str, *, timeout_secs: float | None = None) -> Judgement:
+        """The judgement once it has ended."""
+        return cast(Judgement, self._wait("/api/judgements", id, Deadline(timeout_secs)))
+
+    def judgement_events(self, id: str) -> Events[JudgementEvent]:
+        """Follows a judgement up to its end."""
+        return Events(self._transport, f"/api/judgements/{quote(id, safe='')}/events", to_judgement_event)
+
+    def cancel_judgement(self, id: str) -> Judgement:
+        """Ends a judgement and its runs. An ended one does not change."""
+        return cast(Judgement, self._post(f"/api/judgements/{quote(id, safe='')}/cancel", repeatable=True))
+
+    def rejudge(self, id: str) -> JudgementAccepted:
+        """Judges the same program on the same tests again. Not repeated, as it has no idempotency key."""
+        return cast(JudgementAccepted, self._post(f"/api/judgements/{quote(id, safe='')}/rejudge"))
+
+    def judgements(self, query: JudgementsQuery | None = None) -> Judgements:
+        """A page of judgements, newest first."""
+        return cast(Judgements, self._get("/api/judgements", query))
+
+    def languages(self) -> Languages:
+        """Canonical names."""
+        return cast("list[str]", self._get("/api/languages"))
+
+    def language_details(self) -> LanguageDetails:
+        return cast("LanguageDetails", self._get("/api/languages/details"))
+
+    def health(self) -> Health:
+        """The load of the service."""
+        return cast(Health, self._get("/api/health"))
+
+    def ready(self) -> Ready:
+        """Raises AssayError with status 503 at once, if the service is not ready."""
+        return cast(Ready, self._transport.json("GET", "/api/health/ready", repeatable=False))
+
+    def _get(self, path: str, query: Any = None, deadline: Deadline | None = None) -> Any:
+        return self._transport.json("GET", path, repeatable=True, query=query, deadline=deadline)
+
+    def _post(self, path: str, body: Any = None, repeatable: bool = False) -> Any:
+        return self._transport.json("POST", path, repeatable=repeatable, body=body)
+
+    def _create(self, path: str, body: Any, key: str | None, wait: str, deadline: Deadline) -> Any:
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+        query = {"wait": wait}
+        return self._transport.json(
+            "POST", path, repeatable=True, query=query, body=body, headers=headers, deadline=deadline
+        )
+
+    def _create_and_wait(
+        self, create: str, read: str, body: Any, key: str | None, timeout_secs: float | None
+    ) -> Mapping[str, Any]:
+        deadline = Deadline(timeout_secs)
+        return self._until_ended(
+            f"/api/{read}", deadline, lambda: self._create(f"/api/{create}", body, key, "true", deadline)
+        )
+
+    def _wait(self, path: str, id: str, deadline: Deadline) -> Mapping[str, Any]:
+        return self._until_ended(path, deadline, lambda: self._held(path, id, deadline))
+
+    def _held(self, path: str, id: str, deadline: Deadline) -> Any:
+        return self._get(f"{path}/{quote(id, safe='')}", {"wait": "true"}, deadline)
+
+    def _until_ended(self, path: str, deadline: Deadline, first: Callable[[], Any]) -> Mapping[str, Any]:
+        """Asks until it has ended. first: the first request, which the service may hold."""
+        id: str | None = None
+        ask = first
+        while True:
+            began = time.monotonic()
+            try:
+                try:
+                    now = ask()
+                    if now["status"] in ("completed", "error"):
+                        return cast(Mapping[str, Any], now)
+                    id = now["id"]
+                except AssayError as error:
+                    if not is_accepted(error):
+                        raise
+                    id = error.id
+                deadline.pause(LEAST_BETWEEN_SECS - (time.monotonic() - began))
+            except AssayError as error:
+                left = deadline.left()
+                if error.code == "deadline" or (error.code == "connection" and left is not None and left <= 0):
+                    raise AssayError("deadline", "it did not end within the deadline", id=id) from error
+                raise
+            known = str(id)
+            ask = lambda: self._held(path, known, deadline)  # noqa: E731

@@ -1,0 +1,43 @@
+import { crc32, deflateRawSync } from "node:zlib";
+
+/** A member of an archive, also an invalid one. */
+export interface Member {
+  readonly name: string;
+  readonly data: string | Buffer;
+  /** Type and permissions as in stat; a plain file by default. */
+  readonly mode?: number;
+  /** The size that the archive states, if not the right one. */
+  readonly stated?: number;
+}
+
+/** A ZIP archive with these members as they are. */
+export function zipOf(members: readonly Member[]): Buffer {
+  const bodies: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let at = 0;
+  for (const { name, data, mode = 0o100644, stated } of members) {
+    const content = Buffer.from(data);
+    const [packed, path] = [deflateRawSync(content), Buffer.from(name)];
+    const facts = Buffer.alloc(26);
+    facts.writeUInt16LE(20, 0);
+    facts.writeUInt16LE(0x0800, 2); // names in UTF-8
+    facts.writeUInt16LE(8, 4);
+    facts.writeUInt32LE(crc32(content), 10);
+    facts.writeUInt32LE(packed.length, 14);
+    facts.writeUInt32LE(stated ?? content.length, 18);
+    facts.writeUInt16LE(path.length, 22);
+    const [local, entry, rest] = [Buffer.from("PK\x03\x04"), Buffer.from("PK\x01\x02\x14\x03"), Buffer.alloc(14)];
+    rest.writeUInt32LE((mode << 16) >>> 0, 6);
+    rest.writeUInt32LE(at, 10);
+    bodies.push(local, facts, path, packed);
+    directory.push(entry, facts, rest, path);
+    at += local.length + facts.length + path.length + packed.length;
+  }
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", "latin1");
+  end.writeUInt16LE(members.length, 8);
+  end.writeUInt16LE(members.length, 10);
+  end.writeUInt32LE(Buffer.concat(directory).length, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...bodies, ...directory, end]);
+}

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { z } from "zod";
+import { packageFromDirectory } from "../../../src/problems/files.ts";
+import { readYaml } from "../../../src/problems/yaml.ts";
+import { packageFromZip } from "../../../src/problems/zip.ts";
+import { type Member, zipOf } from "../../support/problems/zip.ts";
+
+const text = (files: ReadonlyMap<string, Buffer>) =>
+  Object.fromEntries([...files].map(([path, data]) => [path, String(data)]));
+
+function directory(t: TestContext): string {
+  const made = mkdtempSync(join(tmpdir(), "assay-package-"));
+  t.after(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+test("a directory and a ZIP file of it have the same files", async (t) => {
+  const at = directory(t);
+  mkdirSync(join(at, "data/secret"), { recursive: true });
+  writeFileSync(join(at, "problem.yaml"), "name: x\n");
+  writeFileSync(join(at, "data/secret/1.in"), "1\n".repeat(1000));
+  const code =
+    "import sys, zipfile, pathlib\nwith zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as z:\n  for p in pathlib.Path('.').rglob('*'): z.write(p)";
+  const archive = join(at, "..", `${at.split("/").at(-1)}.zip`);
+  t.after(() => rmSync(archive));
+  execFileSync("python3", ["-c", code, archive], { cwd: at });
+  const { readFileSync } = await import("node:fs");
+  const wanted = { "data/secret/1.in": "1\n".repeat(1000), "problem.yaml": "name: x\n" };
+  assert.deepEqual(text(await packageFromDirectory(at)), wanted);
+  assert.deepEqual(text(await packageFromZip(readFileSync(archive))), wanted);
+});
+
+test("a ZIP file may have the package in one directory, and what macOS adds", async () => {
+  const archive = zipOf([
+    { name: "hello/problem.yaml", data: "a" },
+    { name: "hello/data/", data: "" },
+    { name: "__MACOSX/hello/._problem.yaml", data: "?" },
+    { name: "hello/.DS_Store", data: "?" },
+    { name: "hello/data/1.in", data: "b" },
+  ]);
+  assert.deepEqual(text(await packageFromZip(archive)), { "problem.yaml": "a", "data/1.in": "b" });
+  const two = zipOf([
+    { name: "a/1", data: "1" },
+    { name: "b/2", data: "2" },
+  ]);
+  assert.deepEqual(text(await packageFromZip(two)), { "a/1": "1", "b/2": "2" });
+});
+
+const LINK = 0o120777;
+const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], message: RegExp]>> = {
+  "leads out of the package": [[{ name: "../x", data: "" }], /valid ZIP|plain path|relative/],
+  "has an absolute path": [[{ name: "/etc/x", data: "" }], /valid ZIP|plain path|absolute/],
+  "has a backslash": [[{ name: "a\\..\\x", data: "" }], /valid ZIP|plain path|invalid/],
+  "has a part that is a dot": [[{ name: "a/./x", data: "" }], /plain path/],
+  "has a line feed in a name": [[{ name: "a\nx", data: "" }], /plain path/],
+  "has a name of 500 bytes": [[{ name: "a".repeat(500), data: "" }], /plain path/],
+  "is 30 directories deep": [[{ name: `${"a/".repeat(30)}x`, data: "" }], /plain path/],
+  "has a link": [[{ name: "a", data: "/etc/passwd", mode: LINK }], /neither a file nor a directory/],
+  "has a FIFO": [[{ name: "a", data: "", mode: 0o010644 }], /neither a file nor a directory/],
+  "has one path twice": [
+    [
+      { name: "a", data: "1" },
+      { name: "a", data: "2" },
+    ],
+    /twice/,
+  ],
+  "has a file that inflates beyond the bound": [[{ name: "a", data: "0".repeat(5_000_000) }], /at most 4194304/],
+  "states a smaller size than it has": [[{ name: "a", data: "0".repeat(50_000), stated: 10 }], /cannot be unpacked/],
+  "has many files that inflate to more than the bound": [
+    Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, data: "0".repeat(60_000) })),
+    /too large/,
+  ],
+  "has too many files": [
+    Array.from({ length: 20_001 }, (_, i) => ({ name: `f${i}`, data: "" })),
+    /at most 20000 files/,
+  ],
+};
+for (const [name, [members, message]] of Object.entries(HOSTILE))
+  test(`rejects a ZIP file that ${name}`, async () => {
+    const most = members.length === 20 ? 1_000_000 : undefined;
+    await assert.rejects(packageFromZip(zipOf(members), most), { name: "PackageError", message });
+  });
+
+test("rejects what is no ZIP file, and each file that is cut off", async () => {
+  const whole = zipOf([{ name: "problem.yaml", data: "name: x\n".repeat(100) }]);
+  for (const bytes of [Buffer.alloc(0), Buffer.from("hello"), Buffer.alloc(100_000, 80)])
+    await assert.rejects(packageFromZip(bytes), { name: "PackageError" });
+  for (let size = 0; size < whole.length; size++)
+    await assert.rejects(packageFromZip(whole.subarray(0, size)), { name: "PackageError" }, `${size} bytes`);
+});
+
+test("any changed byte of a ZIP file gives files or a PackageError", async () => {
+  const whole = zipOf([
+    { name: "problem.yaml", data: "name: x\n".repeat(10) },
+    { name: "data/1.in", data: "1" },
+  ]);
+  for (let at = 0; at < whole.length; at++)
+    for (const value of [0, 1, 127, 255]) {
+      const changed = Buffer.from(whole);
+      changed[at] = value;
+      await packageFromZip(changed).catch((error: Error) => assert.equal(error.name, "PackageError", error.stack));
+    }
+});
+
+test("rejects links and devices in a directory", async (t) => {
+  for (const make of [
+    (at: string) => symlinkSync("/etc/passwd", join(at, "data")),
+    (at: string) => symlinkSync("/etc", join(at, "data")),
+    (at: string) => execFileSync("mkfifo", [join(at, "data")]),
+  ]) {
+    const at = directory(t);
+    make(at);
+    await assert.rejects(packageFromDirectory(at), { message: "data: is neither a file nor a directory" });
+  }
+});
+
+test("a directory that is replaced by a link while it is read does not lead outside", async (t) => {
+  const at = directory(t);
+  const outside = directory(t);
+  writeFileSync(join(outside, "secret"), "secret");
+  mkdirSync(join(at, "data"));
+  writeFileSync(join(at, "data/secret"), "mine");
+  const swaps = setInterval(() => {
+    for (let i = 0; i < 20; i++) {
+      renameSync(join(at, "data"), join(at, "..", "assay-moved"));
+      symlinkSync(outside, join(at, "data"));
+      rmSync(join(at, "data"));
+      renameSync(join(at, "..", "assay-moved"), join(at, "data"));
+    }
+  });
+  t.after(() => clearInterval(swaps));
+  for (let i = 0; i < 300; i++) {
+    const files = await packageFromDirectory(at).catch((error: Error) => {
+      assert.equal(error.name, "PackageError", error.stack);
+      return new Map<string, Buffer>();
+    });
+    assert.notEqual(String(files.get("data/secret")), "secret");
+  }
+});
+
+const N = 65_536;
+const YAML: Readonly<Record<string, string>> = {
+  "open brackets": "[".repeat(N),
+  "nested sequences": "- ".repeat(N / 2),
+  "nested maps": "{a: ".repeat(N / 4),
+  "many keys": Array.from({ length: 9_000 }, (_, i) => `${i.toString(36).padStart(5, "a")}:`).join("\n"),
+  "many aliases": `- &a x\n${"- *a\n".repeat(10_000)}`,
+  "aliases of aliases": Array.from({ length: 9 }, (_, i) => `a${i}: &a${i} [${`*a${i - 1},`.repeat(i && 9)}x]`).join(
+    "\n",
+  ),
+  "an alias of nothing": "a: *b",
+  "too many bytes": "a".repeat(N + 1),
+};
+for (const [name, content] of Object.entries(YAML))
+  test(`a YAML file with ${name} is a fault with its place`, () => {
+    const files = new Map([["problem.yaml", Buffer.from(content)]]);
+    const started = performance.now();
+    assert.throws(() => readYaml(files, "problem.yaml", z.strictObject({ name: z.string() })), {
+      name: "PackageError",
+      message: /^problem\.yaml/,
+    });
+    assert.ok(performance.now() - started < 10_000);
+  });
+
+test("all YAML files together are bounded", () => {
+  const one = Buffer.from(`name: ${"x".repeat(60_000)}`);
+  const files = new Map(Array.from({ length: 20 }, (_, i) => [`${i}.yaml`, one]));
+  assert.throws(() => readYaml(files, "0.yaml", z.strictObject({ name: z.string() })), /all YAML files together/);
+});
