@@ -3,7 +3,7 @@ import type { Definition } from "../domain/judgement.ts";
 import { type Limits, PROFILE_NAMES } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
 import { type PackageTest, readTests } from "./tests.ts";
 import { type Read, readYaml } from "./yaml.ts";
@@ -182,7 +182,7 @@ function readValidator(files: PackageFiles, format: ProblemPackage["format"], la
   const sources = sourcesIn(files, directory);
   // In 2025-09, the directory is the program.
   const all = [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
-    ? [{ path: directory, files: new Map(sources.flatMap((one) => [...one.files])) }]
+    ? [{ path: directory, files: filesBelow(files, directory) }]
     : sources;
   const [source, other] = all;
   if (!source) throw new PackageError(directory, "has no validator");

@@ -14,8 +14,8 @@ export interface PackageTests {
 
 export interface PackageTest {
   readonly meta: TestMeta;
-  /** The input, followed by the answer. */
-  readonly contents: readonly [Buffer, Buffer];
+  /** Reads the input and the answer. */
+  readonly contents: () => readonly [input: Buffer, answer: Buffer];
   /** Arguments of input validators by their name; `""`: of all others. */
   readonly inputValidatorArgs: Readonly<Record<string, readonly string[]>>;
 }
@@ -73,8 +73,8 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const { settingsOf, groupsOf } = read(files, options);
   const tests = names.map((name): PackageTest => {
     const settings = settingsOf(name);
-    const answer = files.get(`data/${name}.ans`);
-    if (!answer) throw new PackageError(`data/${name}.in`, "has no answer: the file with .ans is missing");
+    if (!files.has(`data/${name}.ans`))
+      throw new PackageError(`data/${name}.in`, "has no answer: the file with .ans is missing");
     for (const other of [`data/${name}.files/`])
       if ([...files.keys()].some((path) => path.startsWith(other)))
         throw new PackageError(other, "files of a test are not supported");
@@ -82,8 +82,8 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     if (fault) throw new PackageError(settings.path, fault, settings.line);
     const { group, args } = settings;
     const meta = { name, group, points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
-    const input = files.get(`data/${name}.in`) as Buffer;
-    return { meta, contents: [input, answer], inputValidatorArgs: settings.inputValidatorArgs };
+    const read = (ending: string) => files.get(`data/${name}.${ending}`) as Buffer;
+    return { meta, contents: () => [read("in"), read("ans")], inputValidatorArgs: settings.inputValidatorArgs };
   });
   const amounts = new Map<string, number>();
   for (const { meta } of tests) amounts.set(meta.group, (amounts.get(meta.group) ?? 0) + 1);

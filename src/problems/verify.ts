@@ -58,7 +58,7 @@ export async function verify(
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
   const { definition, checker, tests } = problem;
-  const local = { definition, checker, contents: tests.map(({ contents }) => contents) };
+  const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
   for (const source of problem.submissions) {
     onProgress(source.path);
     const own = about(source.path.slice(PREFIX.length));
@@ -102,7 +102,7 @@ async function verifyInputs(
     const name = source.path.split("/").at(-1) ?? "";
     const exit = (input: Buffer, args: readonly string[]) => exitOf(judge, found, input, args);
     for (const { meta, contents, inputValidatorArgs } of tests) {
-      const ended = await exit(contents[0], inputValidatorArgs[name] ?? inputValidatorArgs[""] ?? []);
+      const ended = await exit(contents()[0], inputValidatorArgs[name] ?? inputValidatorArgs[""] ?? []);
       if (ended !== `exit code ${ACCEPTS}`) faults.push(`data/${meta.name}.in: ${source.path} ends with ${ended}`);
     }
     for (const [path, input] of invalid) if ((await exit(input, [])) !== `exit code ${ACCEPTS}`) rejected.add(path);

@@ -1,17 +1,23 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { z } from "zod";
 import { packageFromDirectory } from "../../../src/problems/files.ts";
+import { readPackage } from "../../../src/problems/read.ts";
 import { readYaml } from "../../../src/problems/yaml.ts";
 import { packageFromZip } from "../../../src/problems/zip.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
 
 const text = (files: ReadonlyMap<string, Buffer>) =>
   Object.fromEntries([...files].map(([path, data]) => [path, String(data)]));
+
+/** Opens a ZIP file and reads all its files. */
+async function wholeOf(archive: Buffer, most?: number): Promise<Record<string, string>> {
+  return text(await packageFromZip(archive, most));
+}
 
 function directory(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), "assay-package-"));
@@ -29,10 +35,11 @@ test("a directory and a ZIP file of it have the same files", async (t) => {
   const archive = join(at, "..", `${at.split("/").at(-1)}.zip`);
   t.after(() => rmSync(archive));
   execFileSync("python3", ["-c", code, archive], { cwd: at });
-  const { readFileSync } = await import("node:fs");
   const wanted = { "data/secret/1.in": "1\n".repeat(1000), "problem.yaml": "name: x\n" };
   assert.deepEqual(text(await packageFromDirectory(at)), wanted);
-  assert.deepEqual(text(await packageFromZip(readFileSync(archive))), wanted);
+  assert.deepEqual(await wholeOf(readFileSync(archive)), wanted);
+  assert.deepEqual(text(await readPackage(archive)), wanted);
+  assert.deepEqual(text(await readPackage(at)), wanted);
 });
 
 test("a ZIP file may have the package in one directory, and what macOS adds", async () => {
@@ -73,7 +80,7 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
   "states a smaller size than it has": [[{ name: "a", data: "0".repeat(50_000), stated: 10 }], /cannot be unpacked/],
   "has many files that inflate to more than the bound": [
     Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, data: "0".repeat(60_000) })),
-    /too large/,
+    /at most 20000 files and 1000000 bytes/,
   ],
   "has too many files": [
     Array.from({ length: 20_001 }, (_, i) => ({ name: `f${i}`, data: "" })),
@@ -83,15 +90,15 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
 for (const [name, [members, message]] of Object.entries(HOSTILE))
   test(`rejects a ZIP file that ${name}`, async () => {
     const most = members.length === 20 ? 1_000_000 : undefined;
-    await assert.rejects(packageFromZip(zipOf(members), most), { name: "PackageError", message });
+    await assert.rejects(wholeOf(zipOf(members), most), { name: "PackageError", message });
   });
 
 test("rejects what is no ZIP file, and each file that is cut off", async () => {
   const whole = zipOf([{ name: "problem.yaml", data: "name: x\n".repeat(100) }]);
   for (const bytes of [Buffer.alloc(0), Buffer.from("hello"), Buffer.alloc(100_000, 80)])
-    await assert.rejects(packageFromZip(bytes), { name: "PackageError" });
+    await assert.rejects(wholeOf(bytes), { name: "PackageError" });
   for (let size = 0; size < whole.length; size++)
-    await assert.rejects(packageFromZip(whole.subarray(0, size)), { name: "PackageError" }, `${size} bytes`);
+    await assert.rejects(wholeOf(whole.subarray(0, size)), { name: "PackageError" }, `${size} bytes`);
 });
 
 test("any changed byte of a ZIP file gives files or a PackageError", async () => {
@@ -103,7 +110,7 @@ test("any changed byte of a ZIP file gives files or a PackageError", async () =>
     for (const value of [0, 1, 127, 255]) {
       const changed = Buffer.from(whole);
       changed[at] = value;
-      await packageFromZip(changed).catch((error: Error) => assert.equal(error.name, "PackageError", error.stack));
+      await wholeOf(changed).catch((error: Error) => assert.equal(error.name, "PackageError", error.stack));
     }
 });
 
@@ -116,6 +123,30 @@ test("rejects links and devices in a directory", async (t) => {
     const at = directory(t);
     make(at);
     await assert.rejects(packageFromDirectory(at), { message: "data: is neither a file nor a directory" });
+  }
+});
+
+test("a file that is replaced or changed after the package was opened is a fault", async (t) => {
+  for (const change of [
+    (at: string) => {
+      rmSync(join(at, "data"), { recursive: true });
+      symlinkSync("/etc", join(at, "data"));
+    },
+    (at: string) => {
+      rmSync(join(at, "data/passwd"));
+      symlinkSync("/etc/passwd", join(at, "data/passwd"));
+    },
+    (at: string) => writeFileSync(join(at, "data/passwd"), "longer"),
+    (at: string) => writeFileSync(join(at, "data/passwd"), ""),
+    (at: string) => rmSync(join(at, "data/passwd")),
+  ]) {
+    const at = directory(t);
+    mkdirSync(join(at, "data"));
+    writeFileSync(join(at, "data/passwd"), "mine");
+    const files = await packageFromDirectory(at);
+    assert.equal(String(files.get("data/passwd")), "mine");
+    change(at);
+    assert.throws(() => files.get("data/passwd"), { name: "PackageError", message: /^data\/passwd: / });
   }
 });
 
@@ -135,11 +166,10 @@ test("a directory that is replaced by a link while it is read does not lead outs
   });
   t.after(() => clearInterval(swaps));
   for (let i = 0; i < 300; i++) {
-    const files = await packageFromDirectory(at).catch((error: Error) => {
-      assert.equal(error.name, "PackageError", error.stack);
-      return new Map<string, Buffer>();
-    });
-    assert.notEqual(String(files.get("data/secret")), "secret");
+    const found = await packageFromDirectory(at)
+      .then((files) => String(files.get("data/secret")))
+      .catch((error: Error) => assert.equal(error.name, "PackageError", error.stack));
+    assert.notEqual(found, "secret");
   }
 });
 
