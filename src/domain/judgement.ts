@@ -25,6 +25,10 @@ export interface Group {
   readonly depends: readonly string[];
 }
 
+/** Bounds of one judgement. */
+export const MAX_TESTS = 500;
+export const MAX_GROUPS = 100;
+
 /** A test without its input and its answers. */
 export interface TestMeta {
   readonly name: string;

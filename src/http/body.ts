@@ -54,6 +54,8 @@ declare module "fastify" {
     values?: number;
     /** The route takes bodies of MAX_LARGE_BODY_BYTES. */
     large?: boolean;
+    /** The route takes a ZIP archive instead of JSON, as a Buffer. */
+    archive?: boolean;
   }
   interface FastifyRequest {
     /**
@@ -77,7 +79,7 @@ export function bodyRooms(): BodyRooms {
 }
 
 /**
- * Accepts JSON bodies only; other media types are 415. Memory must be reserved before a body is received, that of a large one as it arrives, and each body
+ * Accepts JSON bodies only, and archives on some routes; other media types are 415. Memory must be reserved before a body is received, that of a large one as it arrives, and each body
  * is parsed in a separate turn of the event loop.
  */
 export function readJsonOnly(
@@ -97,7 +99,7 @@ export function readJsonOnly(
     const { bodyLimit } = request.routeOptions;
     // The body of a GET is never read.
     if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
-    if (!isPlainUtf8(request)) throw clientError("notJson", []);
+    if (!isPlainUtf8(request)) throw wrongMedia(request);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
@@ -128,9 +130,18 @@ export function readJsonOnly(
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
+    "application/zip",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (!request.routeOptions.config.archive) throw wrongMedia(request);
+      return bytes;
+    },
+  );
+  server.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
+      if (request.routeOptions.config.archive) throw wrongMedia(request);
       if (bytes.length === 0 && request.routeOptions.config.bodyless) return null;
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
@@ -144,6 +155,10 @@ export function readJsonOnly(
       return value;
     },
   );
+}
+
+export function wrongMedia({ routeOptions }: FastifyRequest): Error {
+  return clientError(routeOptions.config?.archive ? "notZip" : "notJson", []);
 }
 
 /** JSON is UTF-8, so another charset would be decoded wrongly. A compressed body could expand to any size. */

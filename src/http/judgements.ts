@@ -4,17 +4,19 @@ import { z } from "zod";
 import { clientError } from "../domain/error.ts";
 import { JUDGEMENT_VERDICTS, type Judgement } from "../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../domain/judgement-record.ts";
-import { isTerminal } from "../domain/submission.ts";
+import { type Caller, isTerminal } from "../domain/submission.ts";
+import type { NewJudgement } from "../store/judgements/types.ts";
 import { accept, queueFull, VersionGone } from "./accept.ts";
 import { toFields } from "./additions.ts";
 import { isStillValid } from "./auth.ts";
 import { callerOf } from "./caller.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { toJudgementRequest } from "./judgement-request.ts";
+import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
-import { toSubmitRequest } from "./request.ts";
+import { countMore } from "./rate.ts";
+import { toSubmitRequest, type ValidatedRequest } from "./request.ts";
 import { Watching } from "./run-events.ts";
 import { sendChanges } from "./state-events.ts";
 import { listFields, parseList } from "./submissions.ts";
@@ -139,18 +141,24 @@ export async function addJudgement(
   const { accountId } = caller;
   const owner = ownerOf(request);
   const pause = () => answers.pace.turn(owner);
-  const judged = await toJudgementRequest(body, caller, dependencies, pause);
-  const { program, definition, checker, contents, stop } = judged;
+  const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
   if (program.refusal && key === undefined) throw program.refusal;
-  await countTests(request, contents.length, dependencies);
+  const { judgements, submissions } = dependencies.store;
+  const put = async (): Promise<Omit<NewJudgement, "id" | "stop">> => {
+    if ("problem" in on) return await versionOf(on, program, caller, dependencies);
+    const versionSeq = await judgements.putVersion({ accountId, ...on }, pause);
+    return { versionSeq, tests: on.contents.length, problem: null };
+  };
+  const tests = "problem" in on ? (await put()).tests : on.contents.length;
+  await countTests(request, tests, dependencies);
   // Before its tests are stored.
-  if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
-  const version = { accountId, definition, checker, contents };
+  if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
+  // A problem can have another version when the request is repeated.
+  const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
   for (let tries = 1; ; tries++) {
-    const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
-    const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length, problem: null };
+    const judgement = { id: randomUUID(), stop, ...(await put()) };
     try {
-      const accepted = await accept(program, caller, dependencies, { key, judgement });
+      const accepted = await accept(program, caller, dependencies, { key, judgement, judgedOn });
       if (accepted.kind === "enqueued") return judgement.id;
       // The same key for a single submission has another hash.
       if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
@@ -161,6 +169,20 @@ export async function addJudgement(
   }
 }
 
+/** @throws ClientError problemNotFound, and for limits that the program cannot have. */
+async function versionOf(
+  { problem: id, version }: { readonly problem: string; readonly version: number | undefined },
+  program: ValidatedRequest,
+  { accountId }: Caller,
+  dependencies: Dependencies,
+): Promise<Omit<NewJudgement, "id" | "stop">> {
+  const found = await dependencies.store.problems.versionFor(id, accountId, version);
+  if (!found) throw clientError("problemNotFound", []);
+  const { versionSeq, number, definition } = found;
+  for (const { limits } of definition.tests) checkTestLimits("problem.limits", limits, program, dependencies);
+  return { versionSeq, tests: definition.tests.length, problem: { id, version: number } };
+}
+
 /** The erasure of an account can delete the tests before the judgement is accepted. */
 const MAX_TRIES = 3;
 
@@ -168,12 +190,8 @@ const MAX_TRIES = 3;
 const TESTS_PER_REQUEST = 50;
 
 /** @throws ClientError quotaExceeded. */
-async function countTests(request: FastifyRequest, tests: number, { store }: Dependencies): Promise<void> {
-  const { keyId, requestsPerMinute } = callerOf(request);
-  const more = Math.ceil(tests / TESTS_PER_REQUEST) - 1;
-  const waits = await Promise.all(Array.from({ length: more }, () => store.quota.take(keyId, requestsPerMinute)));
-  const retryAfter = Math.max(0, ...waits);
-  if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
+function countTests(request: FastifyRequest, tests: number, { store }: Dependencies): Promise<void> {
+  return countMore(request, Math.ceil(tests / TESTS_PER_REQUEST) - 1, store.quota);
 }
 
 /** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */

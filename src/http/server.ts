@@ -26,6 +26,7 @@ import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
+import { problemRoutes } from "./problems.ts";
 import { checkQuery } from "./query.ts";
 import { Refusals } from "./refusals.ts";
 import { requestId } from "./request-id.ts";
@@ -106,7 +107,7 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      const onlyReads = request.method !== "POST";
+      const onlyReads = !["POST", "DELETE"].includes(request.method);
       const retryAfter = await dependencies.store.quota.take(caller.keyId, caller.requestsPerMinute, onlyReads);
       if (retryAfter > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(retryAfter) } });
       checkRoute(request);
@@ -147,6 +148,7 @@ export class HttpServer {
     resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
     submissionsRoutes(this.#server, dependencies);
     judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
+    problemRoutes(this.#server, dependencies, answers);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);

@@ -1,5 +1,6 @@
 import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
+import { basename, resolve } from "node:path";
 import { OperatorError } from "../domain/operator-error.ts";
 
 /** Bounds of a package. */
@@ -11,14 +12,16 @@ const MAX_PATH = 400;
 const MAX_DEPTH = 20;
 
 /** The content of a package by path, relative to its directory and with `/`. */
-export type PackageFiles = ReadonlyMap<string, Buffer>;
+export type PackageFiles = ReadonlyMap<string, Buffer> & { readonly directory?: string | null };
 
 /** A fault of a package, with its place. */
 export class PackageError extends OperatorError {
   override readonly name = "PackageError";
 
+  /** @param path empty for a message that has its place. */
   constructor(path: string, message: string, line?: number) {
-    super(line === undefined ? `${path}: ${message}` : `${path}:${line}: ${message}`);
+    const place = line === undefined ? path : `${path}:${line}`;
+    super(path === "" ? message : `${place}: ${message}`);
   }
 }
 
@@ -48,9 +51,17 @@ export class LazyFiles<Place> implements PackageFiles {
   readonly #places: ReadonlyMap<string, Place>;
   readonly #read: (place: Place, path: string) => Buffer;
 
-  constructor(places: ReadonlyMap<string, Place>, read: (place: Place, path: string) => Buffer) {
+  /** The name of the directory of the package; null if an archive has none. */
+  readonly directory: string | null;
+
+  constructor(
+    places: ReadonlyMap<string, Place>,
+    read: (place: Place, path: string) => Buffer,
+    directory: string | null = null,
+  ) {
     this.#places = places;
     this.#read = read;
+    this.directory = directory;
   }
 
   get size(): number {
@@ -102,7 +113,7 @@ export async function packageFromDirectory(directory: string): Promise<PackageFi
   } finally {
     await root.close();
   }
-  return new LazyFiles(collected.places, (size, path) => {
+  const read = (size: number, path: string) => {
     const fd = openSync(directory, flags);
     try {
       const found = fstatSync(fd);
@@ -111,7 +122,8 @@ export async function packageFromDirectory(directory: string): Promise<PackageFi
     } finally {
       closeSync(fd);
     }
-  });
+  };
+  return new LazyFiles(collected.places, read, basename(resolve(directory)));
 }
 
 async function readBelow(directory: FileHandle, below: string, collected: Collected<number>): Promise<void> {

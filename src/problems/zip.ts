@@ -57,7 +57,10 @@ export async function packageFromZip(archive: Archive, mostBytes?: number): Prom
       throw new PackageError(path, "is neither a file nor a directory");
     if (!path.endsWith("/")) collected.add(path, entry.uncompressedSize, await placeOf(zip, entry));
   }
-  return new LazyFiles(inOneDirectory(collected.places), (packed, path) => unpack(archive, packed, path));
+  const directory = onlyDirectory(collected.places);
+  const from = directory === null ? 0 : directory.length + 1;
+  const places = new Map([...collected.places].map(([path, packed]) => [path.slice(from), packed]));
+  return new LazyFiles(places, (packed, path) => unpack(archive, packed, path), directory);
 }
 
 async function placeOf(zip: ZipFile, entry: Entry): Promise<Packed> {
@@ -110,12 +113,12 @@ async function* entriesOf(zip: ZipFile): AsyncGenerator<Entry> {
   }
 }
 
-function inOneDirectory<T>(files: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+/** The directory that has all files, unless they are a package as they are. */
+function onlyDirectory(files: ReadonlyMap<string, unknown>): string | null {
   const [first = ""] = files.keys();
-  const directory = `${first.split("/")[0]}/`;
-  if (MARKS.some((mark) => files.has(mark)) || ![...files.keys()].every((path) => path.startsWith(directory)))
-    return files;
-  return new Map([...files].map(([path, data]) => [path.slice(directory.length), data]));
+  const [directory = ""] = first.split("/");
+  const isPackage = MARKS.some((mark) => files.has(mark));
+  return isPackage || ![...files.keys()].every((path) => path.startsWith(`${directory}/`)) ? null : directory;
 }
 
 function broken(error: Error): PackageError {

@@ -12,8 +12,16 @@ export interface NewJudgement {
   readonly problem: ProblemReference | null;
 }
 
-/** In memory, or read when it is needed: for its hash, and again if the account does not have it. */
-export type Content = Buffer | (() => Promise<Buffer>);
+/** In memory, or read if the account does not have it. */
+export type Content = Buffer | LazyContent;
+
+export interface LazyContent {
+  /** SHA-256, hexadecimal. */
+  readonly hash: string;
+  readonly bytes: number;
+  /** @throws if the content has another hash. */
+  readonly read: () => Promise<Buffer>;
+}
 
 /** A definition with the contents of its tests. */
 export interface NewVersion {

@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../engine/errors.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { encodeProgram } from "../submissions/rows.ts";
-import type { NewVersion } from "./types.ts";
+import type { LazyContent, NewVersion } from "./types.ts";
 
 /** Contents that one transaction stores: bounds how long others wait for it. */
 const MAX_BYTES = 1_048_576;
@@ -16,12 +16,9 @@ const PURGED_AT_ONCE = 100;
 const CONTENTS_LOCK = "contents";
 
 /** A content by its place; the version may have it several times. */
-interface Placed {
+interface Placed extends LazyContent {
   readonly test: number;
   readonly place: number;
-  readonly hash: string;
-  readonly bytes: number;
-  readonly read: () => Promise<Buffer>;
 }
 
 /** A purge can delete an unused version while it is put: then it is put again. */
@@ -46,9 +43,10 @@ export async function putVersion(
   for (const [test, parts] of contents.entries()) {
     await pause();
     for (const [place, content] of parts.entries()) {
-      const read = Buffer.isBuffer(content) ? async () => content : content;
-      const bytes = await read();
-      all.push({ test, place, hash: sha256(bytes), bytes: bytes.length, read });
+      const lazy = Buffer.isBuffer(content)
+        ? { hash: sha256(content), bytes: content.length, read: async () => content }
+        : content;
+      all.push({ test, place, ...lazy });
     }
   }
   const text = JSON.stringify(definition);
@@ -76,7 +74,11 @@ export async function putVersion(
       await pause();
       const loaded = new Map<string, Buffer>();
       for (let missing = await missingOf(db, accountId, piece); ; ) {
-        for (const one of missing) loaded.set(one.hash, await one.read());
+        for (const one of missing) {
+          const bytes = await one.read();
+          if (sha256(bytes) !== one.hash) throw new Error("a content has changed while it was stored");
+          loaded.set(one.hash, bytes);
+        }
         const left = await transactions.run(async (trx) => {
           await capabilities.lock(trx, CONTENTS_LOCK);
           return (await keep(trx, seq, now())) && (await insertContents(trx, accountId, seq, piece, loaded));
