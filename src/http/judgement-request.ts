@@ -151,7 +151,7 @@ export async function toJudgementRequest(
     return { program, stop, on: { problem: problem.toLowerCase(), version: problem_version } };
   }
   if (problem_version !== undefined) throw invalid("problem_version", "problem is not given");
-  if (given === undefined) throw clientError("fieldMissing", ["tests"]);
+  if (given === undefined) throw invalid("tests", "is required, or problem");
   const tests = given.map((test, at) => {
     const one = oneTest.safeParse(test);
     if (one.success) return one.data;

@@ -5,6 +5,7 @@ import { PackageError } from "../problems/files.ts";
 import { PROBLEM_NAME } from "../problems/import.ts";
 import { importInThread, type ThreadImport } from "../problems/import-in-thread.ts";
 import type { FoundProblem, Problem, ProblemBounds, ProblemVersion, PutProblem } from "../store/problems/types.ts";
+import { wrongMedia } from "./body.ts";
 import { callerOf } from "./caller.ts";
 import { Semaphore } from "./dashboard/semaphore.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -58,7 +59,8 @@ export function problemRoutes(server: FastifyInstance, dependencies: Dependencie
     try {
       const options = parseImport(request.query);
       const owner = ownerOf(request);
-      const archive = request.body as Buffer;
+      const archive = request.body;
+      if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
       request.body = null;
       const importing = { ...options, languages: dependencies.languages, signal: gone };
       const put = await mine.take(owner, () =>

@@ -232,6 +232,7 @@ test("only archives are accepted, and only here", LIMIT, async (t) => {
   const there = await ask({ method: "POST", path: "/api/submit", body: FACTORS, headers: ZIP });
   assert.deepEqual([there.status, there.json.error], [415, "Content-Type must be application/json"]);
   assert.equal((await put(FACTORS, "", { key: null })).status, 401);
+  assert.equal((await ask({ method: "POST", path: "/api/problems" })).status, 415);
   assert.equal((await put(FACTORS, "?nome=x")).status, 400);
 });
 
@@ -247,7 +248,7 @@ test("invalid requests for a problem", LIMIT, async (t) => {
     [{ ...program, problem: "x" }, 400, /^problem: /],
     [{ ...program, problem_version: 0 }, 400, /^problem_version: /],
     [{ language: "python", code: "x", problem_version: 1, tests: [{ expected: "" }] }, 400, /^problem_version: /],
-    [{ language: "python", code: "x" }, 400, /^tests is required/],
+    [{ language: "python", code: "x" }, 400, /^tests: is required, or problem/],
     [{ ...program, problem: "00000000-0000-4000-8000-000000000000" }, 404, /^problem not found/],
     [{ ...program, problem: slow.json.id }, 400, /^problem\.limits\.cpu_time_secs: at most \d+ for python .* not 20/],
   ];
