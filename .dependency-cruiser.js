@@ -17,7 +17,7 @@ const MODULES = {
   history: ["domain", "store"],
   metrics: ["domain", "store"],
   tracing: ["domain"],
-  http: ["domain", "languages", "store", "admin"],
+  http: ["domain", "languages", "store", "admin", "problems"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
   problems: ["domain", "languages", "worker"],
 };

@@ -20,9 +20,16 @@
 enum { PROGRAM, INTERACTOR, SIDES, NOBODY };
 enum { SAMPLE_NS = 20000000 };
 
+/*
+ * A program that ends closes its output some time before its end can be seen. The other side, to which this is the end of its
+ * input, could end in between, and would count as the first. Its input therefore ends after the program, or after this time.
+ */
+enum { CLOSE_NS = 100000000 };
+
 /* Bytes on the way from one to the other. */
 struct relay {
 	size_t from, to;
+	uint64_t closed_ns; /* when the writer closed its output; 0: it is open */
 	uint8_t data[READ_AT_ONCE];
 };
 
@@ -110,6 +117,7 @@ static void relay_output(struct pair *p, int side, bool readable)
 		if (n <= 0) {
 			w->o->write_error = w->o->write_error || n < 0;
 			close_fd(from);
+			r->closed_ns = now_ns();
 			break;
 		}
 		r->to = queue_output(w, 0, r->data, (size_t)n);
@@ -118,7 +126,8 @@ static void relay_output(struct pair *p, int side, bool readable)
 		if (past_output_limit(w, 0))
 			close_fd(to);
 	}
-	if (*from < 0 || all_read)
+	bool closed = *from < 0 && now_ns() - r->closed_ns >= CLOSE_NS;
+	if (all_read || closed || (*from < 0 && p->over[side]))
 		close_fd(to);
 	if (*from >= 0 && *to < 0)
 		read_if_due(w, from, 0, readable);
@@ -137,6 +146,7 @@ static void end_side(struct pair *p, int side)
 	p->over[side] = true;
 	p->turn = !side;
 	p->counted_until = now_ns(); /* the end of its processes is the work of neither */
+	relay_output(p, side, true);
 }
 
 /* The events of one side. */

@@ -66,11 +66,12 @@ async function readTests({ tests, checker, ...flags }: JudgeFlags, languages: La
   const order = new Intl.Collator("en", { numeric: true });
   const names = files.flatMap((name) => (name.endsWith(".in") ? [name.slice(0, -3)] : [])).sort(order.compare);
   if (names.length === 0) throw new ConfigError(`${tests} has no file that ends with .in`);
-  const contents = names.map(async (name) => {
+  const read = names.map(async (name) => {
     const ending = [".ans", ".out"].find((one) => files.includes(name + one));
     if (!ending) throw new ConfigError(`${join(tests, name)}.in has no answer: ${name}.ans`);
     return await Promise.all([".in", ending].map((one) => readFile(join(tests, name + one))));
   });
+  const contents = await Promise.all(read);
   const { spec, program } = await toChecker(checker, flags.interface, languages);
   return {
     definition: {
@@ -79,7 +80,7 @@ async function readTests({ tests, checker, ...flags }: JudgeFlags, languages: La
       tests: names.map((name) => ({ name, group: "", points: 1, limits: {} })),
     },
     checker: program,
-    contents: await Promise.all(contents),
+    contents: (test) => contents[test] ?? [],
   };
 }
 

@@ -36,6 +36,8 @@ export const AUDIT_ACTIONS = [
   "person.sign-in",
   "person.sign-out",
   "person.refuse",
+  "problem.import",
+  "problem.delete",
   "submission.read",
   "judgement.read",
   "judgement.cancel",

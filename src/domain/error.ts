@@ -44,6 +44,7 @@ const list = {
   foreignOrigin: row(403, () => "the request does not come from this service's own pages"),
   submissionNotFound: row(404, () => "submission not found"),
   judgementNotFound: row(404, () => "judgement not found"),
+  problemNotFound: row(404, () => "problem not found"),
   notFound: row(404, () => "not found, or you have no access to it"),
   linkInvalid: row(404, () => "this link has been used, has expired or is not valid"),
   noOutput: row(404, () => "the submission has no output: it has not ended, or the platform failed"),
@@ -65,8 +66,15 @@ const list = {
   ),
   rangeOutside: row(416, (bytes: number) => `the range is outside of the ${bytes} bytes`),
   notJson: row(415, () => "Content-Type must be application/json"),
+  notZip: row(415, () => "Content-Type must be application/zip"),
   expectationFailed: row(417, () => "this Expect header is not supported"),
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
+  invalidPackage: row(422, (fault: string) => fault),
+  problemsFull: row(
+    422,
+    (problems: number, bytes: number) =>
+      `an account has at most ${problems} problems and ${bytes} bytes of their versions: delete a problem first`,
+  ),
   notPossible: row(422, (why: string) => why),
   quotaExceeded: row(429, () => "API key quota exceeded"),
   tooManyRequests: row(429, () => "too many requests without a key from this address"),

@@ -18,6 +18,7 @@ export function toJudgementSummary({ states, ...judgement }: FoundJudgement) {
     schema_version: JUDGEMENT_SCHEMA_VERSION,
     language: judgement.language,
     profile: judgement.profile,
+    problem: judgement.problem,
     status: judgement.status,
     timestamps: {
       created_at: new Date(judgement.createdAtMs).toISOString(),

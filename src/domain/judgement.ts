@@ -25,6 +25,10 @@ export interface Group {
   readonly depends: readonly string[];
 }
 
+/** Bounds of one judgement. */
+export const MAX_TESTS = 500;
+export const MAX_GROUPS = 100;
+
 /** A test without its input and its answers. */
 export interface TestMeta {
   readonly name: string;
@@ -249,6 +253,13 @@ export interface EndedRun extends RunResult {
   readonly submissionId: string;
 }
 
+/** A version of a problem. */
+export interface ProblemReference {
+  readonly id: string;
+  /** Its number. */
+  readonly version: number;
+}
+
 /** A judgement in a list. */
 export interface FoundJudgement {
   readonly id: string;
@@ -262,6 +273,8 @@ export interface FoundJudgement {
   /** Null until it has ended. */
   readonly score: number | null;
   readonly states: readonly TestState[];
+  /** Null for tests of a request. */
+  readonly problem: ProblemReference | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;
 }

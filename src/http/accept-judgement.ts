@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { clientError } from "../domain/error.ts";
 import type { Caller } from "../domain/submission.ts";
-import { accept, type How, queueFull } from "./accept.ts";
+import type { NewJudgement } from "../store/judgements/types.ts";
+import { accept, type How, queueFull, VersionGone } from "./accept.ts";
 import { toFields } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { toJudgementRequest } from "./judgement-request.ts";
+import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { countRequests } from "./rate-limit.ts";
-import { toSubmitRequest } from "./request.ts";
+import { toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
 /** The key to which the runs are charged, and the owner of the request. */
 export interface Judging extends Pick<How, "key" | "revoked"> {
@@ -25,22 +26,50 @@ export async function addJudgement(
   dependencies: Dependencies,
   answers: LongAnswers,
 ): Promise<string> {
-  const { accountId } = caller;
   const pause = () => answers.pace.turn(owner);
-  const judged = await toJudgementRequest(body, caller, dependencies, pause);
-  const { program, definition, checker, contents, stop } = judged;
+  const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
   if (program.refusal && how.key === undefined) throw program.refusal;
-  await countTests(caller, contents.length, dependencies);
+  const { judgements, submissions } = dependencies.store;
+  const put = async (): Promise<Omit<NewJudgement, "id" | "stop">> => {
+    if ("problem" in on) return await versionOf(on, program, caller, dependencies);
+    const versionSeq = await judgements.putVersion({ accountId: caller.accountId, ...on }, pause);
+    return { versionSeq, tests: on.contents.length, problem: null };
+  };
+  const tests = "problem" in on ? (await put()).tests : on.contents.length;
+  await countTests(caller, tests, dependencies);
   // Before its tests are stored.
-  if ((await dependencies.store.submissions.depth()) >= dependencies.maxPending) throw queueFull();
-  const version = { accountId, definition, checker, contents };
-  const versionSeq = await dependencies.store.judgements.putVersion(version, pause);
-  const judgement = { id: randomUUID(), stop, versionSeq, tests: definition.tests.length };
-  const accepted = await accept(program, caller, dependencies, { ...how, judgement });
-  if (accepted.kind === "enqueued") return judgement.id;
-  // The same key for a single submission has another hash.
-  if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
-  return accepted.judgementId;
+  if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
+  // A problem can have another version when the request is repeated.
+  const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
+  for (let tries = 1; ; tries++) {
+    const judgement = { id: randomUUID(), stop, ...(await put()) };
+    try {
+      const accepted = await accept(program, caller, dependencies, { ...how, judgement, judgedOn });
+      if (accepted.kind === "enqueued") return judgement.id;
+      // The same key for a single submission has another hash.
+      if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
+      return accepted.judgementId;
+    } catch (error) {
+      if (!(error instanceof VersionGone) || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** The erasure of an account can delete the tests before the judgement is accepted. */
+const MAX_TRIES = 3;
+
+/** @throws ClientError problemNotFound, and for limits that the program cannot have. */
+async function versionOf(
+  { problem: id, version }: { readonly problem: string; readonly version: number | undefined },
+  program: ValidatedRequest,
+  { accountId }: Caller,
+  dependencies: Dependencies,
+): Promise<Omit<NewJudgement, "id" | "stop">> {
+  const found = await dependencies.store.problems.versionFor(id, accountId, version);
+  if (!found) throw clientError("problemNotFound", []);
+  const { versionSeq, number, definition } = found;
+  for (const { limits } of definition.tests) checkTestLimits("problem.limits", limits, program, dependencies);
+  return { versionSeq, tests: definition.tests.length, problem: { id, version: number } };
 }
 
 /** Judges the same program on the same tests again. @returns the new id; undefined if the account has no such judgement. */
@@ -51,12 +80,17 @@ export async function rejudge(
 ): Promise<string | undefined> {
   const again = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
   if (!again) return undefined;
-  const { program, versionSeq, stop, tests, language, profile } = again;
+  const { program, versionSeq, stop, tests, language, profile, problem } = again;
   // The key may have other permissions than that of the first judgement.
   const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
-  const judgement = { id: randomUUID(), stop, versionSeq, tests };
+  const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
   await countTests(caller, tests, dependencies);
-  await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
+  try {
+    await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
+  } catch (error) {
+    if (error instanceof VersionGone) return undefined;
+    throw error;
+  }
   return judgement.id;
 }
 

@@ -26,25 +26,32 @@ export interface How {
   readonly live?: boolean;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
+  /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
+  readonly judgedOn?: string | undefined;
   /** The error when the key was revoked after the request began. */
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
 }
 
+/** The tests of a judgement were deleted as unused before it was accepted. */
+export class VersionGone extends Error {
+  override readonly name = "VersionGone";
+}
+
 /**
  * Adds a submission to the queue.
- * @throws ClientError when it is not accepted.
+ * @throws ClientError when it is not accepted. @throws VersionGone for a judgement.
  */
 export async function accept(
   { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false, judgement, revoked = "unauthorized" }: How = {},
+  { key, live = false, judgement, judgedOn, revoked = "unauthorized" }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
-    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement) },
+    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement, judgedOn) },
     maxPending,
     onlyKnown: refusal !== null,
     live,
@@ -55,6 +62,7 @@ export async function accept(
   if (result.kind === "suspended") throw clientError("accountSuspended", []);
   if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
   if (result.kind === "full") throw queueFull();
+  if (result.kind === "versionGone") throw new VersionGone();
   const { language, profile } = result.submission;
   if (result.kind === "enqueued") meter.count("accepted", { language, profile });
   return result;
@@ -65,7 +73,7 @@ export function queueFull(): Error {
 }
 
 /** The version of the tests is the same for the same contents. */
-function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined): string {
+function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined, judgedOn?: string): string {
   const hash = requestHash(submit);
-  return judgement ? `${hash} ${judgement.versionSeq} ${judgement.stop}` : hash;
+  return judgement ? `${hash} ${judgedOn ?? judgement.versionSeq} ${judgement.stop}` : hash;
 }

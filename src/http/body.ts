@@ -4,10 +4,12 @@ import { clientError } from "../domain/error.ts";
 import type { Pace } from "../domain/pace.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
 import { awaitsContinue, sayContinue } from "./continue.ts";
+import { Semaphore } from "./dashboard/semaphore.ts";
 import { tooLarge } from "./errors.ts";
 import { disconnected } from "./gone.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
+import { ADMISSION, type Admission, LargeBody } from "./large-body.ts";
 import { noRoom } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { parseInThread } from "./parse-large.ts";
@@ -37,8 +39,12 @@ const MAX_FORM_BYTES = 65_536;
  * has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
-/** The same for bodies above MAX_BODY_BYTES: an account has one at a time. */
+/** The same for bodies above MAX_BODY_BYTES, which reserve memory as they arrive (large-body.ts). */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
+/** A body that has partly arrived waits longer than one that has not begun. */
+const LARGE_WAIT_MS = 10_000;
+/** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
+const MAX_UNPARSED = 64;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -48,6 +54,8 @@ declare module "fastify" {
     values?: number;
     /** The route takes bodies of MAX_LARGE_BODY_BYTES. */
     large?: boolean;
+    /** The route takes a ZIP archive instead of JSON, as a Buffer. */
+    archive?: boolean;
   }
   interface FastifyRequest {
     /**
@@ -60,12 +68,26 @@ declare module "fastify" {
   }
 }
 
+/** Memory of bodies. */
+export interface BodyRooms {
+  readonly room: Room;
+  readonly largeRoom: Room;
+}
+
+export function bodyRooms(): BodyRooms {
+  return { room: new Room(BODIES_BYTES), largeRoom: new Room(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
+}
+
 /**
- * Accepts JSON bodies only; other media types are 415. Memory must be reserved before a body is received, and each body
+ * Accepts JSON bodies only, and archives on some routes; other media types are 415. Memory must be reserved before a body is received, that of a large one as it arrives, and each body
  * is parsed in a separate turn of the event loop.
  */
-export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Room(BODIES_BYTES)): void {
-  const largeRoom = new Room(LARGE_BODIES_BYTES);
+export function readJsonOnly(
+  server: FastifyInstance,
+  pace: Pace,
+  { room, largeRoom }: BodyRooms = bodyRooms(),
+  admission?: Admission,
+): void {
   server.decorateRequest("forgetBody", null);
   server.decorateRequest("holdsBody", false);
   server.addHook("onRoute", (route) => {
@@ -77,14 +99,25 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     const { bodyLimit } = request.routeOptions;
     // The body of a GET is never read.
     if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
-    if (!isPlainUtf8(request)) throw clientError("notJson", []);
+    if (!isPlainUtf8(request)) throw wrongMedia(request);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
     const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES;
-    const reserved = isLarge ? largeRoom : room;
-    const release = await reserved.take(ownerOf(request), Math.min(bytes, bodyLimit), disconnected(reply));
-    if (!release) throw noRoom(request);
+    const owner = ownerOf(request);
+    const gone = disconnected(reply);
+    let body = payload;
+    let release: (() => void) | undefined;
+    if (isLarge) {
+      const { stepBytes } = admission ?? ADMISSION;
+      const take = () => largeRoom.take(owner, stepBytes, gone);
+      const large = new LargeBody(request.raw, take, () => noRoom(request), admission);
+      body = large;
+      release = () => large.release();
+    } else {
+      release = await room.take(owner, Math.min(bytes, bodyLimit), gone);
+      if (!release) throw noRoom(request);
+    }
     request.forgetBody = () => {
       release();
       request.body = null;
@@ -93,13 +126,22 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
     if (reply.raw.closed) onClose();
     else reply.raw.once("close", onClose);
     if (awaitsContinue(request)) sayContinue(request, reply);
-    return payload;
+    return body;
   });
   server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    "application/zip",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (!request.routeOptions.config.archive) throw wrongMedia(request);
+      return bytes;
+    },
+  );
   server.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
+      if (request.routeOptions.config.archive) throw wrongMedia(request);
       if (bytes.length === 0 && request.routeOptions.config.bodyless) return null;
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
@@ -115,6 +157,10 @@ export function readJsonOnly(server: FastifyInstance, pace: Pace, room = new Roo
   );
 }
 
+export function wrongMedia({ routeOptions }: FastifyRequest): Error {
+  return clientError(routeOptions.config?.archive ? "notZip" : "notJson", []);
+}
+
 /** JSON is UTF-8, so another charset would be decoded wrongly. A compressed body could expand to any size. */
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
   const encoding = headers["content-encoding"] ?? "identity";
@@ -128,17 +174,15 @@ function announced({ headers }: FastifyRequest): number {
   return Number(headers["content-length"] ?? 0) || 0;
 }
 
-/** One at a time. The route calls `forgetBody` in any case. */
+/** One at a time; accounts take turns. The route calls `forgetBody` in any case. */
 async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
   request.holdsBody = true;
   try {
-    const parsed = lastLarge.then(() => parseInThread(bytes, request.routeOptions.config.values));
-    lastLarge = parsed.catch(() => {});
-    return await parsed;
+    return await parsing.run(ownerOf(request), () => parseInThread(bytes, request.routeOptions.config.values));
   } catch (error) {
     request.forgetBody?.();
     throw error;
   }
 }
 
-let lastLarge: Promise<unknown> = Promise.resolve();
+const parsing = new Semaphore(1, MAX_UNPARSED);

@@ -17,7 +17,8 @@ const DATABASE_RETRY = { "retry-after": "2" };
 /** Errors of the framework before a route runs, mapped to the service's errors. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => tooLarge(routeOptions.url, routeOptions.bodyLimit),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => clientError("notJson", []),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ({ routeOptions }) =>
+    clientError(routeOptions.config?.archive ? "notZip" : "notJson", []),
   FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => clientError("badRequest", []),
   FST_ERR_BAD_URL: () => clientError("badRequest", []),

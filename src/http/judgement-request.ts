@@ -2,19 +2,25 @@ import { z } from "zod";
 import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../domain/additions.ts";
 import { CHECKER_INTERFACES, CHECKER_TYPES, type Checker, type CheckerSpec, MAX_PASSES } from "../domain/check.ts";
 import { clientError, echo } from "../domain/error.ts";
-import { type Definition, GROUP_RULES, type Group, STOPS, type Stop, type TestMeta } from "../domain/judgement.ts";
+import {
+  type Definition,
+  GROUP_RULES,
+  type Group,
+  MAX_GROUPS,
+  MAX_TESTS,
+  STOPS,
+  type Stop,
+  type TestMeta,
+} from "../domain/judgement.ts";
 import type { Caller, Program } from "../domain/submission.ts";
 import { programOf } from "../domain/submission.ts";
-import { additionFields, content, decodeContent } from "./additions.ts";
+import { additionFields, content, decodeContent, leastBytes } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
-/** Bounds of one judgement. */
-export const MAX_TESTS = 500;
 /** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
 const MAX_ANSWERS = 8;
-const MAX_GROUPS = 100;
 const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;
 
@@ -66,7 +72,12 @@ export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
 export const judgementBody = z
   .strictObject({
     ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
-    tests: z.array(oneTest).min(1).max(MAX_TESTS),
+    tests: z.array(oneTest).min(1).max(MAX_TESTS).describe("Required without `problem`").optional(),
+    problem: z
+      .uuid()
+      .describe("Id of a problem: its tests, checker, groups and limits, in place of those fields")
+      .optional(),
+    problem_version: z.int().min(1).describe("By default the current one").optional(),
     checker: checkerField.describe("`lines` by default: without white space at the ends of lines").optional(),
     groups: z
       .array(
@@ -100,7 +111,7 @@ export const judgementBody = z
   });
 
 /** The tests are checked one by one, up to the first fault. */
-const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(MAX_TESTS) });
+const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(MAX_TESTS).optional() });
 
 type Fields = z.output<typeof judgementBody>;
 type TestFields = z.output<typeof oneTest>;
@@ -109,11 +120,16 @@ type TestFields = z.output<typeof oneTest>;
 export interface JudgementRequest {
   /** The program with an empty input. */
   readonly program: ValidatedRequest;
+  readonly stop: Stop;
+  /** The tests of the request, or a problem. */
+  readonly on: GivenTests | { readonly problem: string; readonly version: number | undefined };
+}
+
+export interface GivenTests {
   readonly definition: Definition;
   readonly checker: Program | null;
   /** For each test its input, followed by its answers. */
   readonly contents: readonly (readonly Buffer[])[];
-  readonly stop: Stop;
 }
 
 /** @param pause awaited before each test. @throws ClientError for the first fault. */
@@ -126,8 +142,15 @@ export async function toJudgementRequest(
   const parsed = outerBody.safeParse(body);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
   checkMaps(body as Fields);
-  const { checker = "lines", groups = [], stop = "first_failure", ...rest } = parsed.data;
-  const { tests: given, ...fields } = rest;
+  const { checker, groups, stop = "first_failure", tests: given, problem, problem_version, ...fields } = parsed.data;
+  if (problem !== undefined) {
+    for (const [field, value] of Object.entries({ tests: given, checker, groups }))
+      if (value !== undefined) throw invalid(field, "problem is given as well");
+    const program = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+    return { program, stop, on: { problem: problem.toLowerCase(), version: problem_version } };
+  }
+  if (problem_version !== undefined) throw invalid("problem_version", "problem is not given");
+  if (given === undefined) throw invalid("tests", "is required, or problem");
   const tests = given.map((test, at) => {
     const one = oneTest.safeParse(test);
     if (one.success) return one.data;
@@ -135,46 +158,56 @@ export async function toJudgementRequest(
     throw invalidPart(issue && { ...issue, path: ["tests", at, ...issue.path] });
   });
   const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
-  const { spec, program } = toChecker(checker, caller, dependencies);
+  const { spec, program } = toChecker(checker ?? "lines", caller, dependencies);
   const metas = tests.map((test, at) => toMeta(test, at, valid, dependencies));
   const contents: Buffer[][] = [];
   for (const [at, test] of tests.entries()) {
     await pause();
     contents.push(toContents(test, at, spec));
   }
-  const definition = { checker: spec, groups: toGroups(groups, metas), tests: metas };
-  return { program: valid, definition, checker: program, contents, stop };
+  const definition = { checker: spec, groups: toGroups(groups ?? [], metas), tests: metas };
+  return { program: valid, stop, on: { definition, checker: program, contents } };
 }
 
 function toMeta(
   { name = "", points = 1, group = "", limits = {} }: TestFields,
   at: number,
-  { submit }: ValidatedRequest,
-  { languages }: Pick<Dependencies, "languages">,
+  program: ValidatedRequest,
+  dependencies: Pick<Dependencies, "languages">,
 ): TestMeta {
-  const language = languages.resolve(submit.language);
-  if (language) {
-    const { execute } = languages.limitsFor(language, submit.profile);
-    for (const [field, value] of Object.entries(limits)) {
-      const most = inField(execute, field as LimitField);
-      if (value !== undefined && value > most)
-        throw invalid(`tests.${at}.limits.${field}`, `at most ${most} for ${language.name} in this profile`);
-    }
-  }
+  checkTestLimits(`tests.${at}.limits`, limits, program, dependencies);
   const given = Object.entries(limits).filter(([field, value]) => field in LIMIT_FIELDS && value !== undefined);
   return { name: name || String(at + 1), group, points, limits: Object.fromEntries(given) as RequestedLimits };
+}
+
+/** @throws ClientError for a limit that the profile does not have for the language of the program. */
+export function checkTestLimits(
+  where: string,
+  limits: { readonly [F in LimitField]?: number | undefined },
+  { submit }: ValidatedRequest,
+  { languages }: Pick<Dependencies, "languages">,
+): void {
+  const language = languages.resolve(submit.language);
+  if (!language) return;
+  const { execute } = languages.limitsFor(language, submit.profile);
+  for (const [field, value] of Object.entries(limits)) {
+    const most = inField(execute, field as LimitField);
+    if (value !== undefined && value > most)
+      throw invalid(`${where}.${field}`, `at most ${most} for ${language.name} in this profile, not ${value}`);
+  }
 }
 
 function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
   const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
   if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
+  const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
   const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
   // Whether it is an expression is not checked here: to parse it can take long.
   if (spec.type === "regex" && decoded.some(({ length }) => length > MAX_EXPRESSION_BYTES))
     throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
   const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
-  for (const { length } of all)
-    if (length > MAX_CONTENT_BYTES) throw invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  if (all.some(({ length }) => length > MAX_CONTENT_BYTES)) throw tooLong();
   return all;
 }
 

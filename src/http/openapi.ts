@@ -58,7 +58,7 @@ export function openApi(): OpenApi {
   };
 }
 
-function describe({ id, summary, description, parameters, body, answers, errors }: Operation) {
+function describe({ id, summary, description, parameters, body, media, answers, errors }: Operation) {
   const byStatus = Map.groupBy([...ANYWHERE, ...errors], (code) => ERRORS[code].status);
   const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
   const succeeded = answers.map(
@@ -83,6 +83,9 @@ function describe({ id, summary, description, parameters, body, answers, errors 
     summary,
     description,
     parameters,
+    ...(media && {
+      requestBody: { required: true, content: { [media]: { schema: { type: "string", format: "binary" } } } },
+    }),
     ...(body && { requestBody: { required: true, content: json({ schema: eitherOf([body]) }) } }),
     responses: Object.fromEntries([...succeeded, ...failed]),
   };

@@ -7,12 +7,14 @@ import type { SchemaName } from "./schemas.ts";
 /** The endpoints in /openapi.json and /docs, each with every error that it can return. */
 export interface Operation {
   readonly id: string;
-  readonly method: "get" | "post";
+  readonly method: "get" | "post" | "delete";
   readonly path: string;
   readonly summary: string;
   readonly description: string;
   readonly parameters: readonly Parameter[];
   readonly body?: SchemaName;
+  /** The media type of a body that is not JSON. */
+  readonly media?: string;
   readonly answers: readonly Answer[];
   /** In addition to the errors of every endpoint. */
   readonly errors: readonly ErrorCode[];
@@ -115,6 +117,8 @@ const withVerdict = (verdicts: readonly string[]) =>
   query("verdict", "Only with this verdict", { type: "string", enum: verdicts });
 
 const JUDGEMENT_ID: Parameter = { ...ID, description: "Id of the judgement" };
+
+const PROBLEM_ID: Parameter = { ...ID, description: "Id of the problem" };
 
 /** Errors of requests that judge a program. */
 const JUDGED: readonly ErrorCode[] = [
@@ -271,7 +275,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements",
     summary: "Judge a program on tests",
     description:
-      "Runs a program on up to 500 tests, each in a sandbox of its own, and checks its outputs. It is compiled once; the first " +
+      "Runs a program on up to 500 tests, or on those of a problem, each in a sandbox of its own, and checks its outputs. It is compiled once; the first " +
       "test runs alone, so that a program that does not compile is `CE` at once. The first test, in their order, that does not " +
       "pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
     parameters: [WAIT, IDEMPOTENCY],
@@ -280,7 +284,7 @@ export const OPERATIONS: readonly Operation[] = [
       { status: 200, description: "With `wait=true`: the ended judgement", schemas: ["Judgement"] },
       { status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true },
     ],
-    errors: [...JUDGED, "badWait", "badIdempotencyKey", "idempotencyConflict"],
+    errors: [...JUDGED, "badWait", "badIdempotencyKey", "idempotencyConflict", "problemNotFound"],
   },
   {
     id: "judgements",
@@ -333,6 +337,58 @@ export const OPERATIONS: readonly Operation[] = [
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "A stream of events", schemas: [], media: "text/event-stream" }],
     errors: ["judgementNotFound", "tooManyWatched"],
+  },
+  {
+    id: "importProblem",
+    method: "post",
+    path: "/api/problems",
+    summary: "Import a problem",
+    description:
+      "A problem package as a ZIP archive: the Kattis formats `legacy` and `2025-09`. It becomes the current version of the " +
+      "problem of this name. The same content again changes nothing. An import counts against the rate limit as one request " +
+      "for each 16 MiB of its tests.",
+    parameters: [
+      query("name", "By default the directory in the archive that has all files", { type: "string" }),
+      query("time_limit", "In seconds of CPU time, in place of that of the package. Required if it has none", {
+        type: "number",
+      }),
+    ],
+    media: "application/zip",
+    answers: [
+      { status: 200, description: "The current version has the same content", schemas: ["Problem"], location: true },
+      { status: 201, description: "A new version", schemas: ["Problem"], location: true },
+    ],
+    errors: ["invalidRequest", "invalidPackage", "problemsFull", "bodyTooLarge", "notZip", "noRoom", "problemNotFound"],
+  },
+  {
+    id: "problems",
+    method: "get",
+    path: "/api/problems",
+    summary: "List problems",
+    description: "Those of the account, newest first.",
+    parameters: LISTED.slice(-2),
+    answers: [{ status: 200, description: "A page of them", schemas: ["Problems"] }],
+    errors: ["invalidRequest"],
+  },
+  {
+    id: "problem",
+    method: "get",
+    path: "/api/problems/{id}",
+    summary: "Get a problem",
+    description: "With its versions, newest first.",
+    parameters: [PROBLEM_ID],
+    answers: [{ status: 200, description: "The problem", schemas: ["Problem"] }],
+    errors: ["problemNotFound"],
+  },
+  {
+    id: "deleteProblem",
+    method: "delete",
+    path: "/api/problems/{id}",
+    summary: "Delete a problem",
+    description: "Its judgements stay until they expire, and can be judged again.",
+    parameters: [PROBLEM_ID],
+    answers: [{ status: 200, description: "The problem as it was", schemas: ["Problem"] }],
+    errors: ["problemNotFound", ...BODY],
   },
   {
     id: "languages",

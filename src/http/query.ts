@@ -15,7 +15,7 @@ const KNOWN = new Map(
 
 /** Rejects unknown parameters, because a misspelt one would silently be ignored. @throws ClientError unknownQuery. */
 export function checkQuery({ method, query, routeOptions }: FastifyRequest): void {
-  const known = KNOWN.get(`${method === "POST" ? "post" : "get"} ${routeOptions.url}`);
+  const known = KNOWN.get(`${method === "HEAD" ? "get" : method.toLowerCase()} ${routeOptions.url}`);
   if (!known) return;
   const unknown = Object.keys(query as object).filter((name) => !known.includes(name));
   if (unknown.length > 0) throw clientError("unknownQuery", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);

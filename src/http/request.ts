@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type ClientError, clientError, echo } from "../domain/error.ts";
 import { isProfileName, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
-import { additionFields, decodeBase64, toAdditions } from "./additions.ts";
+import { additionFields, decodeBase64, leastBytes, toAdditions } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { profile } from "./record-schema.ts";
 
@@ -138,6 +138,9 @@ function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | un
   const [text, encoded] = [fields[name], fields[`${name}_base64`]];
   if (encoded === undefined) return text === undefined ? undefined : checkText(name, text);
   if (text !== undefined) throw clientError("invalidRequest", [`${name}_base64`, `${name} is given as well`]);
+  const bytes = leastBytes({ base64: encoded });
+  if (name === "code" && bytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [bytes]);
+  if (name === "stdin" && bytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [bytes]);
   return decodeBase64(`${name}_base64`, encoded);
 }
 

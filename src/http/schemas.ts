@@ -40,6 +40,10 @@ const summaryFields = {
   schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
   language: z.string(),
   profile,
+  problem: z
+    .strictObject({ id: z.uuid(), version: z.int().min(1) })
+    .nullable()
+    .describe("The problem and its version; null for tests of a request"),
   status: status.describe("`error` if and only if the verdict is IE"),
   timestamps: z.strictObject({ created_at: time, completed_at: time.nullable() }),
   verdict: judgementVerdict.nullable(),
@@ -102,6 +106,24 @@ const language = z.strictObject({
 });
 const [, builtInChecker, programChecker] = checkerField.options;
 
+const versionFields = {
+  version: z.int().min(1),
+  tests: count,
+  bytes: count.describe("Of all inputs and answers"),
+  limits: z
+    .strictObject({ cpu_time_secs: z.number().nullable(), memory_bytes: count.nullable() })
+    .describe("Of each test; null: that of the profile"),
+  created_at: time,
+};
+const problemVersion = z.strictObject(versionFields);
+const problemFields = {
+  id: z.uuid().describe("Id of the problem"),
+  name: z.string().describe("Unique in the account"),
+  title: z.string(),
+  ...versionFields,
+  updated_at: time,
+};
+
 export const SCHEMAS = {
   SubmitRequest: submitBody,
   Accepted: accepted,
@@ -147,6 +169,11 @@ export const SCHEMAS = {
     judgements: z.array(judgementSummary),
     next: z.string().nullable().describe("For `before`; null: no older ones"),
   }),
+  Problem: z.strictObject({ ...problemFields, versions: z.array(problemVersion).describe("Newest first") }),
+  Problems: z.strictObject({
+    problems: z.array(z.strictObject(problemFields)),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;
 
@@ -164,7 +191,7 @@ const PARTS = {
   Check: check,
   Case: judgeBody.shape.cases.element,
   CaseResult: caseResult,
-  JudgementTest: judgementBody.shape.tests.element,
+  JudgementTest: judgementBody.shape.tests.unwrap().element,
   JudgementGroup: judgementBody.shape.groups.unwrap().element,
   BuiltInChecker: builtInChecker,
   ProgramChecker: programChecker,

@@ -26,6 +26,7 @@ import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
+import { problemRoutes } from "./problems.ts";
 import { checkQuery } from "./query.ts";
 import { addRateLimit, countRequests } from "./rate-limit.ts";
 import { Refusals } from "./refusals.ts";
@@ -107,7 +108,7 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      await countRequests(caller, dependencies, { onlyReads: request.method !== "POST" });
+      await countRequests(caller, dependencies, { onlyReads: !["POST", "DELETE"].includes(request.method) });
       checkRoute(request);
       checkQuery(request);
     });
@@ -147,6 +148,7 @@ export class HttpServer {
     resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
     submissionsRoutes(this.#server, dependencies);
     judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
+    problemRoutes(this.#server, dependencies, answers);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);

@@ -3,7 +3,7 @@ import type { ProgramChecker } from "../domain/check.ts";
 import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
@@ -219,7 +219,7 @@ function readValidator(
   const sources = sourcesIn(files, directory);
   // In 2025-09, the directory is the program.
   const all = [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
-    ? [{ path: directory, files: new Map(sources.flatMap((one) => [...one.files])) }]
+    ? [{ path: directory, files: filesBelow(files, directory) }]
     : sources;
   const [source, other] = all;
   if (!source) throw new PackageError(directory, "has no validator");

@@ -1,24 +1,24 @@
 import { basename, extname } from "node:path";
-import { FILE_PATH } from "../domain/additions.ts";
+import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../domain/additions.ts";
 import type { Language } from "../domain/language.ts";
+import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
+import { filesBelow, PackageError, type PackageFiles, renamed } from "./files.ts";
 
 /** A program of a package: a file, or a directory of files. */
 export interface Source {
   /** Its path in the package. */
   readonly path: string;
-  readonly files: ReadonlyMap<string, Buffer>;
+  readonly files: PackageFiles;
 }
 
 /** The programs in a directory of the package. */
 export function sourcesIn(files: PackageFiles, directory: string): Source[] {
-  const groups = Map.groupBy(filesBelow(files, directory), ([path]) => path.split("/")[0] ?? "");
-  return [...groups].map(([name, entries]) => {
+  const groups = Map.groupBy(filesBelow(files, directory).keys(), (path) => path.split("/")[0] ?? "");
+  return [...groups].map(([name, [first]]) => {
     const path = `${directory}/${name}`;
-    const isFile = entries.length === 1 && entries[0]?.[0] === name;
-    return { path, files: isFile ? new Map(entries) : filesBelow(files, path) };
+    return { path, files: first === name ? renamed(files, new Map([[name, path]])) : filesBelow(files, path) };
   });
 }
 
@@ -54,9 +54,14 @@ export function toProgram(
   const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
   const entry = candidates.find((name) => files.has(name)) ?? first;
-  const content = [...files].map(([name, data]) => ({ name, data }));
-  for (const { name } of content)
+  const content: WorkFile[] = [];
+  let bytes = 0;
+  for (const [name, data] of files) {
     if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
+    bytes += data.length;
+    if (content.push({ name, data }) > MAX_FILES || bytes > MAX_FILES_BYTES)
+      throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
+  }
   const additions = { files: content, entry, args: [], env: {}, limits: {} };
   return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
 }

@@ -14,14 +14,14 @@ export interface PackageTests {
 
 export interface PackageTest {
   readonly meta: TestMeta;
-  /** The input, followed by the answer. */
-  readonly contents: readonly [Buffer, Buffer];
+  /** Reads the input and the answer. */
+  readonly contents: () => readonly [input: Buffer, answer: Buffer];
 }
 
 /** An input for the input validators. */
 export interface InputTest {
   readonly path: string;
-  readonly input: Buffer;
+  readonly input: () => Buffer;
   /** Arguments of input validators by their name; `""`: of all others. */
   readonly args: Settings["inputValidatorArgs"];
   /** Whether all input validators must accept it; otherwise, one must reject it. */
@@ -31,9 +31,9 @@ export interface InputTest {
 /** An output that the output validator must accept or reject. */
 export interface OutputTest {
   readonly path: string;
-  readonly input: Buffer;
-  readonly answer: Buffer;
-  readonly output: Buffer;
+  readonly input: () => Buffer;
+  readonly answer: () => Buffer;
+  readonly output: () => Buffer;
   readonly checker: CheckerSpec;
   readonly verdict: "AC" | "WA";
 }
@@ -64,9 +64,9 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const read = options.format === "legacy" ? legacyGroups : currentGroups;
   const { settingsOf, groupOf, groupsOf } = read(files, options.scoring);
   const content = (name: string, ending: "in" | "ans" | "out") => {
-    const found = files.get(`data/${name}.${ending}`);
-    if (!found) throw new PackageError(`data/${name}.${ending}`, "is missing, but the test has other files");
-    return found;
+    const path = `data/${name}.${ending}`;
+    if (!files.has(path)) throw new PackageError(path, "is missing, but the test has other files");
+    return () => files.get(path) as Buffer;
   };
   const inputs: InputTest[] = [];
   const [other] = [...files.keys()].filter((path) => /^data\/.+\.files\//.test(path));
@@ -80,7 +80,8 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     const { args } = settings;
     addInput(name, settings, true);
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
-    return { meta, contents: [content(name, "in"), content(name, "ans")] };
+    const [input, answer] = [content(name, "in"), content(name, "ans")];
+    return { meta, contents: () => [input(), answer()] };
   });
   for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);
   const both = Object.keys(OUTPUTS).join("|");

@@ -56,7 +56,7 @@ export async function verify(
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
   const { definition, checker, tests } = problem;
-  const local = { definition, checker, contents: tests.map(({ contents }) => contents) };
+  const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
   for (const source of problem.submissions) {
     const { path } = source;
     onProgress(path);
@@ -100,7 +100,7 @@ async function verifyInputs(
     const name = source.path.split("/").at(-1) ?? "";
     for (const { path, input, args, isValid } of inputs) {
       const own = args[name] ?? args[name.replace(/\.[^.]*$/, "")] ?? args[""] ?? [];
-      const { ended, accepts, broken } = await validate(judge, found, input, own);
+      const { ended, accepts, broken } = await validate(judge, found, input(), own);
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
     }
@@ -128,8 +128,8 @@ async function validate(
 async function verifyOutputs({ outputs, checker }: ProblemPackage, judge: LocalJudge): Promise<string[]> {
   const faults: string[] = [];
   for (const { path, input, answer, output, verdict: wanted, checker: spec } of outputs) {
-    const test = { checker: spec, checkerProgram: checker, answers: [answer], points: 0 };
-    const { verdict, message } = await judge.check(test, input, output);
+    const test = { checker: spec, checkerProgram: checker, answers: [answer()], points: 0 };
+    const { verdict, message } = await judge.check(test, input(), output());
     if (verdict !== wanted) faults.push(`${path}: is ${verdict}, not ${wanted}${tail(message)}`);
   }
   return faults;

@@ -25,6 +25,7 @@ import { invitationStore } from "./people/invitations.ts";
 import { peopleStore } from "./people/people.ts";
 import { sessionStore } from "./people/sessions.ts";
 import { signInStore } from "./people/sign-ins.ts";
+import { problemStore } from "./problems/problems.ts";
 import { backup } from "./schema/backup.ts";
 import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
@@ -121,6 +122,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     history: historyStore(engine, transactions),
     live: liveStore(engine, transactions, wakeups),
     judgements: judgementStore(engine, transactions, wakeups, now),
+    problems: problemStore(engine, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onEnds: (listener) => wakeups.on("ends", listener),

@@ -17,6 +17,7 @@ import type { InvitationStore } from "./people/invitations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { SessionStore } from "./people/sessions.ts";
 import type { SignInStore } from "./people/sign-ins.ts";
+import type { ProblemStore } from "./problems/problems.ts";
 import type { QuotaStore } from "./sharing/quota.ts";
 import type { QueueStore } from "./submissions/drop.ts";
 import type { RetentionStore } from "./submissions/purge.ts";
@@ -56,6 +57,7 @@ export interface Store {
   readonly history: HistoryStore;
   readonly live: LiveStore;
   readonly judgements: JudgementStore;
+  readonly problems: ProblemStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;

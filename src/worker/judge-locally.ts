@@ -33,8 +33,8 @@ export interface LocalProblem {
   readonly definition: Definition;
   /** For a checker that is a program. */
   readonly checker: Program | null;
-  /** For each test its input, followed by its answers. */
-  readonly contents: readonly (readonly Buffer[])[];
+  /** The input of a test, followed by its answers. */
+  readonly contents: (test: number) => readonly Buffer[];
 }
 
 /** `cpuUsec` is that of the pass with the most. */
@@ -88,7 +88,7 @@ export class LocalJudge {
         return { verdict: next.verdict, score, states, runs: runs.sort((a, b) => a.test - b.test) };
       }
       for (const test of next.start) {
-        const [stdin = Buffer.alloc(0), ...answers] = contents[test] ?? [];
+        const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
         const additions = forRun(program.additions, meta);
         const kept = this.#keptFor(language.name);

@@ -164,6 +164,17 @@ export interface Health {
   queue_depth: number;
 }
 
+export interface ImportProblemQuery {
+  /**
+   * By default the directory in the archive that has all files
+   */
+  name?: string;
+  /**
+   * In seconds of CPU time, in place of that of the package. Required if it has none
+   */
+  time_limit?: number;
+}
+
 export interface Isolation {
   mode: "strict" | "incomplete";
   /**
@@ -243,6 +254,10 @@ export interface Judgement {
   language: string;
   profile: Profile;
   /**
+   * The problem and its version; null for tests of a request
+   */
+  problem: JudgementProblem | null;
+  /**
    * `error` if and only if the verdict is IE
    */
   status: Status;
@@ -281,6 +296,11 @@ export interface JudgementGroup {
    * Earlier groups of which all tests must pass
    */
   depends?: string[];
+}
+
+export interface JudgementProblem {
+  id: string;
+  version: number;
 }
 
 export interface JudgementRequest {
@@ -322,10 +342,20 @@ export interface JudgementRequest {
   };
   limits?: RunLimits;
   /**
+   * Required without `problem`
+   *
    * @minItems 1
    * @maxItems 500
    */
-  tests: JudgementTest[];
+  tests?: JudgementTest[];
+  /**
+   * Id of a problem: its tests, checker, groups and limits, in place of those fields
+   */
+  problem?: string;
+  /**
+   * By default the current one
+   */
+  problem_version?: number;
   /**
    * `lines` by default: without white space at the ends of lines
    */
@@ -349,6 +379,10 @@ export interface JudgementSummary {
   language: string;
   profile: Profile;
   /**
+   * The problem and its version; null for tests of a request
+   */
+  problem: JudgementSummaryProblem | null;
+  /**
    * `error` if and only if the verdict is IE
    */
   status: Status;
@@ -359,6 +393,11 @@ export interface JudgementSummary {
    */
   score: number | null;
   tests: JudgementSummaryTests;
+}
+
+export interface JudgementSummaryProblem {
+  id: string;
+  version: number;
 }
 
 export interface JudgementSummaryTests {
@@ -521,6 +560,106 @@ export interface Output {
    * Whether all output was captured, regardless of encoding
    */
   integrity: ("complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error") | null;
+}
+
+export interface Problem {
+  /**
+   * Id of the problem
+   */
+  id: string;
+  /**
+   * Unique in the account
+   */
+  name: string;
+  title: string;
+  version: number;
+  tests: number;
+  /**
+   * Of all inputs and answers
+   */
+  bytes: number;
+  limits: ProblemLimits;
+  created_at: string;
+  updated_at: string;
+  /**
+   * Newest first
+   */
+  versions: ProblemVersions[];
+}
+
+/**
+ * Of each test; null: that of the profile
+ */
+export interface ProblemLimits {
+  cpu_time_secs: number | null;
+  memory_bytes: number | null;
+}
+
+export interface ProblemVersions {
+  version: number;
+  tests: number;
+  /**
+   * Of all inputs and answers
+   */
+  bytes: number;
+  limits: ProblemVersionsLimits;
+  created_at: string;
+}
+
+/**
+ * Of each test; null: that of the profile
+ */
+export interface ProblemVersionsLimits {
+  cpu_time_secs: number | null;
+  memory_bytes: number | null;
+}
+
+export interface Problems {
+  problems: ProblemsProblems[];
+  /**
+   * For `before`; null: no older ones
+   */
+  next: string | null;
+}
+
+export interface ProblemsProblems {
+  /**
+   * Id of the problem
+   */
+  id: string;
+  /**
+   * Unique in the account
+   */
+  name: string;
+  title: string;
+  version: number;
+  tests: number;
+  /**
+   * Of all inputs and answers
+   */
+  bytes: number;
+  limits: ProblemsProblemsLimits;
+  created_at: string;
+  updated_at: string;
+}
+
+/**
+ * Of each test; null: that of the profile
+ */
+export interface ProblemsProblemsLimits {
+  cpu_time_secs: number | null;
+  memory_bytes: number | null;
+}
+
+export interface ProblemsQuery {
+  /**
+   * `next` of the page before
+   */
+  before?: string;
+  /**
+   * At most this many, 1 to 100
+   */
+  limit?: number;
 }
 
 export type Profile = "judge" | "agent";

@@ -7,6 +7,7 @@ import {
   type FoundJudgement,
   type Judgement,
   type JudgementVerdict,
+  type ProblemReference,
   type Stop,
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
@@ -19,7 +20,7 @@ import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
 import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
-import { putVersion } from "./versions.ts";
+import { keepComplete, putVersion } from "./versions.ts";
 
 /** Judgements that one search reads per match that it may return: bounds how long a rare verdict delays others. */
 const LOOKED_AT = 5_000;
@@ -39,7 +40,7 @@ export function judgementStore(
   return {
     /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
-      putVersion(transactions, capabilities, version, now, pause),
+      putVersion(db, transactions, capabilities, version, now, pause),
 
     /** @returns undefined for an unknown id and for a judgement of another account. */
     async get(id: string, accountId: string): Promise<Judgement | undefined> {
@@ -87,16 +88,23 @@ export function judgementStore(
       const row = await db
         .selectFrom("judgements")
         .innerJoin("judged_programs", "judgement_seq", "judgements.seq")
-        .select(["language", "profile", "code", "additions", "stop", "version_seq", "states"])
+        .select([
+          "language",
+          "profile",
+          "code",
+          "additions",
+          "stop",
+          "version_seq",
+          "states",
+          "problem_id",
+          "problem_version",
+        ])
         .where("id", "=", id)
         .where("account_id", "=", accountId)
         .executeTakeFirst();
       if (!row) return undefined;
       const { language, code, additions, version_seq: versionSeq, states } = row;
-      const used = await transactions.run((trx) =>
-        trx.updateTable("versions").set({ used_at: now() }).where("seq", "=", versionSeq).executeTakeFirst(),
-      );
-      if (used.numUpdatedRows === 0n) return undefined;
+      if (!(await transactions.run((trx) => keepComplete(trx, versionSeq, now())))) return undefined;
       return {
         language,
         profile: row.profile as ProfileName,
@@ -104,6 +112,7 @@ export function judgementStore(
         stop: row.stop as Stop,
         versionSeq,
         tests: states.length,
+        problem: toProblem(row),
       };
     },
 
@@ -160,6 +169,8 @@ const FOUND_COLUMNS = [
   "score",
   "created_at",
   "completed_at",
+  "problem_id",
+  "problem_version",
 ] as const satisfies readonly (keyof JudgementRow)[];
 type FoundRow = Pick<JudgementRow, (typeof FOUND_COLUMNS)[number]>;
 
@@ -178,9 +189,14 @@ function toFound(row: FoundRow): FoundJudgement {
     verdict: row.verdict as JudgementVerdict | null,
     score: row.score,
     states: decodeStates(row.states),
+    problem: toProblem(row),
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
   };
+}
+
+function toProblem(row: Pick<JudgementRow, "problem_id" | "problem_version">): ProblemReference | null {
+  return row.problem_id === null ? null : { id: row.problem_id, version: row.problem_version ?? 0 };
 }
 
 async function readJudgement(db: Kysely<Schema>, row: FoundRow): Promise<Judgement> {

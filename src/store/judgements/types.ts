@@ -1,4 +1,4 @@
-import type { Definition, JudgementVerdict, Stop } from "../../domain/judgement.ts";
+import type { Definition, JudgementVerdict, ProblemReference, Stop } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Program, Status } from "../../domain/submission.ts";
 
@@ -9,6 +9,18 @@ export interface NewJudgement {
   readonly versionSeq: number;
   /** The number of tests. */
   readonly tests: number;
+  readonly problem: ProblemReference | null;
+}
+
+/** In memory, or read if the account does not have it. */
+export type Content = Buffer | LazyContent;
+
+export interface LazyContent {
+  /** SHA-256, hexadecimal. */
+  readonly hash: string;
+  readonly bytes: number;
+  /** @throws if the content has another hash. */
+  readonly read: () => Promise<Buffer>;
 }
 
 /** A definition with the contents of its tests. */
@@ -18,7 +30,7 @@ export interface NewVersion {
   /** For a checker that is a program. */
   readonly checker: Program | null;
   /** For each test its input, followed by its answers. */
-  readonly contents: readonly (readonly Buffer[])[];
+  readonly contents: readonly (readonly Content[])[];
 }
 
 /** Everything that a second judgement of the same program needs. */
@@ -29,6 +41,7 @@ export interface Rejudged {
   readonly stop: Stop;
   readonly versionSeq: number;
   readonly tests: number;
+  readonly problem: ProblemReference | null;
 }
 
 export interface JudgementSearch {

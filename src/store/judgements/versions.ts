@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { sql, type Transaction } from "kysely";
+import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
+import { StoreUnavailable } from "../engine/errors.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { encodeProgram } from "../submissions/rows.ts";
-import type { NewVersion } from "./types.ts";
+import type { LazyContent, NewVersion } from "./types.ts";
 
 /** Contents that one transaction stores: bounds how long others wait for it. */
 const MAX_BYTES = 1_048_576;
@@ -14,84 +15,148 @@ const PURGED_AT_ONCE = 100;
 /** Held by each transaction that adds or deletes contents, so that none is deleted while another version gets it. */
 const CONTENTS_LOCK = "contents";
 
-interface Content {
+/** A content by its place; the version may have it several times. */
+interface Placed extends LazyContent {
   readonly test: number;
   readonly place: number;
-  readonly hash: string;
-  readonly bytes: Buffer;
 }
+
+/** A purge can delete an unused version while it is put: then it is put again. */
+const MAX_TRIES = 5;
+
+/** The states of a version. One that is being deleted never gets complete: its hash is free for another one. */
+const [DOOMED, INCOMPLETE, COMPLETE] = [-1, 0, 1];
 
 /**
  * Stores a version unless the account has it, in several transactions.
  * @param pause awaited before the work on the next content. @returns its sequence number.
  */
 export async function putVersion(
+  db: Kysely<Schema>,
   transactions: Transactions,
-  { lock }: Pick<Capabilities, "lock">,
+  capabilities: Pick<Capabilities, "lock">,
   { accountId, definition, checker, contents }: NewVersion,
   now: () => number,
   pause: () => Promise<void>,
 ): Promise<number> {
-  const all: Content[] = [];
+  const all: Placed[] = [];
   for (const [test, parts] of contents.entries()) {
     await pause();
-    for (const [place, bytes] of parts.entries()) all.push({ test, place, hash: sha256(bytes), bytes });
+    for (const [place, content] of parts.entries()) {
+      const lazy = Buffer.isBuffer(content)
+        ? { hash: sha256(content), bytes: content.length, read: async () => content }
+        : content;
+      all.push({ test, place, ...lazy });
+    }
   }
   const text = JSON.stringify(definition);
   const source = checker && encodeProgram(checker);
   const hash = sha256(
     JSON.stringify([text, source && sha256(source), all.map((one) => [one.test, one.place, one.hash])]),
   );
-  const { seq, complete } = await transactions.run((trx) =>
-    trx
-      .insertInto("versions")
-      .values({
-        account_id: accountId,
-        hash,
-        definition: text,
-        checker: source,
-        complete: 0,
-        used_at: now(),
-      })
-      .onConflict((conflict) => conflict.columns(["account_id", "hash"]).doUpdateSet({ used_at: now() }))
-      .returning(["seq", "complete"])
-      .executeTakeFirstOrThrow(),
-  );
-  if (complete === 1) return seq;
-  for (const piece of piecesOf(all)) {
-    await pause();
-    await transactions.run(async (trx) => {
-      await lock(trx, CONTENTS_LOCK);
-      await insertContents(trx, accountId, seq, piece);
-    });
+  const row = { account_id: accountId, hash, definition: text, checker: source };
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const { seq, complete } = await transactions.run((trx) =>
+      trx
+        .insertInto("versions")
+        .values({ ...row, complete: INCOMPLETE, used_at: now() })
+        .onConflict((conflict) => conflict.columns(["account_id", "hash"]).doUpdateSet({ used_at: now() }))
+        .returning(["seq", "complete"])
+        .executeTakeFirstOrThrow(),
+    );
+    if (complete === COMPLETE || (await putContents(seq))) return seq;
   }
-  await transactions.run((trx) => trx.updateTable("versions").set({ complete: 1 }).where("seq", "=", seq).execute());
-  return seq;
+  throw new StoreUnavailable(`a version was deleted ${MAX_TRIES} times while it was stored`);
+
+  /** @returns false if the version is deleted in the meantime. */
+  async function putContents(seq: number): Promise<boolean> {
+    for (const piece of piecesOf(all)) {
+      await pause();
+      const loaded = new Map<string, Buffer>();
+      for (let missing = await missingOf(db, accountId, piece); ; ) {
+        for (const one of missing) {
+          const bytes = await one.read();
+          if (sha256(bytes) !== one.hash) throw new Error("a content has changed while it was stored");
+          loaded.set(one.hash, bytes);
+        }
+        const left = await transactions.run(async (trx) => {
+          await capabilities.lock(trx, CONTENTS_LOCK);
+          return (await keep(trx, seq, now())) && (await insertContents(trx, accountId, seq, piece, loaded));
+        });
+        if (!left) return false;
+        if (left.length === 0) break;
+        missing = left; // deleted since
+      }
+    }
+    return await transactions.run((trx) => keep(trx, seq, now(), COMPLETE));
+  }
 }
 
+/** Renews a version, so that no purge deletes it before the judgement that follows. @returns false if one has begun. */
+async function keep(trx: Transaction<Schema>, seq: number, nowMs: number, complete?: number): Promise<boolean> {
+  const kept = await trx
+    .updateTable("versions")
+    .set({ used_at: nowMs, ...(complete !== undefined && { complete }) })
+    .where("seq", "=", seq)
+    .where("complete", "!=", DOOMED)
+    .executeTakeFirst();
+  return kept.numUpdatedRows > 0n;
+}
+
+/** The same for a version with all its contents. @returns false if it has not all of them, or not any more. */
+export async function keepComplete(trx: Transaction<Schema>, seq: number, nowMs: number): Promise<boolean> {
+  const kept = await trx
+    .updateTable("versions")
+    .set({ used_at: nowMs })
+    .where("seq", "=", seq)
+    .where("complete", "=", COMPLETE)
+    .executeTakeFirst();
+  return kept.numUpdatedRows > 0n;
+}
+
+/** Those that the account does not have, each once. */
+async function missingOf(
+  db: Pick<Kysely<Schema>, "selectFrom">,
+  accountId: string,
+  contents: readonly Placed[],
+): Promise<Placed[]> {
+  const unique = new Map(contents.map((one) => [one.hash, one]));
+  for (const hash of (await seqsOf(db, accountId, contents)).keys()) unique.delete(hash);
+  return [...unique.values()];
+}
+
+async function seqsOf(
+  db: Pick<Kysely<Schema>, "selectFrom">,
+  accountId: string,
+  contents: readonly Placed[],
+): Promise<Map<string, number>> {
+  const hashes = [...new Set(contents.map(({ hash }) => hash))];
+  const rows = await db
+    .selectFrom("contents")
+    .select(["seq", "hash"])
+    .where("account_id", "=", accountId)
+    .where("hash", "in", hashes)
+    .execute();
+  return new Map(rows.map(({ hash, seq }) => [hash, seq]));
+}
+
+/** @param loaded by hash. @returns contents that are missing in both: then it changes nothing. */
 async function insertContents(
   trx: Transaction<Schema>,
   accountId: string,
   versionSeq: number,
-  contents: readonly Content[],
-): Promise<void> {
-  const unique = [...new Map(contents.map((one) => [one.hash, one])).values()];
-  await trx
-    .insertInto("contents")
-    .values(unique.map(({ hash, bytes }) => ({ account_id: accountId, hash, bytes })))
-    .onConflict((conflict) => conflict.columns(["account_id", "hash"]).doNothing())
-    .execute();
-  const rows = await trx
-    .selectFrom("contents")
-    .select(["seq", "hash"])
-    .where("account_id", "=", accountId)
-    .where(
-      "hash",
-      "in",
-      unique.map(({ hash }) => hash),
-    )
-    .execute();
-  const seqs = new Map(rows.map(({ hash, seq }) => [hash, seq]));
+  contents: readonly Placed[],
+  loaded: ReadonlyMap<string, Buffer>,
+): Promise<Placed[]> {
+  const missing = await missingOf(trx, accountId, contents);
+  const unknown = missing.filter(({ hash }) => !loaded.has(hash));
+  if (unknown.length > 0) return unknown;
+  if (missing.length > 0)
+    await trx
+      .insertInto("contents")
+      .values(missing.map(({ hash }) => ({ account_id: accountId, hash, bytes: loaded.get(hash) as Buffer })))
+      .execute();
+  const seqs = await seqsOf(trx, accountId, contents);
   await trx
     .insertInto("version_contents")
     .values(
@@ -104,19 +169,20 @@ async function insertContents(
     )
     .onConflict((conflict) => conflict.columns(["version_seq", "test", "place"]).doNothing())
     .execute();
+  return [];
 }
 
-function* piecesOf(contents: readonly Content[]): Generator<Content[]> {
-  let piece: Content[] = [];
+function* piecesOf(contents: readonly Placed[]): Generator<Placed[]> {
+  let piece: Placed[] = [];
   let bytes = 0;
   for (const content of contents) {
-    if (piece.length > 0 && (bytes + content.bytes.length > MAX_BYTES || piece.length === MAX_CONTENTS)) {
+    if (piece.length > 0 && (bytes + content.bytes > MAX_BYTES || piece.length === MAX_CONTENTS)) {
       yield piece;
       piece = [];
       bytes = 0;
     }
     piece.push(content);
-    bytes += content.bytes.length;
+    bytes += content.bytes;
   }
   if (piece.length > 0) yield piece;
 }
@@ -126,7 +192,7 @@ function sha256(content: string | Buffer): string {
 }
 
 /**
- * Deletes a version that no judgement has and that was last used at that time or before, with the contents that only it has: a
+ * Deletes a version that no judgement and no problem has and that was last used at that time or before, with the contents that only it has: a
  * part of them in each transaction. @param accountId of any account if undefined.
  * @returns whether there was one.
  */
@@ -135,30 +201,36 @@ export async function purgeVersion(
   { lock }: Pick<Capabilities, "lock">,
   { beforeMs, accountId }: { readonly beforeMs: number; readonly accountId?: string },
 ): Promise<boolean> {
-  const unused = trx
+  const candidate = await trx
     .selectFrom("versions")
     .select("seq")
     .where("used_at", "<=", beforeMs)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("judgements").select("judgements.seq").whereRef("version_seq", "=", "versions.seq"))),
-    )
+    .where(isUnused)
     .$if(accountId !== undefined, (query) => query.where("account_id", "=", accountId ?? ""))
     .orderBy("used_at")
-    .limit(1);
-  // Incomplete from now on: a request that has the same tests in the meantime stores them again.
-  const version = await trx
-    .updateTable("versions")
-    .set({ complete: 0 })
-    .where("seq", "in", unused)
-    .where("used_at", "<=", beforeMs)
-    .returning("seq")
+    .limit(1)
     .executeTakeFirst();
-  if (!version) return false;
+  if (!candidate) return false;
+  const { seq } = candidate;
   await lock(trx, CONTENTS_LOCK);
+  // Locks the row, so that the next statement sees a judgement or problem that another transaction adds.
+  await trx
+    .updateTable("versions")
+    .set((eb) => ({ complete: eb.ref("complete") }))
+    .where("seq", "=", seq)
+    .execute();
+  const doomed = await trx
+    .updateTable("versions")
+    .set({ complete: DOOMED, hash: `deleted ${seq}` })
+    .where("seq", "=", seq)
+    .where("used_at", "<=", beforeMs)
+    .where(isUnused)
+    .executeTakeFirst();
+  if (doomed.numUpdatedRows === 0n) return true;
   const contents = await trx
     .selectFrom("version_contents")
     .select(["test", "place", "content_seq"])
-    .where("version_seq", "=", version.seq)
+    .where("version_seq", "=", seq)
     .orderBy("test")
     .orderBy("place")
     .limit(PURGED_AT_ONCE)
@@ -167,7 +239,7 @@ export async function purgeVersion(
   if (last) {
     await trx
       .deleteFrom("version_contents")
-      .where("version_seq", "=", version.seq)
+      .where("version_seq", "=", seq)
       .where(sql<boolean>`(test, place) <= (${last.test}, ${last.place})`)
       .execute();
     const seqs = [...new Set(contents.map(({ content_seq }) => content_seq))];
@@ -179,6 +251,13 @@ export async function purgeVersion(
       )
       .execute();
   }
-  if (contents.length < PURGED_AT_ONCE) await trx.deleteFrom("versions").where("seq", "=", version.seq).execute();
+  if (contents.length < PURGED_AT_ONCE) await trx.deleteFrom("versions").where("seq", "=", seq).execute();
   return true;
+}
+
+function isUnused({ and, not, exists, selectFrom }: ExpressionBuilder<Schema, "versions">) {
+  return and([
+    not(exists(selectFrom("judgements").select("judgements.seq").whereRef("version_seq", "=", "versions.seq"))),
+    not(exists(selectFrom("problem_versions").select("number").whereRef("version_seq", "=", "versions.seq"))),
+  ]);
 }

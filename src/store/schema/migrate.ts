@@ -12,6 +12,7 @@ import { fairDeliveries } from "./migrations/0008-fair-deliveries.ts";
 import { sends } from "./migrations/0009-sends.ts";
 import { additions } from "./migrations/0010-additions.ts";
 import { judgements } from "./migrations/0011-judgements.ts";
+import { problems } from "./migrations/0012-problems.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -29,6 +30,7 @@ const MIGRATIONS: readonly Migration[] = [
   sends,
   additions,
   judgements,
+  problems,
 ];
 
 /** The version of the schema that this program works with. */

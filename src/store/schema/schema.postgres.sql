@@ -187,6 +187,8 @@ create table judgements (
   score double precision,
   created_at bigint not null,
   completed_at bigint,
+  problem_id text,
+  problem_version integer,
   constraint judgements_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint judgements_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint judgements_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
@@ -246,6 +248,35 @@ create table people (
   constraint people_email_key UNIQUE (email),
   constraint people_provider_subject_key UNIQUE (provider_subject)
 );
+create table problem_versions (
+  problem_seq bigint not null,
+  number integer not null,
+  version_seq bigint not null,
+  tests integer not null,
+  bytes bigint not null,
+  cpu_secs double precision,
+  memory_bytes bigint,
+  created_at bigint not null,
+  constraint problem_versions_problem_seq_fkey FOREIGN KEY (problem_seq) REFERENCES problems(seq) ON DELETE CASCADE,
+  constraint problem_versions_version_seq_fkey FOREIGN KEY (version_seq) REFERENCES versions(seq),
+  constraint problem_versions_pk PRIMARY KEY (problem_seq, number)
+);
+CREATE INDEX problem_versions_of ON problem_versions USING btree (version_seq);
+create table problems (
+  seq bigint not null generated always as identity,
+  id text not null,
+  account_id text not null,
+  name text not null,
+  title text not null,
+  version integer not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint problems_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint problems_pkey PRIMARY KEY (seq),
+  constraint problems_id_key UNIQUE (id),
+  constraint problems_name UNIQUE (account_id, name)
+);
+CREATE INDEX problems_account ON problems USING btree (account_id, seq);
 create table programs (
   submission_seq bigint not null,
   code bytea not null,

@@ -156,7 +156,9 @@ CREATE TABLE "judgements" (
   "verdict" text,
   "score" double precision,
   "created_at" bigint not null,
-  "completed_at" bigint
+  "completed_at" bigint,
+  "problem_id" text,
+  "problem_version" integer
 );
 CREATE INDEX "judgements_account" on "judgements" ("account_id", "seq");
 CREATE INDEX "judgements_completed" on "judgements" ("completed_at");
@@ -200,6 +202,30 @@ CREATE TABLE "people" (
   "seen_at" bigint,
   "disabled_at" bigint
 );
+CREATE TABLE "problem_versions" (
+  "problem_seq" bigint not null references "problems" ("seq") on delete cascade,
+  "number" integer not null,
+  "version_seq" bigint not null references "versions" ("seq"),
+  "tests" integer not null,
+  "bytes" bigint not null,
+  "cpu_secs" double precision,
+  "memory_bytes" bigint,
+  "created_at" bigint not null,
+  constraint "problem_versions_pk" primary key ("problem_seq", "number")
+);
+CREATE INDEX "problem_versions_of" on "problem_versions" ("version_seq");
+CREATE TABLE "problems" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "account_id" text not null references "accounts" ("id"),
+  "name" text not null,
+  "title" text not null,
+  "version" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  constraint "problems_name" unique ("account_id", "name")
+);
+CREATE INDEX "problems_account" on "problems" ("account_id", "seq");
 CREATE TABLE "programs" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "code" blob not null,

@@ -34,6 +34,8 @@ export interface Schema {
   contents: ContentTable;
   versions: VersionTable;
   version_contents: VersionContentTable;
+  problems: ProblemTable;
+  problem_versions: ProblemVersionTable;
   judgements: JudgementTable;
   judged_programs: JudgedProgramTable;
   runs: RunTable;
@@ -60,7 +62,7 @@ interface VersionTable {
   checker: Buffer | null;
   /** 1 once all its contents are stored. */
   complete: number;
-  /** When it was last stored or used. Without judgements, it is deleted with the records of that time. */
+  /** When it was last stored or used. Without judgements and problems, it is deleted with the records of that time. */
   used_at: number;
 }
 
@@ -70,6 +72,32 @@ interface VersionContentTable {
   test: number;
   place: number;
   content_seq: number;
+}
+
+interface ProblemTable {
+  seq: Generated<number>;
+  id: string;
+  account_id: string;
+  name: string;
+  title: string;
+  /** The number of the current version. */
+  version: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** The versions that a problem keeps. */
+interface ProblemVersionTable {
+  problem_seq: number;
+  /** 1 for the first. */
+  number: number;
+  version_seq: number;
+  tests: number;
+  /** Of all inputs and answers. */
+  bytes: number;
+  cpu_secs: number | null;
+  memory_bytes: number | null;
+  created_at: number;
 }
 
 interface JudgementTable {
@@ -89,6 +117,9 @@ interface JudgementTable {
   score: number | null;
   created_at: number;
   completed_at: number | null;
+  /** The problem and the number of its version; null for tests of a request. The problem may be deleted. */
+  problem_id: string | null;
+  problem_version: number | null;
 }
 
 /** Apart from the judgements, whose rows are read often. */

@@ -27,6 +27,8 @@ export const TABLES: readonly BackedUp[] = [
   { name: "contents", key: ["seq"], counts: "seq", large: true },
   { name: "versions", key: ["seq"], counts: "seq" },
   { name: "version_contents", key: ["version_seq", "test", "place"] },
+  { name: "problems", key: ["seq"], counts: "seq" },
+  { name: "problem_versions", key: ["problem_seq", "number"] },
   { name: "judgements", key: ["seq"], counts: "seq" },
   { name: "judged_programs", key: ["judgement_seq"] },
   { name: "submissions", key: ["seq"], counts: "seq" },

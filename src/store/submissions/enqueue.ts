@@ -3,6 +3,7 @@ import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
 import type { NewJudgement } from "../judgements/types.ts";
+import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
@@ -47,6 +48,8 @@ export async function enqueue(
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
     else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
+    else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
+      found.set(request, { kind: "versionGone" });
     else {
       accepted.push(request);
       pending.set(accountId, own + 1);
@@ -160,7 +163,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
 async function insertJudgement(
   trx: Transaction<Schema>,
   { submission, program }: Enqueue,
-  { id, stop, versionSeq, tests }: NewJudgement,
+  { id, stop, versionSeq, tests, problem }: NewJudgement,
 ): Promise<number> {
   const { code, additions } = fromProgram(program);
   const states: TestState[] = Array.from({ length: tests }, (_, at) => (at === 0 ? "queued" : "waiting"));
@@ -177,6 +180,8 @@ async function insertJudgement(
       stop,
       status: "pending",
       states: encodeStates(states),
+      problem_id: problem?.id ?? null,
+      problem_version: problem?.version ?? null,
       created_at: submission.createdAtMs,
     })
     .returning("seq")

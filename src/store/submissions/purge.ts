@@ -65,7 +65,7 @@ export function retentionStore({ db, capabilities }: Engine, transactions: Trans
       });
     },
 
-    /** Deletes up to `max` records of an account, including undelivered ones. @returns their number; 0 if none is left. */
+    /** Deletes up to `max` records of an account, including undelivered ones, and its problems. @returns their number; 0 if none is left. */
     erase(accountId: string, endedBeforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {
         const theirs = trx
@@ -82,8 +82,16 @@ export function retentionStore({ db, capabilities }: Engine, transactions: Trans
           .where("completed_at", "<=", endedBeforeMs)
           .limit(JUDGEMENTS_AT_ONCE);
         const judged = await removeJudgements(trx, await judgements.execute());
+        const problems = trx
+          .selectFrom("problems")
+          .select("seq")
+          .where("account_id", "=", accountId)
+          .where("updated_at", "<=", endedBeforeMs)
+          .limit(max);
+        const { numDeletedRows } = await trx.deleteFrom("problems").where("seq", "in", problems).executeTakeFirst();
         const tests = await purgeVersion(trx, capabilities, { beforeMs: endedBeforeMs, accountId });
-        return (await remove(trx, await theirs.execute())) + judged + (tests ? 1 : 0);
+        const gone = judged + Number(numDeletedRows) + (tests ? 1 : 0);
+        return (await remove(trx, await theirs.execute())) + gone;
       });
     },
 

@@ -67,6 +67,8 @@ export type Enqueued =
   | { readonly kind: "conflict" }
   /** With `onlyKnown`: the idempotency key is unknown. */
   | { readonly kind: "unknown" }
+  /** The version of its judgement is deleted: it has to be put again. */
+  | { readonly kind: "versionGone" }
   /** The key was revoked or expired after its authentication. */
   | { readonly kind: "revoked" }
   /** The account was suspended after the authentication. */

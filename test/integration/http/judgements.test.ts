@@ -237,6 +237,14 @@ test("a request of 60 MiB is accepted", { timeout: 60_000 }, async (t) => {
   const more = { ...PROGRAM, tests: [large, ...Array(9_000).fill([])] };
   assert.equal((await judge(more, "")).json.error, "request body has more than 8192 values");
   assert.match((await judge({ ...PROGRAM, tests: [large] }, "")).json.error, /^tests\.0: more than 4194304 bytes/);
+  // Bounded before it is decoded, which would take long.
+  const encoded = { base64: "!".repeat(6_000_000) };
+  const inTest = await judge({ ...PROGRAM, tests: [{ stdin: encoded, expected: "" }] }, "");
+  assert.match(inTest.json.error, /^tests\.0: more than 4194304 bytes/);
+  const inFiles = await judge({ ...PROGRAM, files: { a: encoded }, tests: [{ expected: "" }] }, "");
+  assert.match(inFiles.json.error, /^files: more than 1048576 bytes/);
+  const inCode = await judge({ language: "python", code_base64: encoded.base64, tests: [{ expected: "" }] }, "");
+  assert.match(inCode.json.error, /^code must be at most 65536 bytes/);
 });
 
 test("fifty tests count like one request", LIMIT, async (t) => {

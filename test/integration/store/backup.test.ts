@@ -10,7 +10,7 @@ import { migrateTo } from "../../../src/store/schema/migrate.ts";
 import { TABLES } from "../../../src/store/schema/tables.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
-import { addJudgement } from "../../support/store/judgements.ts";
+import { addJudgement, newVersion } from "../../support/store/judgements.ts";
 import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
 
@@ -63,6 +63,10 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   const [run] = await store.submissions.claim("w", 1_000);
   const judged = { judgementSeq: run?.test?.judgementSeq ?? 0, checked: null };
   await store.submissions.finish(run?.lease as Lease, DONE, judged);
+  const { accountId } = project.key;
+  const versionSeq = await store.judgements.putVersion(newVersion(accountId, ["1"]), async () => {});
+  const about = { title: "Sum", tests: 1, bytes: 2, cpuSecs: 0.5, memoryBytes: null };
+  await store.problems.put({ accountId, name: "sum", versionSeq, ...about }, null, ACTOR);
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
   await submit(store, project);

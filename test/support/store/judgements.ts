@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Checked } from "../../../src/domain/check.ts";
-import type { Definition, Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import type { Group, JudgementVerdict, ProblemReference, Stop } from "../../../src/domain/judgement.ts";
 import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import { newSubmission, programOf, type SubmitRequest } from "../../../src/domain/submission.ts";
+import type { NewVersion } from "../../../src/store/judgements/types.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { Claim } from "../../../src/store/submissions/types.ts";
+import type { Claim, Enqueued } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { report, signalled } from "../verdict/reports.ts";
 import { START_MS } from "./temporary.ts";
@@ -14,15 +15,67 @@ interface Added {
   readonly accountId: string;
 }
 
+/** A version of which test n has the input `n` and this answer. */
+export function newVersion(
+  accountId: string,
+  answers: readonly string[],
+  groups: readonly Group[] = [{ name: "", rule: "sum", depends: [] }],
+  of: readonly string[] = [],
+): NewVersion {
+  const tests = answers.map((_, at) => ({
+    name: String(at),
+    group: of[at] ?? groups[0]?.name ?? "",
+    points: 1,
+    limits: {},
+  }));
+  const contents = answers.map((answer, at) => [Buffer.from(String(at)), Buffer.from(answer)]);
+  return { accountId, definition: { checker: { type: "lines" }, groups, tests }, checker: null, contents };
+}
+
+interface JudgedKey {
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly projectId?: string | null;
+}
+
+/** Adds a judgement on a version. */
+export function enqueueJudgement(
+  store: Store,
+  key: JudgedKey,
+  versionSeq: number,
+  tests: number,
+  stop: Stop,
+  {
+    id = randomUUID(),
+    idempotencyKey,
+    problem = null,
+  }: {
+    readonly id?: string;
+    readonly idempotencyKey?: string | undefined;
+    readonly problem?: ProblemReference | null;
+  } = {},
+): Promise<Enqueued> {
+  const request: SubmitRequest = { language: "python", profile: "judge", code: "print(input())", stdin: "" };
+  const limits = { requestsPerMinute: 60, concurrency: 10, profiles: ["judge"], defaultProfile: "judge" } as const;
+  const submission = newSubmission(request, { projectId: null, ...limits, ...key }, START_MS);
+  return store.submissions.enqueue({
+    submission,
+    program: programOf(request),
+    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: String(versionSeq) },
+    maxPending: 1_000,
+    judgement: { id, stop, versionSeq, tests, problem },
+  });
+}
+
 /** Adds a judgement of a key: test n has the input `n` and this answer, or the answer of its group's list. */
 export async function addJudgement(
   store: Store,
-  key: { readonly keyId: string; readonly accountId: string; readonly projectId?: string | null },
+  key: JudgedKey,
   {
     answers,
     stop = "first_failure",
-    groups = [{ name: "", rule: "sum", depends: [] }],
-    of = [],
+    groups,
+    of,
     idempotencyKey,
   }: {
     readonly answers: readonly string[];
@@ -33,27 +86,10 @@ export async function addJudgement(
     readonly idempotencyKey?: string;
   },
 ): Promise<Added> {
-  const request: SubmitRequest = { language: "python", profile: "judge", code: "print(input())", stdin: "" };
-  const limits = { requestsPerMinute: 60, concurrency: 10, profiles: ["judge"], defaultProfile: "judge" } as const;
-  const submission = newSubmission(request, { projectId: null, ...limits, ...key }, START_MS);
-  const tests = answers.map((_, at) => ({
-    name: String(at),
-    group: of[at] ?? groups[0]?.name ?? "",
-    points: 1,
-    limits: {},
-  }));
-  const definition: Definition = { checker: { type: "lines" }, groups, tests };
-  const contents = answers.map((answer, at) => [Buffer.from(String(at)), Buffer.from(answer)]);
-  const version = { accountId: key.accountId, definition, checker: null, contents };
+  const version = newVersion(key.accountId, answers, groups, of);
   const versionSeq = await store.judgements.putVersion(version, async () => {});
   const id = randomUUID();
-  const accepted = await store.submissions.enqueue({
-    submission,
-    program: programOf(request),
-    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: String(versionSeq) },
-    maxPending: 1_000,
-    judgement: { id, stop, versionSeq, tests: tests.length },
-  });
+  const accepted = await enqueueJudgement(store, key, versionSeq, answers.length, stop, { id, idempotencyKey });
   if (accepted.kind === "duplicate") return { id: accepted.judgementId ?? "", accountId: key.accountId };
   if (accepted.kind !== "enqueued") throw new Error(`the judgement is ${accepted.kind}`);
   return { id, accountId: key.accountId };

@@ -166,6 +166,18 @@ describe("contestants", { concurrency: 2 }, () => {
     });
 });
 
+test(
+  "a program that fails has its own verdict, however fast the interactor answers to the end of its input",
+  LIMIT,
+  async () => {
+    const code = "#include <cstdio>\nint main() { int c; while ((c = getchar()) != EOF) {} return 43; }";
+    const tests = Array.from({ length: 30 }, () => ({ stdin: "777\n" }));
+    const body = { language: "python", code: "raise SystemExit(3)", tests, stop: "never" };
+    const judged = await judge(engine(), { ...body, checker: interactor(code, { language: "cpp" }) });
+    assert.deepEqual(new Set(verdicts(judged)), new Set(["RE"]));
+  },
+);
+
 /** Interactors that fail; the program waits for them. */
 const INTERACTORS: Readonly<Record<string, readonly [code: string, message: RegExp]>> = {
   crashes: ["import os; os.abort()", /signal 6/],

@@ -268,6 +268,15 @@ test("a client that leaves ends both", LIMIT, async () => {
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
 
+test("the end of a program comes before that of an interactor that only waits for it", LIMIT, async () => {
+  const peer = shell("read y || exit 43; exit 42");
+  for (let i = 0; i < 20; i++) {
+    const program = i % 2 ? python("raise SystemExit(3)") : shell("kill -ABRT $$");
+    const [report, ofPeer] = await slot.runPair(program, peer);
+    assert.deepEqual([report.endedFirst, end(ofPeer)], [true, "exit 43"], `run ${i}`);
+  }
+});
+
 test("20,000 short messages", LIMIT, async () => {
   const echo = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)";
   const asks = "for i in range(20000):\n  print(i, flush=True)\n  if input() != str(i): exit(43)\nexit(42)";

@@ -14,7 +14,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "slow and silent clients": ["test/integration/http/listener.test.ts"],
   "data after the response": ["test/integration/http/closing.test.ts"],
   "memory for responses": ["test/system/bounds/answers.test.ts"],
-  "memory for request bodies": ["test/system/bounds/answers.test.ts"],
+  "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
   "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
   "runs of a judgement in the queue": [

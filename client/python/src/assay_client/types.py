@@ -135,6 +135,13 @@ class Health(TypedDict):
     queue_depth: int
 
 
+class ImportProblemQuery(TypedDict):
+    # By default the directory in the archive that has all files
+    name: NotRequired[str]
+    # In seconds of CPU time, in place of that of the package. Required if it has none
+    time_limit: NotRequired[float]
+
+
 class Isolation(TypedDict):
     mode: Literal["strict", "incomplete"]
     # Read back from the kernel
@@ -181,6 +188,8 @@ class Judgement(TypedDict):
     schema_version: Literal["judgement-1.0"]
     language: str
     profile: Profile
+    # The problem and its version; null for tests of a request
+    problem: JudgementProblem | None
     # `error` if and only if the verdict is IE
     status: Status
     timestamps: JudgementTimestamps
@@ -210,6 +219,11 @@ class JudgementGroup(TypedDict):
     depends: NotRequired[list[str]]
 
 
+class JudgementProblem(TypedDict):
+    id: str
+    version: int
+
+
 class JudgementRequest(TypedDict):
     # Name or alias of a language; GET /api/languages has the names
     language: str
@@ -228,7 +242,12 @@ class JudgementRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
-    tests: list[JudgementTest]
+    # Required without `problem`
+    tests: NotRequired[list[JudgementTest]]
+    # Id of a problem: its tests, checker, groups and limits, in place of those fields
+    problem: NotRequired[str]
+    # By default the current one
+    problem_version: NotRequired[int]
     # `lines` by default: without white space at the ends of lines
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"] | BuiltInChecker | ProgramChecker]
     groups: NotRequired[list[JudgementGroup]]
@@ -242,6 +261,8 @@ class JudgementSummary(TypedDict):
     schema_version: Literal["judgement-1.0"]
     language: str
     profile: Profile
+    # The problem and its version; null for tests of a request
+    problem: JudgementSummaryProblem | None
     # `error` if and only if the verdict is IE
     status: Status
     timestamps: JudgementSummaryTimestamps
@@ -249,6 +270,11 @@ class JudgementSummary(TypedDict):
     # Null until it has ended
     score: float | None
     tests: JudgementSummaryTests
+
+
+class JudgementSummaryProblem(TypedDict):
+    id: str
+    version: int
 
 
 class JudgementSummaryTests(TypedDict):
@@ -364,6 +390,81 @@ class Output(TypedDict):
     stderr: str | None
     # Whether all output was captured, regardless of encoding
     integrity: Literal["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"] | None
+
+
+class Problem(TypedDict):
+    # Id of the problem
+    id: str
+    # Unique in the account
+    name: str
+    title: str
+    version: int
+    tests: int
+    # Of all inputs and answers
+    bytes: int
+    limits: ProblemLimits
+    created_at: str
+    updated_at: str
+    # Newest first
+    versions: list[ProblemVersions]
+
+
+class ProblemLimits(TypedDict):
+    """Of each test; null: that of the profile."""
+
+    cpu_time_secs: float | None
+    memory_bytes: int | None
+
+
+class ProblemVersions(TypedDict):
+    version: int
+    tests: int
+    # Of all inputs and answers
+    bytes: int
+    limits: ProblemVersionsLimits
+    created_at: str
+
+
+class ProblemVersionsLimits(TypedDict):
+    """Of each test; null: that of the profile."""
+
+    cpu_time_secs: float | None
+    memory_bytes: int | None
+
+
+class Problems(TypedDict):
+    problems: list[ProblemsProblems]
+    # For `before`; null: no older ones
+    next: str | None
+
+
+class ProblemsProblems(TypedDict):
+    # Id of the problem
+    id: str
+    # Unique in the account
+    name: str
+    title: str
+    version: int
+    tests: int
+    # Of all inputs and answers
+    bytes: int
+    limits: ProblemsProblemsLimits
+    created_at: str
+    updated_at: str
+
+
+class ProblemsProblemsLimits(TypedDict):
+    """Of each test; null: that of the profile."""
+
+    cpu_time_secs: float | None
+    memory_bytes: int | None
+
+
+class ProblemsQuery(TypedDict):
+    # `next` of the page before
+    before: NotRequired[str]
+    # At most this many, 1 to 100
+    limit: NotRequired[int]
 
 
 class ProgramChecker(TypedDict):

@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import { toPlain } from "../languages/plain.ts";
+import { PackageError } from "./files.ts";
+import type { Importable, ImportOptions } from "./import.ts";
+import type { Answer, Opening, Wanted } from "./import-thread.ts";
+
+/** Of a hostile archive. The archive and one of its files are outside of this memory. */
+const MEMORY_MIB = 256;
+/** To open the package, and for each content. */
+const MOST_MS = 20_000;
+
+/** A package in a thread of its own. */
+export interface ThreadImport {
+  readonly importable: Importable;
+  /** One call at a time. @throws PackageError */
+  readonly read: (test: number, place: number) => Promise<Buffer>;
+}
+
+/**
+ * Opens an archive in a thread with bounded memory and time, and ends the thread after the work.
+ * @param archive moved into the thread. @param mostBytes of all its files. @param signal ends the work with its reason.
+ * @throws PackageError
+ */
+export async function importInThread<T>(
+  archive: Buffer,
+  mostBytes: number,
+  { languages, signal, ...options }: ImportOptions & { readonly languages: Languages; readonly signal: AbortSignal },
+  work: (opened: ThreadImport) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  // Moved instead of copied; the copy is for an archive that shares its memory.
+  const own = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
+  const opening: Opening = { archive: own, mostBytes, languages: toPlain(languages), options };
+  const thread = new Worker(new URL("./import-thread.ts", import.meta.url), {
+    workerData: opening,
+    transferList: [own.buffer as ArrayBuffer],
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
+  });
+  const failed = new Promise<never>((_, reject) => {
+    thread.once("error", (error: NodeJS.ErrnoException) =>
+      reject(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooMuch("memory") : error),
+    );
+  });
+  failed.catch(() => {}); // also between two calls
+  const next = async (): Promise<Answer> => {
+    const ending = new AbortController();
+    const late = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS), ending.signal]);
+    try {
+      const [answer] = (await Promise.race([once(thread, "message", { signal: late }), failed])) as [Answer];
+      if ("fault" in answer) throw new PackageError("", answer.fault);
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw late.aborted ? tooMuch("time") : error;
+    } finally {
+      ending.abort();
+    }
+  };
+  const read = async (test: number, place: number) => {
+    const answer = next();
+    thread.postMessage({ test, place } satisfies Wanted);
+    return bufferOf(((await answer) as { readonly content: Uint8Array }).content);
+  };
+  try {
+    const { opened } = (await next()) as { readonly opened: Importable };
+    return await work({ importable: { ...opened, checker: opened.checker && withBuffers(opened.checker) }, read });
+  } finally {
+    await thread.terminate();
+  }
+}
+
+function tooMuch(what: string): PackageError {
+  return new PackageError("archive", `takes too much ${what} to read`);
+}
+
+/** A message has plain arrays of bytes. */
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
+}
+
+function withBuffers({ code, stdin, additions, ...rest }: Program): Program {
+  const files = additions?.files.map(({ name, data }) => ({ name, data: bufferOf(data) })) ?? [];
+  return {
+    ...rest,
+    code: bufferOf(code),
+    stdin: bufferOf(stdin),
+    ...(additions && { additions: { ...additions, files } }),
+  };
+}

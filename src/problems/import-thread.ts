@@ -1,0 +1,49 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { fromPlain, type PlainLanguages } from "../languages/plain.ts";
+import { PackageError } from "./files.ts";
+import { type Importable, type ImportOptions, openImport } from "./import.ts";
+import { packageFromZip } from "./zip.ts";
+
+/** Input of the thread. */
+export interface Opening {
+  readonly archive: Uint8Array;
+  readonly mostBytes: number;
+  readonly languages: PlainLanguages;
+  readonly options: ImportOptions;
+}
+
+/** A request for a content. */
+export interface Wanted {
+  readonly test: number;
+  readonly place: number;
+}
+
+/** The answer to the input, then one to each request. */
+export type Answer = { readonly opened: Importable } | { readonly content: Uint8Array } | { readonly fault: string };
+
+function say(answer: Answer): void {
+  parentPort?.postMessage(answer, "content" in answer ? [answer.content.buffer as ArrayBuffer] : []);
+}
+
+/** Other errors end the thread. */
+function sayFault(error: unknown): void {
+  if (!(error instanceof PackageError)) throw error;
+  say({ fault: error.message });
+}
+
+const { archive, mostBytes, languages, options } = workerData as Opening;
+try {
+  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
+  const files = await packageFromZip(bytes, mostBytes);
+  const { importable, read } = openImport(files, fromPlain(languages), options);
+  say({ opened: importable });
+  parentPort?.on("message", ({ test, place }: Wanted) => {
+    try {
+      say({ content: Uint8Array.from(read(test, place)) });
+    } catch (error) {
+      sayFault(error);
+    }
+  });
+} catch (error) {
+  sayFault(error);
+}

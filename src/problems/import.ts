@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import { inField, LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/additions.ts";
+import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
+import { PROFILE_NAMES } from "../domain/limits.ts";
+import type { Program } from "../domain/submission.ts";
+import type { Languages } from "../languages/load.ts";
+import { PackageError, type PackageFiles } from "./files.ts";
+import { readProblem } from "./package.ts";
+
+/** Of a problem: by default the name of its directory. */
+export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const MAX_TITLE = 200;
+/** A file of a group has the arguments of many tests. */
+const MAX_DEFINITION_BYTES = 1_048_576;
+
+/** The hash of a content (SHA-256, hexadecimal) and its size. */
+export interface Hashed {
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+/** A package in the form in which it is stored. */
+export interface Importable {
+  readonly name: string;
+  readonly title: string;
+  readonly definition: Definition;
+  readonly checker: Program | null;
+  readonly cpuSecs: number;
+  readonly memoryBytes: number | null;
+  /** For each test its input, followed by its answer. */
+  readonly contents: readonly (readonly Hashed[])[];
+}
+
+/** Each takes the place of what the package says. */
+export interface ImportOptions {
+  readonly name?: string | undefined;
+  readonly timeLimitSecs?: number | undefined;
+}
+
+export interface OpenImport {
+  readonly importable: Importable;
+  /** @throws PackageError if it is not as it was. */
+  readonly read: (test: number, place: number) => Buffer;
+}
+
+/** Reads and checks a package for an import. @throws PackageError for the first fault. */
+export function openImport(files: PackageFiles, languages: Languages, options: ImportOptions): OpenImport {
+  const problem = readProblem(files, languages);
+  const { tests, definition } = problem;
+  if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
+  if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
+  const name = nameOf(options.name ?? files.directory ?? null);
+  const cpuSecs = timeLimit(options.timeLimitSecs ?? problem.timing.limitSecs, languages);
+  const limited: Definition = {
+    ...definition,
+    tests: definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } })),
+  };
+  checkWords(limited);
+  return {
+    importable: {
+      name,
+      title: titleOf(problem.title),
+      definition: limited,
+      checker: problem.checker,
+      cpuSecs,
+      memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
+      contents: tests.map((test) => test.contents().map(hashed)),
+    },
+    read: (test, place) => tests[test]?.contents()[place] as Buffer,
+  };
+}
+
+function hashed(content: Buffer): Hashed {
+  return { hash: createHash("sha256").update(content).digest("hex"), bytes: content.length };
+}
+
+function nameOf(name: string | null): string {
+  if (name === null)
+    throw new PackageError("archive", "has no directory with the name of the problem: give the import a name");
+  if (!PROBLEM_NAME.test(name))
+    throw new PackageError("name", `${JSON.stringify(name.slice(0, 64))} is not 1 to 64 letters, digits and . _ -`);
+  return name;
+}
+
+function titleOf(title: string): string {
+  if (title.length > MAX_TITLE || /\p{Cc}/u.test(title) || !title.isWellFormed())
+    throw new PackageError("problem.yaml", `name: must be at most ${MAX_TITLE} characters in one line`);
+  return title;
+}
+
+function timeLimit(secs: number | null, languages: Languages): number {
+  const fault = (message: string) => new PackageError("problem.yaml", message);
+  if (secs === null) throw fault("has no time limit: give the import one, such as that of assay problems verify");
+  const limits = languages.list().flatMap((one) => PROFILE_NAMES.map((name) => languages.limitsFor(one, name).execute));
+  const most = Math.max(...limits.map((one) => inField(one, "cpu_time_secs")));
+  const { least } = LIMIT_FIELDS.cpu_time_secs;
+  if (!(secs >= least && secs <= most)) throw fault(`a time limit is ${least} s to the ${most} s of the profiles`);
+  return secs;
+}
+
+/** Arguments are as in requests: for the kernel, and for both databases. */
+function checkWords(definition: Definition): void {
+  for (const { name, args = [], checker } of definition.tests) {
+    const path = `data/${name}.in`;
+    for (const words of [args, checker?.type === "program" ? checker.args : []]) {
+      const bytes = words.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
+      if (words.length > MAX_WORDS || bytes > MAX_WORDS_BYTES)
+        throw new PackageError(path, `has more than ${MAX_WORDS} arguments or ${MAX_WORDS_BYTES} bytes of them`);
+      for (const word of [name, ...words])
+        if (word.includes("\0") || !word.isWellFormed()) throw new PackageError(path, "an argument is not text");
+    }
+  }
+  if (Buffer.byteLength(JSON.stringify(definition)) > MAX_DEFINITION_BYTES)
+    throw new PackageError("data", `has more than ${MAX_DEFINITION_BYTES} bytes of names and arguments`);
+}

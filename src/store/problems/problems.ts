@@ -1,0 +1,228 @@
+import { randomUUID } from "node:crypto";
+import type { Kysely, Selectable, Transaction } from "kysely";
+import type { AuditActor } from "../../domain/audit.ts";
+import type { Definition } from "../../domain/judgement.ts";
+import { note } from "../access/audit.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Transactions } from "../engine/transactions.ts";
+import { keepComplete } from "../judgements/versions.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { FoundProblem, NewProblem, Problem, ProblemBounds, ProblemVersion, PutProblem } from "./types.ts";
+
+/** Versions of one problem: an import of a further one releases the oldest. */
+export const MAX_PROBLEM_VERSIONS = 10;
+
+/** Held by each transaction that adds a problem or a version, so that concurrent ones cannot exceed the bounds together. */
+const PROBLEMS_LOCK = "problems";
+
+export type ProblemStore = ReturnType<typeof problemStore>;
+
+/**
+ * Problems of accounts. Their versions are those of judgements (src/store/judgements/versions.ts), which are kept while a
+ * problem or a judgement has them. An id of another account is like an unknown one. @param now milliseconds since the epoch.
+ */
+export function problemStore({ db, capabilities }: Engine, transactions: Transactions, now: () => number) {
+  return {
+    /**
+     * Makes a stored version the current one of the problem of this name, which is created if there is none.
+     * @param actor for an audit entry; null for a request with a key.
+     */
+    put(problem: NewProblem, bounds: ProblemBounds | null, actor: AuditActor | null): Promise<PutProblem> {
+      return transactions.run(async (trx) => {
+        await capabilities.lock(trx, PROBLEMS_LOCK);
+        const put = await putProblem(trx, problem, bounds, now());
+        if (actor !== null && put.kind === "stored" && put.isNew) {
+          const { accountId, name } = problem;
+          const detail = { name, version: put.version };
+          await note(trx, { atMs: now(), actor, action: "problem.import", subject: put.id, accountId, detail });
+        }
+        return put;
+      });
+    },
+
+    async get(id: string, accountId: string): Promise<Problem | undefined> {
+      if (id.includes("\0")) return undefined;
+      const row = await found(db).where("id", "=", id).where("account_id", "=", accountId).executeTakeFirst();
+      if (!row) return undefined;
+      const versions = await db
+        .selectFrom("problem_versions")
+        .selectAll()
+        .where("problem_seq", "=", row.seq)
+        .orderBy("number", "desc")
+        .execute();
+      return { ...toFound(row), versions: versions.map(toVersion) };
+    },
+
+    /** Newest first. @param before the `seq` of the last one of the page before. */
+    async list(accountId: string, max: number, before = Number.MAX_SAFE_INTEGER): Promise<FoundProblem[]> {
+      const rows = await found(db)
+        .where("account_id", "=", accountId)
+        .where("seq", "<", before)
+        .orderBy("seq", "desc")
+        .limit(max)
+        .execute();
+      return rows.map(toFound);
+    },
+
+    /** The id of the problem with this name or id. */
+    async find(accountId: string, nameOrId: string): Promise<string | undefined> {
+      const rows = await db
+        .selectFrom("problems")
+        .select("id")
+        .where("account_id", "=", accountId)
+        .where((eb) => eb.or([eb("id", "=", nameOrId), eb("name", "=", nameOrId)]))
+        .execute();
+      return (rows.find(({ id }) => id === nameOrId) ?? rows[0])?.id;
+    },
+
+    /** Its judgements and their tests stay until they expire. @returns false if there is none. */
+    delete(id: string, accountId: string, actor: AuditActor | null): Promise<boolean> {
+      return transactions.run(async (trx) => {
+        const removed = await trx
+          .deleteFrom("problems")
+          .where("id", "=", id)
+          .where("account_id", "=", accountId)
+          .returning("name")
+          .executeTakeFirst();
+        if (!removed) return false;
+        const detail = { name: removed.name };
+        if (actor !== null)
+          await note(trx, { atMs: now(), actor, action: "problem.delete", subject: id, accountId, detail });
+        return true;
+      });
+    },
+
+    /** What a judgement needs. @param number the current version if undefined. */
+    async versionFor(
+      id: string,
+      accountId: string,
+      number: number | undefined,
+    ): Promise<{ versionSeq: number; number: number; definition: Definition } | undefined> {
+      if (id.includes("\0")) return undefined;
+      const row = await db
+        .selectFrom("problems")
+        .innerJoin("problem_versions", "problem_versions.problem_seq", "problems.seq")
+        .innerJoin("versions", "versions.seq", "problem_versions.version_seq")
+        .select(["version_seq", "number", "definition"])
+        .where("problems.id", "=", id)
+        .where("problems.account_id", "=", accountId)
+        .$if(number !== undefined, (query) => query.where("number", "=", number ?? 0))
+        .$if(number === undefined, (query) => query.whereRef("number", "=", "problems.version"))
+        .executeTakeFirst();
+      if (!row) return undefined;
+      const definition = JSON.parse(row.definition) as Definition;
+      return { versionSeq: row.version_seq, number: row.number, definition };
+    },
+  };
+}
+
+async function putProblem(
+  trx: Transaction<Schema>,
+  { accountId, name, title, ...version }: NewProblem,
+  bounds: ProblemBounds | null,
+  nowMs: number,
+): Promise<PutProblem> {
+  if (!(await keepComplete(trx, version.versionSeq, nowMs))) return { kind: "versionGone" };
+  const known = await found(trx).where("account_id", "=", accountId).where("name", "=", name).executeTakeFirst();
+  if (known?.version_seq === version.versionSeq) {
+    if (known.title !== title)
+      await trx.updateTable("problems").set({ title, updated_at: nowMs }).where("seq", "=", known.seq).execute();
+    return { kind: "stored", id: known.id, version: known.number, isNew: false };
+  }
+  const full = bounds && (await boundOf(trx, accountId, version.bytes, known === undefined, bounds));
+  if (full) return { kind: "full", bound: full };
+  const number = (known?.number ?? 0) + 1;
+  const { seq, id } = known ?? (await insertProblem(trx, { accountId, name, title, nowMs }));
+  await trx
+    .insertInto("problem_versions")
+    .values({
+      problem_seq: seq,
+      number,
+      version_seq: version.versionSeq,
+      tests: version.tests,
+      bytes: version.bytes,
+      cpu_secs: version.cpuSecs,
+      memory_bytes: version.memoryBytes,
+      created_at: nowMs,
+    })
+    .execute();
+  await trx.updateTable("problems").set({ title, version: number, updated_at: nowMs }).where("seq", "=", seq).execute();
+  await trx
+    .deleteFrom("problem_versions")
+    .where("problem_seq", "=", seq)
+    .where("number", "<=", number - MAX_PROBLEM_VERSIONS)
+    .execute();
+  return { kind: "stored", id, version: number, isNew: true };
+}
+
+function insertProblem(
+  trx: Transaction<Schema>,
+  { accountId, name, title, nowMs }: Pick<NewProblem, "accountId" | "name" | "title"> & { readonly nowMs: number },
+): Promise<{ readonly seq: number; readonly id: string }> {
+  const times = { created_at: nowMs, updated_at: nowMs };
+  return trx
+    .insertInto("problems")
+    .values({ id: randomUUID(), account_id: accountId, name, title, version: 0, ...times })
+    .returning(["seq", "id"])
+    .executeTakeFirstOrThrow();
+}
+
+async function boundOf(
+  trx: Transaction<Schema>,
+  accountId: string,
+  bytes: number,
+  adds: boolean,
+  bounds: ProblemBounds,
+): Promise<keyof ProblemBounds | null> {
+  const has = await trx
+    .selectFrom("problems")
+    .leftJoin("problem_versions", "problem_versions.problem_seq", "problems.seq")
+    .select((eb) => [
+      eb.fn.count<number | string>("problems.seq").distinct().as("problems"),
+      eb.fn.sum<number | string | null>("bytes").as("bytes"),
+    ])
+    .where("account_id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  if (adds && Number(has.problems) >= bounds.problems) return "problems";
+  return Number(has.bytes ?? 0) + bytes > bounds.bytes ? "bytes" : null;
+}
+
+type FoundRow = Selectable<Schema["problems"]> &
+  Omit<Selectable<Schema["problem_versions"]>, "problem_seq" | "created_at"> & { readonly version_created_at: number };
+
+/** Problems with their current versions. */
+function found(db: Pick<Kysely<Schema>, "selectFrom">) {
+  return db
+    .selectFrom("problems")
+    .innerJoin("problem_versions", (join) =>
+      join
+        .onRef("problem_versions.problem_seq", "=", "problems.seq")
+        .onRef("problem_versions.number", "=", "problems.version"),
+    )
+    .selectAll("problems")
+    .select(["number", "version_seq", "tests", "bytes", "cpu_secs", "memory_bytes"])
+    .select("problem_versions.created_at as version_created_at");
+}
+
+function toFound(row: FoundRow): FoundProblem {
+  return {
+    id: row.id,
+    seq: row.seq,
+    name: row.name,
+    title: row.title,
+    current: toVersion({ ...row, created_at: row.version_created_at }),
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  };
+}
+
+function toVersion(row: Omit<Selectable<Schema["problem_versions"]>, "problem_seq" | "version_seq">): ProblemVersion {
+  return {
+    number: row.number,
+    tests: row.tests,
+    bytes: row.bytes,
+    cpuSecs: row.cpu_secs,
+    memoryBytes: row.memory_bytes,
+    createdAtMs: row.created_at,
+  };
+}

@@ -1,0 +1,56 @@
+/** What an import says about a version of a problem. */
+export interface NewProblem {
+  readonly accountId: string;
+  /** Unique in the account. */
+  readonly name: string;
+  readonly title: string;
+  /** A stored version. */
+  readonly versionSeq: number;
+  readonly tests: number;
+  /** Of all inputs and answers. */
+  readonly bytes: number;
+  /** Limits of each test; null: those of the profile. */
+  readonly cpuSecs: number | null;
+  readonly memoryBytes: number | null;
+}
+
+/** What an account may have; null: no bound. */
+export interface ProblemBounds {
+  readonly problems: number;
+  /** Of all versions of its problems. */
+  readonly bytes: number;
+}
+
+export type PutProblem =
+  /** `isNew`: a new version. Otherwise the current one has the same content. */
+  | { readonly kind: "stored"; readonly id: string; readonly version: number; readonly isNew: boolean }
+  /** The version is deleted: it has to be put again. */
+  | { readonly kind: "versionGone" }
+  /** The account has as much as it may have. */
+  | { readonly kind: "full"; readonly bound: keyof ProblemBounds };
+
+export interface ProblemVersion {
+  readonly number: number;
+  readonly tests: number;
+  readonly bytes: number;
+  readonly cpuSecs: number | null;
+  readonly memoryBytes: number | null;
+  readonly createdAtMs: number;
+}
+
+/** A problem with its current version. */
+export interface FoundProblem {
+  readonly id: string;
+  /** Increasing, with gaps. */
+  readonly seq: number;
+  readonly name: string;
+  readonly title: string;
+  readonly current: ProblemVersion;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export interface Problem extends FoundProblem {
+  /** Newest first. */
+  readonly versions: readonly ProblemVersion[];
+}

@@ -1,0 +1,35 @@
+import type { Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** Problems with their numbered versions, and the problem of a judgement, which can have been deleted since. */
+export async function problems(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema
+    .createTable("problems")
+    .addColumn("seq", columns.sequenceType, columns.sequence)
+    .addColumn("id", "text", (c) => c.notNull().unique())
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
+    .addColumn("name", "text", (c) => c.notNull())
+    .addColumn("title", "text", (c) => c.notNull())
+    .addColumn("version", "integer", (c) => c.notNull())
+    .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addColumn("updated_at", "bigint", (c) => c.notNull())
+    .addUniqueConstraint("problems_name", ["account_id", "name"])
+    .execute();
+  await trx.schema.createIndex("problems_account").on("problems").columns(["account_id", "seq"]).execute();
+  await trx.schema
+    .createTable("problem_versions")
+    .addColumn("problem_seq", "bigint", (c) => c.notNull().references("problems.seq").onDelete("cascade"))
+    .addColumn("number", "integer", (c) => c.notNull())
+    .addColumn("version_seq", "bigint", (c) => c.notNull().references("versions.seq"))
+    .addColumn("tests", "integer", (c) => c.notNull())
+    .addColumn("bytes", "bigint", (c) => c.notNull())
+    .addColumn("cpu_secs", "double precision")
+    .addColumn("memory_bytes", "bigint")
+    .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("problem_versions_pk", ["problem_seq", "number"])
+    .execute();
+  await trx.schema.createIndex("problem_versions_of").on("problem_versions").column("version_seq").execute();
+  await trx.schema.alterTable("judgements").addColumn("problem_id", "text").execute();
+  await trx.schema.alterTable("judgements").addColumn("problem_version", "integer").execute();
+}

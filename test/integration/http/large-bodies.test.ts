@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import fastify, { type FastifyInstance } from "fastify";
+import { clientError } from "../../../src/domain/error.ts";
+import { NO_METER } from "../../../src/domain/meter.ts";
+import { Pace } from "../../../src/domain/pace.ts";
+import { type BodyRooms, readJsonOnly } from "../../../src/http/body.ts";
+import { decorateCaller } from "../../../src/http/caller.ts";
+import { sendErrors } from "../../../src/http/errors.ts";
+import { Room } from "../../../src/http/room.ts";
+import { Raw } from "../../support/http/raw.ts";
+import { type Running, startHttp } from "../../support/http/running.ts";
+
+const LIMIT = { timeout: 60_000 };
+const MIB = 1_048_576;
+const PATH = "/api/judgements";
+
+/** Begins a request with a chunked body. */
+function begin(key: string, { port, caPath }: Pick<Running, "port" | "caPath">): Raw {
+  const raw = Raw.secure(port, caPath);
+  raw.write(`POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`);
+  raw.write("Transfer-Encoding: chunked\r\n\r\n");
+  return raw;
+}
+
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+const status = ({ received }: Raw) => received.slice(0, 12);
+
+test("uploads that stop take no memory from other accounts, and end soon", LIMIT, async (t) => {
+  const running = await startHttp(t);
+  const { key, ask } = running;
+  const attackers = await Promise.all(["a", "b", "c", "d"].map((account) => key({ account })));
+  const raws = attackers.flatMap((one) => [begin(one, running), begin(one, running)]);
+  t.after(() => {
+    for (const raw of raws) raw.socket.destroy();
+  });
+  const began = performance.now();
+  for (const raw of raws) raw.write(chunk("[".padEnd(5 * MIB)));
+  await sleep(1_000);
+  const tests = [0, 1, 2].map((at) => ({ stdin: "x".repeat(3 * MIB), expected: `${at}` }));
+  const body = { language: "python", code: "x", tests };
+  const asked = performance.now();
+  const { status: accepted } = await ask({ method: "POST", path: PATH, body, key: await key({ account: "honest" }) });
+  assert.equal(accepted, 202);
+  assert.ok(performance.now() - asked < 5_000, `${performance.now() - asked} ms`);
+  while (raws.some(({ received }) => received === "")) await sleep(100);
+  assert.deepEqual([...new Set(raws.map(status))], ["HTTP/1.1 408"]);
+  const tookMs = performance.now() - began;
+  assert.ok(tookMs > 9_000 && tookMs < 14_000, `${tookMs} ms`);
+});
+
+/** A server with a small room for large bodies. The header `account` has the account. */
+async function small(t: TestContext, roomMib: number, windowMs: number) {
+  const rooms: BodyRooms = { room: new Room(16 * MIB), largeRoom: new Room(roomMib * MIB, 1_000) };
+  const server = fastify() as unknown as FastifyInstance;
+  decorateCaller(server);
+  server.decorateRequest("person", null);
+  server.addHook("onRequest", async (request) => {
+    if (request.headers.account === undefined) throw clientError("unauthorized", []);
+    request.caller = { accountId: request.headers.account } as unknown as NonNullable<typeof request.caller>;
+  });
+  readJsonOnly(server, new Pace(), rooms, { stepBytes: MIB, windowMs });
+  sendErrors(server, NO_METER);
+  const handled = { bodies: 0, go: Promise.withResolvers<void>() };
+  server.post(PATH, { config: { large: true } }, async (request) => {
+    handled.bodies++;
+    await handled.go.promise;
+    request.forgetBody?.();
+    return {};
+  });
+  await server.listen({ port: 0, host: "127.0.0.1" });
+  t.after(() => server.close());
+  const { port } = server.server.address() as AddressInfo;
+  const send = (account: string, headers: string, text: string) => {
+    const raw = Raw.plain(port);
+    t.after(() => raw.socket.destroy());
+    raw.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nAccount: ${account}\r\nContent-Type: application/json\r\n`);
+    raw.write(`${headers}\r\n\r\n${text}`);
+    return raw;
+  };
+  const { largeRoom } = rooms;
+  const until = async (bytes: number) => {
+    while (largeRoom.takenBytes !== bytes) await sleep(10);
+  };
+  return { send, largeRoom, until, handled };
+}
+
+const CHUNKED = "Transfer-Encoding: chunked";
+const LENGTH = `Content-Length: ${20 * MIB}`;
+
+for (const [headers, name] of [
+  [CHUNKED, "without a length"],
+  [LENGTH, "with a length"],
+] as const)
+  test(`a large body ${name} holds only what has arrived, and nothing after a disconnect`, LIMIT, async (t) => {
+    const { send, until } = await small(t, 32, 60_000);
+    const text = (mib: number) => (headers === CHUNKED ? chunk(" ".repeat(mib * MIB)) : " ".repeat(mib * MIB));
+    const raw = send("a", headers, text(2));
+    await until(2 * MIB);
+    raw.write(text(3));
+    await until(5 * MIB);
+    raw.socket.destroy();
+    await until(0);
+  });
+
+test("a body that waits for memory holds nothing after a disconnect, and another account goes on", LIMIT, async (t) => {
+  const { send, until, largeRoom } = await small(t, 8, 60_000);
+  const first = send("a", LENGTH, " ".repeat(6 * MIB)); // it gets half of the room
+  await until(4 * MIB);
+  const second = send("b", LENGTH, " ".repeat(MIB));
+  await until(5 * MIB);
+  first.socket.destroy();
+  await until(MIB);
+  second.socket.destroy();
+  await until(0);
+  assert.equal(largeRoom.takenBytes, 0);
+});
+
+test("a body without memory in time is 503, and its memory is free", LIMIT, async (t) => {
+  const { send, until } = await small(t, 8, 60_000);
+  const raw = send("a", LENGTH, " ".repeat(6 * MIB));
+  while (raw.received === "") await sleep(10);
+  assert.equal(status(raw), "HTTP/1.1 503");
+  await until(0);
+});
+
+test("a body of the route holds its memory until the route forgets it, even after a disconnect", LIMIT, async (t) => {
+  const { send, until, handled, largeRoom } = await small(t, 64, 60_000);
+  const raw = send("a", `Content-Length: ${6 * MIB}`, JSON.stringify("x".repeat(6 * MIB - 2)));
+  while (handled.bodies === 0) await sleep(10);
+  raw.socket.destroy();
+  await sleep(200);
+  assert.equal(largeRoom.takenBytes, 6 * MIB);
+  handled.go.resolve();
+  await until(0);
+});
+
+test("a slow body is 408, but not one that waits for memory", LIMIT, async (t) => {
+  const { send, until } = await small(t, 8, 500);
+  const holder = send("a", LENGTH, " ".repeat(4 * MIB));
+  await until(4 * MIB);
+  const waiting = send("b", LENGTH, " ".repeat(3 * MIB));
+  await until(6 * MIB);
+  while (waiting.received === "") await sleep(10);
+  assert.equal(status(waiting), "HTTP/1.1 503");
+  const slow = send("c", LENGTH, " ".repeat(1_000));
+  await once(slow.socket, "data");
+  assert.equal(status(slow), "HTTP/1.1 408");
+  holder.socket.destroy();
+  await until(0);
+});
