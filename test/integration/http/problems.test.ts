@@ -146,7 +146,10 @@ test("faults of a package have their file and line, and store nothing", LIMIT, a
   );
   const cases: readonly (readonly [Buffer, RegExp, query?: string])[] = [
     [changed({ "problem.yaml": yaml.replace("memory: 128", "memory: 999999") }), /^problem\.yaml:7: limits\.memory: /],
-    [changed({ "problem.yaml": yaml.replace("time_limit: 2", "time_limit: 9999") }), /^problem\.yaml:6: limits\.time_limit: /],
+    [
+      changed({ "problem.yaml": yaml.replace("time_limit: 2", "time_limit: 9999") }),
+      /^problem\.yaml:6: limits\.time_limit: /,
+    ],
     [changed({ "problem.yaml": yaml.replace("name: Factors", 'name: "a\\nb"') }), /^problem\.yaml: name: /],
     [changed({ "problem.yaml": "a: [" }), /^problem\.yaml:1: /],
     [changed({ "data/secret/9.in": "1" }), /^data\/secret\/9\.in: /],
