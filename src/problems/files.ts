@@ -5,8 +5,8 @@ import { OperatorError } from "../domain/operator-error.ts";
 /** Bounds of a package. */
 export const MAX_PACKAGE_BYTES = 1_073_741_824;
 export const MAX_PACKAGE_FILES = 20_000;
-/** An input and its answer fit into one request to the launcher. */
-export const MAX_FILE_BYTES = 4_194_304;
+/** Of an input or an answer: both fit into one request to the launcher. */
+export const MAX_CONTENT_BYTES = 4_194_304;
 const MAX_PATH = 400;
 const MAX_DEPTH = 20;
 
@@ -34,12 +34,11 @@ export class Collected {
 
   /** Bytes that the next file may have. */
   get left(): number {
-    return Math.min(MAX_FILE_BYTES, this.#mostBytes - this.#bytes);
+    return this.#mostBytes - this.#bytes;
   }
 
   /** @throws PackageError beyond the bounds, and for a second file with one path. */
   add(path: string, content: Buffer): void {
-    if (content.length > MAX_FILE_BYTES) throw new PackageError(path, `a file has at most ${MAX_FILE_BYTES} bytes`);
     this.#bytes += content.length;
     if (this.#bytes > this.#mostBytes || this.files.size === MAX_PACKAGE_FILES)
       throw new PackageError(path, `a package has at most ${MAX_PACKAGE_FILES} files and ${this.#mostBytes} bytes`);
@@ -69,10 +68,11 @@ async function readBelow(directory: FileHandle, below: string, collected: Collec
   const entries = await readdir(at, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
+    if (isIgnored(entry.name)) continue;
     const handle = await openEntry(`${at}/${entry.name}`, path, entry);
     try {
       if (entry.isDirectory()) await readBelow(handle, path, collected);
-      else collected.add(path, await readPlain(handle, path));
+      else collected.add(path, await readPlain(handle, path, collected.left));
     } finally {
       await handle.close();
     }
@@ -89,18 +89,35 @@ async function openEntry(full: string, path: string, entry: Dirent): Promise<Fil
 }
 
 /** At most one byte more than a file may have, also if it grows meanwhile. */
-async function readPlain(file: FileHandle, path: string): Promise<Buffer> {
+async function readPlain(file: FileHandle, path: string, most: number): Promise<Buffer> {
   const stat = await file.stat();
   if (!stat.isFile()) throw new PackageError(path, "is neither a file nor a directory");
-  const space = Buffer.allocUnsafeSlow(Math.min(stat.size, MAX_FILE_BYTES) + 1);
+  if (stat.size > most) throw new PackageError(path, TOO_LARGE);
+  const space = Buffer.allocUnsafeSlow(stat.size + 1);
   let used = 0;
   while (used < space.length) {
     const { bytesRead } = await file.read(space, used, space.length - used, used);
     if (bytesRead === 0) break;
     used += bytesRead;
   }
-  if (used > stat.size) throw new PackageError(path, `has more than ${MAX_FILE_BYTES} bytes, or grows`);
+  if (used > stat.size) throw new PackageError(path, "grows");
   return space.subarray(0, used);
+}
+
+export const TOO_LARGE = "the package is too large";
+
+/** Files of tools, such as `.git`: the formats treat them as absent. */
+export function isIgnored(path: string): boolean {
+  return /(^|\/)[.-]/.test(path);
+}
+
+/** An input or an answer. @throws PackageError if a test cannot have it. */
+export function contentOf(files: PackageFiles, path: string): Buffer {
+  const content = files.get(path);
+  if (!content) throw new PackageError(path, "is missing");
+  if (content.length > MAX_CONTENT_BYTES)
+    throw new PackageError(path, `an input or an answer has at most ${MAX_CONTENT_BYTES} bytes`);
+  return content;
 }
 
 /** @throws PackageError for a path that is not plain, as in an archive. */
