@@ -1,39 +1,12 @@
 import { z } from "zod";
-import type { Definition } from "../domain/judgement.ts";
-import { type Limits, PROFILE_NAMES } from "../domain/limits.ts";
-import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
+import { readDmoj } from "./dmoj.ts";
+import { filesBelow, PackageError, type PackageFiles, renamed } from "./files.ts";
+import { checkLimits } from "./limits.ts";
+import type { ProblemPackage, Timing } from "./problem.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
-import { type PackageTest, readTests } from "./tests.ts";
+import { readTests } from "./tests.ts";
 import { type Read, readYaml } from "./yaml.ts";
-
-/** The rules for a time limit that follows from the package's own submissions. */
-export interface Timing {
-  /** In seconds; null if the package leaves it to its submissions. */
-  readonly limitSecs: number | null;
-  /** The limit is at least the slowest accepted submission times this. */
-  readonly acToLimit: number;
-  /** A submission that is too slow takes at least the limit times this. */
-  readonly limitToTle: number;
-  /** The limit is a multiple of this many seconds. */
-  readonly resolutionSecs: number;
-}
-
-/** A problem package, read and checked. */
-export interface ProblemPackage {
-  readonly format: "legacy" | "2025-09";
-  readonly title: string;
-  readonly scoring: boolean;
-  readonly timing: Timing;
-  /** Without a time limit. */
-  readonly definition: Definition;
-  /** The output validator; null for the default one. */
-  readonly checker: Program | null;
-  readonly tests: readonly PackageTest[];
-  readonly inputValidators: readonly Source[];
-  readonly submissions: readonly Source[];
-}
 
 const seconds = z.number().positive();
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
@@ -62,12 +35,14 @@ const problem2025 = z.looseObject({
   problem_format_version: z.literal("2025-09"),
   type: z.union([z.string(), z.array(z.string())]).optional(),
   name: title,
+  license: z.string().optional(),
   limits: limits2025.optional(),
 });
 const problemLegacy = z.looseObject({
   problem_format_version: z.union([z.literal("legacy"), z.literal("legacy-icpc")]).optional(),
   type: z.enum(["pass-fail", "scoring"]).optional(),
   name: title.optional(),
+  license: z.string().optional(),
   validation: z.string().optional(),
   validator_flags: z.string().optional(),
   limits: z
@@ -90,15 +65,24 @@ interface Head {
   readonly custom: boolean;
   readonly validatorArgs: readonly string[];
   readonly timing: Timing;
-  readonly memoryMib: number | undefined;
+  readonly licence: string;
+  readonly limits: z.output<z.ZodObject<typeof resources>>;
   readonly read: Read<unknown>;
 }
 
+/** Names of files that the formats have; others are of tools, and treated as absent. */
+const FILE_NAME = /^([a-zA-Z0-9_][a-zA-Z0-9_.-]{0,254}(\/|$))+$/;
+
 /**
- * Reads a package in the format `legacy` or `2025-09`. Parts that would change a verdict and are not supported are faults.
- * @throws PackageError for the first fault.
+ * Reads a package in the format `legacy` or `2025-09`, or of DMOJ. Parts that would change a verdict and are not supported are
+ * faults. @throws PackageError for the first fault.
  */
-export function readProblem(files: PackageFiles, languages: Languages): ProblemPackage {
+export function readProblem(all: PackageFiles, languages: Languages): ProblemPackage {
+  if (all.has("init.yml") && !all.has(YAML)) return readDmoj(all, languages);
+  const files = renamed(
+    all,
+    new Map([...all.keys()].filter((path) => FILE_NAME.test(path)).map((path) => [path, path])),
+  );
   const named = readYaml(files, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: given = "legacy" } = named.value;
@@ -110,25 +94,44 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
   const validator = head.custom ? readValidator(files, format, languages) : null;
-  const memory = memoryLimit(head, languages);
-  const { tests, groups } = readTests(files, { ...head, format, validator: validator?.spec ?? null });
-  const metas = tests.map(({ meta }) => (memory === null ? meta : { ...meta, limits: { memory_bytes: memory } }));
+  const { memory, output } = honoured(head, languages);
+  const { tests, groups, validation } = readTests(files, { ...head, format, validator: validator?.spec ?? null });
+  const limits = {
+    ...(memory !== undefined && { memory_bytes: memory * 1_048_576 }),
+    ...(output !== undefined && { stdout_bytes: output * 1_048_576 }),
+  };
   return {
     format,
     title: head.title,
+    licence: head.licence,
+    statements: [...files.keys()].filter((path) =>
+      /^(problem_)?statement\/problem(\.[\w-]+)?\.(tex|md|pdf)$/.test(path),
+    ),
     scoring: head.scoring,
     timing: head.timing,
-    definition: { checker: validator?.spec ?? { type: "tokens", caseSensitive: false }, groups, tests: metas },
+    definition: {
+      checker: validator?.spec ?? { type: "tokens", caseSensitive: false },
+      groups,
+      tests: tests.map(({ meta }) => ({ ...meta, limits })),
+    },
     checker: validator?.program ?? null,
     tests,
+    validation,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
   };
 }
 
+/** Limits for validators matter only to one of the package. */
+function honoured({ limits, timing, custom, read }: Head, languages: Languages): Head["limits"] {
+  const { validation_time: _, validation_memory: __, validation_output: ___, ...others } = limits;
+  checkLimits({ ...(custom ? limits : others), time_limit: timing.limitSecs ?? undefined }, languages, read.fault);
+  return limits;
+}
+
 function read2025(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
-  const { type = "pass-fail", limits = {}, name } = read.value;
+  const { type = "pass-fail", limits = {}, name, license = "unknown" } = read.value;
   const types = [type].flat();
   const unknown = types.find((one) => one !== "pass-fail" && one !== "scoring");
   if (unknown !== undefined) throw read.fault(["type"], `type: ${unknown} problems are not supported`);
@@ -144,14 +147,16 @@ function read2025(files: PackageFiles): Head {
       limitToTle: time_limit_to_tle,
       resolutionSecs: limits.time_resolution ?? 1,
     },
-    memoryMib: limits.memory,
+    licence: license,
+    limits,
     read,
   };
 }
 
 function readLegacy(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problemLegacy) as Read<z.output<typeof problemLegacy>>;
-  const { type = "pass-fail", limits = {}, name = "", validation = "default", validator_flags = "" } = read.value;
+  const { type = "pass-fail", limits = {}, name = "", license = "unknown" } = read.value;
+  const { validation = "default", validator_flags = "" } = read.value;
   const [kind, ...options] = validation.split(/\s+/);
   if (kind !== "default" && kind !== "custom")
     throw read.fault(["validation"], "validation: neither default nor custom");
@@ -168,7 +173,8 @@ function readLegacy(files: PackageFiles): Head {
       limitToTle: limits.time_safety_margin ?? 2,
       resolutionSecs: 1,
     },
-    memoryMib: limits.memory,
+    licence: license,
+    limits,
     read,
   };
 }
@@ -191,19 +197,6 @@ function readValidator(files: PackageFiles, format: ProblemPackage["format"], la
   if (!found) throw new PackageError(source.path, "is in no installed language");
   const spec = { type: "program", interface: "kattis", language: found.language.name, args: [] } as const;
   return { spec, program: found.program };
-}
-
-/** A limit that no profile has is a fault: it could not be honoured. @returns null for the profile's own limit. */
-function memoryLimit({ memoryMib, read }: Head, languages: Languages): number | null {
-  if (memoryMib === undefined) return null;
-  const bytes = memoryMib * 1_048_576;
-  const most = (limits: Limits) => limits.memoryBytes;
-  const highest = Math.max(
-    ...languages.list().flatMap((one) => PROFILE_NAMES.map((name) => most(languages.limitsFor(one, name).execute))),
-  );
-  if (bytes > highest)
-    throw read.fault(["limits", "memory"], `limits.memory: the profiles have at most ${highest / 1_048_576} MiB`);
-  return bytes;
 }
 
 function submissionsOf(files: PackageFiles): Source[] {

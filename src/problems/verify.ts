@@ -1,13 +1,13 @@
-import type { JudgementVerdict } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
-import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import type { LocalJudge, LocalResult, LocalRun } from "../worker/judge-locally.ts";
-import { type About, type Expectation, type FormatVerdict, matches, readExpectations } from "./expectations.ts";
-import { filesBelow, type PackageFiles } from "./files.ts";
-import type { ProblemPackage, Timing } from "./package.ts";
-import { type Source, toProgram } from "./source.ts";
-import type { PackageTest } from "./tests.ts";
+import type { LocalJudge } from "../worker/judge-locally.ts";
+import { type Expectation, matches, readExpectations } from "./expectations.ts";
+import type { PackageFiles } from "./files.ts";
+import { highest } from "./limits.ts";
+import type { ProblemPackage } from "./problem.ts";
+import { toProgram } from "./source.ts";
+import { type Measured, runsFor, type Timed, type TimedRun, timeLimit, withTimeLimit } from "./time-limit.ts";
+import { tail, verifyInputs, verifyOutputs } from "./validators.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -31,14 +31,12 @@ export interface Verified {
 }
 
 const PREFIX = "submissions/";
-/** The exit code with which validators accept. */
-const ACCEPTS = 42;
 
-interface Judged {
-  readonly source: Source;
-  readonly about: About;
+/** Points have six decimals: with 500 tests, sums are that close. */
+const SCORE_TOLERANCE = 1e-3;
+
+interface Judged extends Measured {
   readonly language: Language;
-  readonly result: LocalResult;
 }
 
 /**
@@ -52,17 +50,18 @@ export async function verify(
   languages: Languages,
   onProgress: (step: string) => void = () => {},
 ): Promise<Verified> {
-  const faults = [...(await verifyInputs(files, problem, judge, languages, onProgress))];
-  faults.push(...(await verifyOutputs(files, problem, judge)));
-  const about = readExpectations(files, problem.format);
+  const faults = await verifyInputs(problem, judge, languages, onProgress);
+  faults.push(...(await verifyOutputs(problem, judge)));
+  const { definition, checker, tests, format, submissions } = problem;
+  if (format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
+  const about = readExpectations(files, format);
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
-  const { definition, checker, tests } = problem;
   const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
-  for (const source of problem.submissions) {
+  for (const source of submissions) {
     onProgress(source.path);
     const own = about(source.path.slice(PREFIX.length));
-    const found = toProgram(source, languages, own.entrypoint);
+    const found = toProgram(source, languages, own);
     if (!found) {
       const nothing = { language: null, verdict: null, score: null, slowestSecs: null, faults: [] };
       skipped.push({ path: source.path, ...nothing });
@@ -74,119 +73,11 @@ export async function verify(
   }
   if (!judged.some(({ source }) => source.path.startsWith(`${PREFIX}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
-  const { limitSecs, fault } = timeLimit(problem, judged);
-  if (fault) faults.push(fault);
-  const submissions = judged.map((one) => verifySubmission(one, problem, limitSecs));
-  const inOrder = [...submissions, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { faults, timeLimitSecs: limitSecs, submissions: inOrder };
-}
-
-/** Every validator must accept every input, and one must reject each of data/invalid_input. */
-async function verifyInputs(
-  files: PackageFiles,
-  { inputValidators, tests }: ProblemPackage,
-  judge: LocalJudge,
-  languages: Languages,
-  onProgress: (step: string) => void,
-): Promise<string[]> {
-  const faults: string[] = [];
-  const rejected = new Set<string>();
-  const invalid = [...filesBelow(files, "data/invalid_input")].filter(([path]) => path.endsWith(".in"));
-  for (const source of inputValidators) {
-    onProgress(source.path);
-    const found = toProgram(source, languages);
-    if (!found) {
-      faults.push(`${source.path}: is in no installed language`);
-      continue;
-    }
-    const name = source.path.split("/").at(-1) ?? "";
-    const exit = (input: Buffer, args: readonly string[]) => exitOf(judge, found, input, args);
-    for (const { meta, contents, inputValidatorArgs } of tests) {
-      const ended = await exit(contents()[0], inputValidatorArgs[name] ?? inputValidatorArgs[""] ?? []);
-      if (ended !== `exit code ${ACCEPTS}`) faults.push(`data/${meta.name}.in: ${source.path} ends with ${ended}`);
-    }
-    for (const [path, input] of invalid) if ((await exit(input, [])) !== `exit code ${ACCEPTS}`) rejected.add(path);
-  }
-  for (const [path] of invalid)
-    if (!rejected.has(path)) faults.push(`data/invalid_input/${path}: no input validator rejects it`);
-  return faults;
-}
-
-async function exitOf(
-  judge: LocalJudge,
-  { language, program }: { readonly language: Language; readonly program: Program },
-  stdin: Buffer,
-  args: readonly string[],
-): Promise<string> {
-  const { judgement } = await judge.run(language, "judge", program, stdin, args);
-  if (judgement.cause.startsWith("compile_")) return "an error of its compiler";
-  return judgement.exitCode === null ? judgement.verdict : `exit code ${judgement.exitCode}`;
-}
-
-/** Outputs of the package that the output validator must accept or reject. */
-async function verifyOutputs(files: PackageFiles, problem: ProblemPackage, judge: LocalJudge): Promise<string[]> {
-  const faults: string[] = [];
-  for (const [directory, wanted] of [
-    ["data/valid_output", "AC"],
-    ["data/invalid_output", "WA"],
-  ] as const) {
-    for (const [path, output] of filesBelow(files, directory)) {
-      const name = /^(.*)\.out$/.exec(path)?.[1];
-      if (name === undefined) continue;
-      const [input, answer] = [files.get(`${directory}/${name}.in`), files.get(`${directory}/${name}.ans`)];
-      if (!input || !answer) {
-        faults.push(`${directory}/${path}: its input or its answer is missing`);
-        continue;
-      }
-      const { definition, checker } = problem;
-      const test = { checker: definition.checker, checkerProgram: checker, answers: [answer], points: 0 };
-      const { verdict, message } = await judge.check(test, input, output);
-      if (verdict !== wanted) faults.push(`${directory}/${path}: is ${verdict}, not ${wanted}${tail(message)}`);
-    }
-  }
-  return faults;
-}
-
-/** The time limit by the rules of the format, and the first rule that does not hold. */
-function timeLimit(
-  { timing, tests }: ProblemPackage,
-  judged: readonly Judged[],
-): { readonly limitSecs: number | null; readonly fault: string | null } {
-  const slowest = (way: "lower" | "upper") =>
-    judged.flatMap(({ about, result, source }) =>
-      about.expectations
-        .filter((one) => one.timeLimit === way || one.timeLimit === "both")
-        .map((one) => ({ path: source.path, secs: slowestOf(runsFor(one, result, tests)) })),
-    );
-  const accepted = slowest("lower").sort((a, b) => b.secs - a.secs)[0];
-  if (!accepted) return { limitSecs: timing.limitSecs, fault: null };
-  const tooSlow = slowest("upper").sort((a, b) => a.secs - b.secs)[0];
-  const least = accepted.secs * timing.acToLimit;
-  const limitSecs = timing.limitSecs ?? multipleOf(timing, least);
-  const by = (one: { path: string; secs: number }) => `${one.path} takes ${one.secs.toFixed(2)} s`;
-  if (limitSecs < least)
-    return { limitSecs, fault: `the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}` };
-  const most = limitSecs * timing.limitToTle;
-  if (tooSlow && tooSlow.secs < most)
-    return { limitSecs, fault: `with a time limit of ${limitSecs} s, ${most} s are too slow, but ${by(tooSlow)}` };
-  return { limitSecs, fault: null };
-}
-
-function multipleOf({ resolutionSecs }: Timing, least: number): number {
-  const amount = Math.max(1, Math.ceil(least / resolutionSecs - 1e-9));
-  return Number((amount * resolutionSecs).toFixed(6));
-}
-
-/** A run that a limit ended would have taken longer. */
-function slowestOf(runs: readonly LocalRun[]): number {
-  const secs = runs.map(({ verdict, cpuUsec }) =>
-    verdict === "TLE" ? Number.POSITIVE_INFINITY : (cpuUsec ?? 0) / 1e6,
-  );
-  return Math.max(0, ...secs);
-}
-
-function runsFor({ tests: glob }: Expectation, { runs }: LocalResult, tests: readonly PackageTest[]): LocalRun[] {
-  return runs.filter(({ test }) => glob === null || matches(glob, tests[test]?.meta.name ?? ""));
+  const limit = timeLimit(problem, judged, highest("time_limit", languages));
+  faults.push(...limit.faults);
+  const verified = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
+  const inOrder = [...verified, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { faults, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
 function verifySubmission(
@@ -194,46 +85,55 @@ function verifySubmission(
   problem: ProblemPackage,
   limitSecs: number | null,
 ): VerifiedSubmission {
-  const faults: string[] = [];
   const broken = result.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
-  if (broken) faults.push(`${broken.verdict}${tail(broken.message)}`);
-  const named = (run: LocalRun) => problem.tests[run.test]?.meta.name ?? String(run.test);
-  for (const one of broken ? [] : about.expectations) {
-    const runs = runsFor(one, result, problem.tests);
-    const found = runs.map((run) => ({ run, verdict: formatVerdict(run, limitSecs) }));
-    const wrong = found.find(({ verdict }) => !one.permitted.includes(verdict));
-    if (wrong) faults.push(`${wrong.verdict} on ${named(wrong.run)}${tail(wrong.run.message)}`);
-    else if (runs.length > 0 && !found.some(({ verdict }) => one.required.includes(verdict)))
-      faults.push(`no ${one.required.join(" or ")}${one.tests === null ? "" : ` on ${one.tests}`}`);
-    if (one.message !== undefined && !runs.some(({ message }) => message?.includes(one.message as string)))
-      faults.push(`no message with ${JSON.stringify(one.message)}`);
-    if (one.score && (result.score < one.score[0] || result.score > one.score[1]))
-      faults.push(`the score ${result.score} is not ${one.score.join(" to ")}`);
+  const timed = broken ? null : withTimeLimit(problem, result, limitSecs);
+  const named = ({ test }: { readonly test: number }) => problem.tests[test]?.meta.name ?? String(test);
+  const slowest = Math.max(0, ...result.runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6));
+  const known = { path: source.path, language: language.name, slowestSecs: slowest };
+  if (broken || !timed) {
+    const place = broken?.verdict === "IE" ? ` on ${named(broken)}` : "";
+    const fault = `${broken?.verdict}${place}${tail(broken?.message ?? null)}`;
+    return { ...known, verdict: broken?.verdict ?? null, score: problem.scoring ? 0 : null, faults: [fault] };
   }
+  const faults = about.expectations.flatMap((one) => [
+    ...verdictFaults(one, runsFor(one, timed.runs, problem.tests), named),
+    ...scoreFaults(one, timed),
+  ]);
   if (source.path.startsWith(`${PREFIX}partially_accepted/`)) {
     const most = problem.definition.tests.reduce((sum, { points }) => sum + points, 0);
-    if (!(result.score > 0 && result.score < most))
-      faults.push(`the score ${result.score} is not between 0 and ${most}`);
+    if (!(timed.score > 0 && timed.score < most - SCORE_TOLERANCE))
+      faults.push(`the score ${timed.score} is not between 0 and ${most}`);
   }
-  const failed = result.runs.find((run) => formatVerdict(run, limitSecs) !== "AC");
-  return {
-    path: source.path,
-    language: language.name,
-    verdict: broken?.verdict ?? (failed ? formatVerdict(failed, limitSecs) : "AC"),
-    score: problem.scoring ? result.score : null,
-    slowestSecs: Math.max(0, ...result.runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
-    faults,
-  };
+  const failed = timed.runs.find(({ verdict }) => verdict !== "AC");
+  const score = problem.scoring ? timed.score : null;
+  return { ...known, verdict: failed?.verdict ?? "AC", score, faults };
 }
 
-const FORMAT: Readonly<Partial<Record<JudgementVerdict, FormatVerdict>>> = { AC: "AC", WA: "WA", TLE: "TLE" };
-
-/** With the time limit of the problem, which is lower than that of the runs. */
-function formatVerdict({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): FormatVerdict {
-  if (limitSecs !== null && (cpuUsec ?? 0) / 1e6 > limitSecs) return "TLE";
-  return FORMAT[verdict] ?? "RTE";
+function verdictFaults(
+  { permitted, required, tests, message }: Expectation,
+  runs: readonly TimedRun[],
+  named: (run: TimedRun) => string,
+): string[] {
+  const faults: string[] = [];
+  const wrong = runs.find(({ verdict }) => !permitted.includes(verdict));
+  if (wrong) faults.push(`${wrong.verdict} on ${named(wrong)}${tail(wrong.message)}`);
+  else if (runs.length > 0 && !runs.some(({ verdict }) => required.includes(verdict)))
+    faults.push(`no ${required.join(" or ")}${tests === null ? "" : ` on ${tests}`}`);
+  if (message !== undefined && !runs.some((run) => run.message?.includes(message)))
+    faults.push(`no message with ${JSON.stringify(message)}`);
+  return faults;
 }
 
-function tail(message: string | null): string {
-  return message ? `: ${message}` : "";
+/** The score of the submission, or of each group that the expectation is about. */
+function scoreFaults({ score: range, tests }: Expectation, { score, scores }: Timed): string[] {
+  if (!range) return [];
+  const [least, most] = range;
+  const isWrong = (points: number) => points < least - SCORE_TOLERANCE || points > most + SCORE_TOLERANCE;
+  const wanted = least === most ? String(least) : `${least} to ${most}`;
+  if (tests === null || tests === "secret") return isWrong(score) ? [`the score ${score} is not ${wanted}`] : [];
+  const groups = [...scores].filter(([name]) => matches(tests, name));
+  if (groups.length === 0) return [`${tests}: no group has this name, so that it has no score`];
+  return groups.flatMap(([name, points]) =>
+    isWrong(points) ? [`the score ${points} of ${name} is not ${wanted}`] : [],
+  );
 }

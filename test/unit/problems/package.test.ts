@@ -87,7 +87,7 @@ test("a wrong package is rejected with its file and line", () => {
       { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
       /^data\/secret.*test_group\.yaml:1: (max_score|score|require)/,
     ],
-    [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.in: has no answer/],
+    [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.ans: is missing/],
     [
       { "data/secret/1-small/test_group.yaml": "max_score: many\n" },
       /^data\/secret\/1-small\/test_group\.yaml:1: max_score/,
@@ -106,7 +106,7 @@ test("a wrong package is rejected with its file and line", () => {
     [{ "output_validator/build": "#!/bin/sh" }, /^output_validator\/build: /],
     [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
     [{ "include/c/x.h": "" }, /^include: is not supported/],
-    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/: /],
+    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/x: /],
   ] as const) {
     const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
     assert.throws(

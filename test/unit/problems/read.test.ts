@@ -76,7 +76,10 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
     ],
     /twice/,
   ],
-  "has a file that inflates beyond the bound": [[{ name: "a", data: "0".repeat(5_000_000) }], /at most 4194304/],
+  "has a file that inflates beyond the bound": [
+    [{ name: "a", data: "0".repeat(5_000_000) }],
+    /^a: a package has at most 20000 files and 1000000 bytes$/,
+  ],
   "states a smaller size than it has": [[{ name: "a", data: "0".repeat(50_000), stated: 10 }], /cannot be unpacked/],
   "has many files that inflate to more than the bound": [
     Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, data: "0".repeat(60_000) })),
@@ -89,8 +92,7 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
 };
 for (const [name, [members, message]] of Object.entries(HOSTILE))
   test(`rejects a ZIP file that ${name}`, async () => {
-    const most = members.length === 20 ? 1_000_000 : undefined;
-    await assert.rejects(wholeOf(zipOf(members), most), { name: "PackageError", message });
+    await assert.rejects(wholeOf(zipOf(members), 1_000_000), { name: "PackageError", message });
   });
 
 test("rejects what is no ZIP file, and each file that is cut off", async () => {
@@ -220,15 +222,16 @@ const OTHERS: Readonly<Record<string, string>> = {
   "an alias of nothing": "a: *b",
   "two documents": "name: x\n---\nname: y\n",
 };
-/** Slower than on an idle machine, where the slowest takes 60 ms. */
-const MOST_MS = 400;
+/** CPU time. The slowest takes 60 ms on an idle machine. */
+const MOST_MS = 250;
 
 function readHostile(content: string): number {
   const files = new Map([["problem.yaml", Buffer.from(content)]]);
-  const started = performance.now();
+  const started = process.threadCpuUsage();
   const read = () => readYaml(files, "problem.yaml", z.strictObject({ name: z.string() }));
   assert.throws(read, { name: "PackageError", message: /^problem\.yaml(:\d+)?: / });
-  return performance.now() - started;
+  const { user, system } = process.threadCpuUsage(started);
+  return (user + system) / 1000;
 }
 
 for (const [name, part] of Object.entries(REPEATED))
