@@ -3,7 +3,7 @@ import type { CheckerSpec } from "../domain/check.ts";
 import type { Group } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { contentOf, type PackageFiles } from "./files.ts";
+import { checkTogether, contentOf, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
 import type { ProblemPackage } from "./problem.ts";
 import { toProgram } from "./source.ts";
@@ -99,6 +99,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
         checker: checker.spec,
       };
       const contents = contentsOf(part, init, files);
+      if (checker.program) checkTogether(part.values.in ?? FILE, contents);
       const most = highest("output", languages) * 1_048_576;
       if (checker.program === null && contents[1].length > most)
         throw init.fault([...where, "out"], `out: has more than the ${most} bytes that a program can write`);

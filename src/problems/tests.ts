@@ -2,7 +2,7 @@ import type { CheckerSpec } from "../domain/check.ts";
 import { type Group, rounded, type TestMeta } from "../domain/judgement.ts";
 import { currentGroups } from "./current-groups.ts";
 import { defaultValidator } from "./default-validator.ts";
-import { contentOf, PackageError, type PackageFiles } from "./files.ts";
+import { checkTogether, contentOf, PackageError, type PackageFiles } from "./files.ts";
 import { legacyGroups } from "./legacy-groups.ts";
 import type { ArgsByValidator, Groups, Settings, TestOptions } from "./settings.ts";
 
@@ -45,6 +45,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const tests = names.map((name): PackageTest => {
     const { group, args, inputValidatorArgs, ...settings } = settingsOf(name);
     const contents = [contentOf(files, `data/${name}.in`), contentOf(files, `data/${name}.ans`)] as const;
+    if (options.validator) checkTogether(`data/${name}.in`, contents);
     const checker = checkerOf(options, settings);
     const meta = { name, group, points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     return { meta, contents, inputValidatorArgs };

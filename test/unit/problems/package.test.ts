@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import * as fc from "fast-check";
+import { groupScores } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
 import { PackageError, packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { toProgram } from "../../../src/problems/source.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
@@ -61,6 +64,8 @@ test("settings of a test are its own, or else those of its groups", () => {
   );
 });
 
+const HEAD = "problem_format_version: 2025-09\nname: a\ntype: scoring\n";
+
 test("a wrong package is rejected with its file and line", () => {
   const base = PACKAGES.factors;
   for (const [changes, error] of [
@@ -97,6 +102,51 @@ test("a wrong package is rejected with its file and line", () => {
       { "data/secret/1-small/test_group.yaml": "score_aggregation: sum\n" },
       /test_group\.yaml:1: max_score: a number is required/,
     ],
+    [{ "problem.yaml": `${HEAD}limits:\n  memory: 512\n` }, /^problem\.yaml:5: limits\.memory: .* at most 256 MiB$/],
+    [{ "problem.yaml": `${HEAD}limits: {memory: 8}\n` }, /^problem\.yaml:4: limits\.memory: no program starts/],
+    [{ "problem.yaml": `${HEAD}limits: {output: 8}\n` }, /^problem\.yaml:4: limits\.output: .* at most 1 MiB$/],
+    [{ "problem.yaml": `${HEAD}limits: {time_limit: 20}\n` }, /^problem\.yaml:4: limits\.time_limit: .* at most 4 s$/],
+    [{ "problem.yaml": `${HEAD}limits: {code: 8}\n` }, /^problem\.yaml:4: limits\.code: is not supported$/],
+    [{ "problem.yaml": `${HEAD}limits: {validation_time: 60}\n` }, /^problem\.yaml:4: limits\.validation_time: /],
+    [
+      { "data/secret/test_group.yaml": "require_pass: [sample, secret/1-small]\n" },
+      /^data\/secret\/test_group\.yaml:1: require_pass: data\/secret can only depend on sample$/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "# all\nmax_score: 90\n" },
+      /^data\/secret\/test_group\.yaml:2: max_score: the groups have 100 points together, data\/secret 90$/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "max_score: unbounded\n" },
+      /^data\/secret\/test_group\.yaml:1: max_score: unbou/,
+    ],
+    [
+      { "data/secret/test_group.yaml": "score_aggregation: min\n" },
+      /^data\/secret\/test_group\.yaml:1: score_aggregation: /,
+    ],
+    [
+      { "data/secret/test_group.yaml": "score_aggregation: pass-fail\n" },
+      /^data\/secret\/2-sum\/test_group\.yaml:2: score_aggregation: must be pass-fail/,
+    ],
+    [
+      { "data/secret/3-large/test_group.yaml": "max_score: 40\nrequire_pass: secret/2-sum\n" },
+      /3-large\/test_group\.yaml:2: require_pass: secret\/2-sum is not of the kind pass-fail$/,
+    ],
+    [
+      { "data/sample/test_group.yaml": "max_score: 1\n" },
+      /^data\/sample\/test_group\.yaml:1: max_score: not for sample$/,
+    ],
+    [
+      { "data/secret/1-small/1.in": "1".repeat(4_194_305) },
+      /^data\/secret\/1-small\/1\.in: an input or an answer has at/,
+    ],
+    [
+      { "output_validator/big.h": "1".repeat(1_048_577) },
+      /^output_validator: a program has at most 48 files and 1048576/,
+    ],
+    [{ "data/valid_output/1.out": "" }, /^data\/valid_output\/1\.in: is missing$/],
+    [{ "data/invalid_output/1.in": "", "data/invalid_output/1.out": "" }, /^data\/invalid_output\/1\.ans: is missing$/],
+    [{ "data/secret/1-small/1.yaml": `args: [${"a,".repeat(33)}]\n` }, /^data\/secret\/1-small\/1\.yaml:1: args: /],
     [
       { "data/secret/2-sum/test_group.yaml": "max_score: 1\nrequire_pass: secret/3-large\n" },
       /2-sum\/test_group\.yaml:2: require_pass/,
@@ -118,6 +168,117 @@ test("a wrong package is rejected with its file and line", () => {
       },
     );
   }
+});
+
+test("the points of the tests of a group have exactly its sum", () => {
+  const group = { "data/secret/test_group.yaml": "max_score: 100\n" };
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), (amount) => {
+      const contents = Array.from({ length: amount }, (_, i) => [
+        [`data/secret/${i}.in`, ""],
+        [`data/secret/${i}.ans`, ""],
+      ]).flat();
+      const { definition } = read({ "problem.yaml": HEAD, ...group, ...Object.fromEntries(contents) });
+      const states = definition.tests.map(() => "AC" as const);
+      const [secret] = groupScores(
+        definition,
+        states,
+        states.map(() => 1),
+      );
+      assert.equal(secret?.score, 100);
+      const points = definition.tests.map((one) => one.points);
+      assert.ok(Math.max(...points) - Math.min(...points) < 1e-4);
+    }),
+  );
+});
+
+test("data/secret with pass-fail is one group, and can depend on the samples", () => {
+  const { "data/secret/test_group.yaml": _, ...base } = PACKAGES.factors;
+  const passFail = Object.fromEntries(
+    Object.entries(base).map(([path, text]) => [
+      path,
+      path.endsWith("test_group.yaml") ? text.replace(/score_aggregation: .*\n/, "") : text,
+    ]),
+  );
+  const { definition } = read({
+    ...passFail,
+    "data/secret/test_group.yaml": "score_aggregation: pass-fail\nrequire_pass: sample\nmax_score: 60\n",
+  });
+  assert.deepEqual(definition.groups, [
+    { name: "sample", rule: "sum", depends: [] },
+    { name: "secret", rule: "min", depends: ["sample"] },
+  ]);
+  assert.deepEqual(
+    definition.tests.map(({ points }) => points),
+    [0, 15, 15, 15, 15],
+  );
+  const grouped = read({ ...PACKAGES.factors, "data/secret/test_group.yaml": "require_pass: sample\n" });
+  assert.deepEqual(
+    grouped.definition.groups.map(({ depends }) => depends),
+    [[], ["sample"], ["sample", "secret/1-small"], ["sample", "secret/1-small"]],
+  );
+});
+
+test("inputs and outputs for validators have the arguments of their directory, or their own", () => {
+  const { validation } = read({
+    ...PACKAGES.words,
+    "data/valid_output/test_group.yaml": "output_validator_args: [any-order]\ninput_validator_args: ['7']\n",
+    "data/invalid_input/long.yaml": "input_validator_args: ['3']\n",
+    "data/secret/1.out": "b a\n",
+  });
+  assert.deepEqual(
+    validation.map(({ name, isInputValid, inputValidatorArgs, output, checker }) => [
+      name,
+      isInputValid,
+      inputValidatorArgs[""],
+      output?.isValid,
+      checker.type === "program" && checker.args,
+    ]),
+    [
+      ["secret/1", null, ["9", "as-is"], true, ["any-order"]],
+      ["invalid_input/long", false, ["3"], undefined, []],
+      ["invalid_output/1", true, [], false, []],
+      ["valid_output/1", true, ["7"], true, ["any-order"]],
+    ],
+  );
+});
+
+test("settings of the older format are inherited from the directory data", () => {
+  const { definition } = read({
+    ...PACKAGES.sum,
+    "data/testdata.yaml": "output_validator_flags: case_sensitive\n",
+  });
+  assert.deepEqual(definition.tests[0]?.checker, { type: "tokens", caseSensitive: true });
+});
+
+test("files with names that the formats do not have are treated as absent", () => {
+  const hidden = { "data/secret/über.in": "", "data/secret/a b.in": "", "submissions/accepted/~x.py": "" };
+  const [plain, more] = [read(PACKAGES.sum), read({ ...PACKAGES.sum, ...hidden })];
+  assert.deepEqual(more, plain);
+});
+
+test("a problem has its licence and its statements", () => {
+  const files = {
+    "problem_statement/problem.tex": "",
+    "problem_statement/problem.sv.pdf": "",
+    "problem_statement/a.png": "",
+  };
+  const { licence, statements } = read({ ...PACKAGES.sum, ...files });
+  assert.equal(licence, "public domain");
+  assert.deepEqual(statements, ["problem_statement/problem.tex", "problem_statement/problem.sv.pdf"]);
+  assert.equal(read(PACKAGES.words).licence, "unknown");
+});
+
+test("submissions.yaml can decide about the language", () => {
+  const source = { path: "a", files: toFiles({ "a.c": "int main() {}", "b.cpp": "" }) };
+  assert.throws(() => toProgram(source, languages), /^PackageError: a\/b\.cpp: is in another language/);
+  assert.equal(toProgram(source, languages, { language: "c" })?.language.name, "c");
+  assert.equal(toProgram(source, languages, { language: "cpp" })?.language.name, "cpp");
+  assert.equal(toProgram(source, languages, { language: "cppgmp" }), null);
+  assert.throws(
+    () => toProgram(source, languages, { language: "python3" }),
+    /^PackageError: a: has no file with an ending/,
+  );
 });
 
 test("arguments of the default validator become a checker", () => {
@@ -150,6 +311,7 @@ test("links are refused", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-package-"));
   t.after(() => rmSync(directory, { recursive: true }));
   writeFileSync(join(directory, "problem.yaml"), "name: x\n");
+  symlinkSync("/etc/passwd", join(directory, ".git"));
   assert.deepEqual([...(await packageFromDirectory(directory)).keys()], ["problem.yaml"]);
   symlinkSync("/etc/passwd", join(directory, "data"));
   await assert.rejects(packageFromDirectory(directory), /^PackageError: data: is neither/);
