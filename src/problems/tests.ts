@@ -20,7 +20,7 @@ export interface PackageTest {
   readonly inputValidatorArgs: ArgsByValidator;
 }
 
-/** What validators must accept or reject, but no test. */
+/** An input or an output for validators, which is no test. */
 export interface ValidationCase {
   /** Its path below `data`, without an ending. */
   readonly name: string;

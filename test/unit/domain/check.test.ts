@@ -172,7 +172,7 @@ test("checkers agree with each other: exact implies lines, lines implies tokens,
   }
 });
 
-test("line breaks count if they are asked for, but not empty lines and white space at ends", () => {
+test("with line_breaks, line breaks count, but not empty lines and white space at ends", () => {
   for (const type of ["tokens", "floats"] as const) {
     const passes = (output: string, answer: string) =>
       check({ type, lineBreaks: true }, Buffer.from(output), [Buffer.from(answer)]).passed;
