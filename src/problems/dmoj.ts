@@ -3,7 +3,14 @@ import type { CheckerSpec } from "../domain/check.ts";
 import type { Group } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { type LazyFile, type PackageFiles, contentOf as plainContentOf, renamed, sizeOf } from "./files.ts";
+import {
+  checkTogether,
+  type LazyFile,
+  type PackageFiles,
+  contentOf as plainContentOf,
+  renamed,
+  sizeOf,
+} from "./files.ts";
 import { highest } from "./limits.ts";
 import type { ProblemPackage } from "./problem.ts";
 import { toProgram } from "./source.ts";
@@ -99,6 +106,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
         checker: checker.spec,
       };
       const [input, output] = [contentOf(part, init, files, "in"), contentOf(part, init, files, "out")];
+      if (checker.program) checkTogether(part.values.in ?? FILE, [input.size, output.size]);
       const most = highest("output", languages) * 1_048_576;
       if (checker.program === null && output.size > most)
         throw init.fault([...where, "out"], `out: has more than the ${most} bytes that a program can write`);

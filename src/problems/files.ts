@@ -8,6 +8,8 @@ export const MAX_PACKAGE_BYTES = 1_073_741_824;
 export const MAX_PACKAGE_FILES = 20_000;
 /** Of an input or an answer: both fit into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
+/** Of both, where a program checks outputs: they are in its box with the output and the compiled program. */
+const MAX_CHECKED_BYTES = 6_291_456;
 const MAX_PATH = 400;
 const MAX_DEPTH = 20;
 
@@ -217,6 +219,12 @@ export function checkPath(path: string): void {
 
 function isPrintable(part: string): boolean {
   return part.isWellFormed() && !/[\\\p{Cc}]/u.test(part);
+}
+
+/** @throws PackageError for an input and an answer of these sizes that are too large for a checker that is a program. */
+export function checkTogether(path: string, [input, answer]: readonly [input: number, answer: number]): void {
+  if (input + answer > MAX_CHECKED_BYTES)
+    throw new PackageError(path, `with its answer, it has at most ${MAX_CHECKED_BYTES} bytes for a validator`);
 }
 
 /** The files below a directory, by their path below it. */

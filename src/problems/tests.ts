@@ -2,7 +2,7 @@ import type { CheckerSpec } from "../domain/check.ts";
 import { type Group, rounded, type TestMeta } from "../domain/judgement.ts";
 import { currentGroups } from "./current-groups.ts";
 import { defaultValidator } from "./default-validator.ts";
-import { contentOf, PackageError, type PackageFiles } from "./files.ts";
+import { checkTogether, contentOf, PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import { legacyGroups } from "./legacy-groups.ts";
 import type { ArgsByValidator, Groups, Settings, TestOptions } from "./settings.ts";
 
@@ -20,7 +20,7 @@ export interface PackageTest {
   readonly inputValidatorArgs: ArgsByValidator;
 }
 
-/** What validators must accept or reject, but no test. */
+/** An input or an output for validators, which is no test. */
 export interface ValidationCase {
   /** Its path below `data`, without an ending. */
   readonly name: string;
@@ -45,6 +45,8 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const tests = names.map((name): PackageTest => {
     const { group, args, inputValidatorArgs, ...settings } = settingsOf(name);
     const [input, answer] = [contentOf(files, `data/${name}.in`), contentOf(files, `data/${name}.ans`)];
+    const size = (ending: string) => sizeOf(files, `data/${name}.${ending}`) ?? 0;
+    if (options.validator) checkTogether(`data/${name}.in`, [size("in"), size("ans")]);
     const checker = checkerOf(options, settings);
     const meta = { name, group, points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     return { meta, contents: () => [input(), answer()], inputValidatorArgs };

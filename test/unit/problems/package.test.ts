@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import * as fc from "fast-check";
+import { groupScores } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
-import { PackageError, packageFromDirectory } from "../../../src/problems/files.ts";
+import { packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { toProgram } from "../../../src/problems/source.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
@@ -61,63 +64,123 @@ test("settings of a test are its own, or else those of its groups", () => {
   );
 });
 
-test("a wrong package is rejected with its file and line", () => {
-  const base = PACKAGES.factors;
-  for (const [changes, error] of [
-    [{ "problem.yaml": undefined }, /^problem\.yaml: is missing$/],
-    [{ "problem.yaml": "name: [" }, /^problem\.yaml:1: /],
-    [{ "problem.yaml": "problem_format_version: 2025-09\n" }, /^problem\.yaml:1: name: /],
+const HEAD = "problem_format_version: 2025-09\nname: a\ntype: scoring\n";
+
+test("the points of the tests of a group have exactly its sum", () => {
+  const group = { "data/secret/test_group.yaml": "max_score: 100\n" };
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), (amount) => {
+      const contents = Array.from({ length: amount }, (_, i) => [
+        [`data/secret/${i}.in`, ""],
+        [`data/secret/${i}.ans`, ""],
+      ]).flat();
+      const { definition } = read({ "problem.yaml": HEAD, ...group, ...Object.fromEntries(contents) });
+      const states = definition.tests.map(() => "AC" as const);
+      const [secret] = groupScores(
+        definition,
+        states,
+        states.map(() => 1),
+      );
+      assert.equal(secret?.score, 100);
+      const points = definition.tests.map((one) => one.points);
+      assert.ok(Math.max(...points) - Math.min(...points) < 1e-4);
+    }),
+  );
+});
+
+test("data/secret with pass-fail is one group, and can depend on the samples", () => {
+  const { "data/secret/test_group.yaml": _, ...base } = PACKAGES.factors;
+  const passFail = Object.fromEntries(
+    Object.entries(base).map(([path, text]) => [
+      path,
+      path.endsWith("test_group.yaml") ? text.replace(/score_aggregation: .*\n/, "") : text,
+    ]),
+  );
+  const { definition } = read({
+    ...passFail,
+    "data/secret/test_group.yaml": "score_aggregation: pass-fail\nrequire_pass: sample\nmax_score: 60\n",
+  });
+  assert.deepEqual(definition.groups, [
+    { name: "sample", rule: "sum", depends: [] },
+    { name: "secret", rule: "min", depends: ["sample"] },
+  ]);
+  assert.deepEqual(
+    definition.tests.map(({ points }) => points),
+    [0, 15, 15, 15, 15],
+  );
+  const grouped = read({ ...PACKAGES.factors, "data/secret/test_group.yaml": "require_pass: sample\n" });
+  assert.deepEqual(
+    grouped.definition.groups.map(({ depends }) => depends),
+    [[], ["sample"], ["sample", "secret/1-small"], ["sample", "secret/1-small"]],
+  );
+});
+
+test("inputs and outputs for validators have the arguments of their directory, or their own", () => {
+  const { validation } = read({
+    ...PACKAGES.words,
+    "data/valid_output/test_group.yaml": "output_validator_args: [any-order]\ninput_validator_args: ['7']\n",
+    "data/invalid_input/long.yaml": "input_validator_args: ['3']\n",
+    "data/secret/1.out": "b a\n",
+  });
+  assert.deepEqual(
+    validation.map(({ name, isInputValid, inputValidatorArgs, output, checker }) => [
+      name,
+      isInputValid,
+      inputValidatorArgs[""],
+      output?.isValid,
+      checker.type === "program" && checker.args,
+    ]),
     [
-      { "problem.yaml": "name: a\nproblem_format_version: 2023-07\n" },
-      /^problem\.yaml:2: problem_format_version: 2023-07 is/,
+      ["secret/1", null, ["9", "as-is"], true, ["any-order"]],
+      ["invalid_input/long", false, ["3"], undefined, []],
+      ["invalid_output/1", true, [], false, []],
+      ["valid_output/1", true, ["7"], true, ["any-order"]],
     ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\ntype: interactive\n" },
-      /^problem\.yaml:3: type: interactive/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 1\n  speed: 2\n" },
-      /^problem\.yaml:5: limits\.speed/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 999999\n" },
-      /^problem\.yaml:4: limits\.memory/,
-    ],
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
-      /^data\/secret.*test_group\.yaml:1: (max_score|score|require)/,
-    ],
-    [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.ans: is missing/],
-    [
-      { "data/secret/1-small/test_group.yaml": "max_score: many\n" },
-      /^data\/secret\/1-small\/test_group\.yaml:1: max_score/,
-    ],
-    [{ "data/secret/1-small/test_group.yaml": "# \nspeed: 1\n" }, /^data\/secret\/1-small\/test_group\.yaml:2: speed/],
-    [
-      { "data/secret/1-small/test_group.yaml": "score_aggregation: sum\n" },
-      /test_group\.yaml:1: max_score: a number is required/,
-    ],
-    [
-      { "data/secret/2-sum/test_group.yaml": "max_score: 1\nrequire_pass: secret/3-large\n" },
-      /2-sum\/test_group\.yaml:2: require_pass/,
-    ],
-    [{ "data/secret/1-small/more/test_group.yaml": "{}" }, /more\/test_group\.yaml: a group cannot/],
-    [{ "data/secret/other/1.in": "1", "data/secret/other/1.ans": "1" }, /^data\/secret\/other\/1\.in: is in no group/],
-    [{ "output_validator/build": "#!/bin/sh" }, /^output_validator\/build: /],
-    [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
-    [{ "include/c/x.h": "" }, /^include: is not supported/],
-    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/x: /],
-  ] as const) {
-    const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
-    assert.throws(
-      () => read(texts as PackageTexts),
-      (thrown: Error) => {
-        assert.ok(thrown instanceof PackageError, String(thrown.stack));
-        assert.match(thrown.message, error);
-        return true;
-      },
-    );
-  }
+  );
+});
+
+test("settings of the older format are inherited from the directory data", () => {
+  const { definition } = read({
+    ...PACKAGES.sum,
+    "data/testdata.yaml": "output_validator_flags: case_sensitive\n",
+  });
+  assert.deepEqual(definition.tests[0]?.checker, { type: "tokens", caseSensitive: true });
+});
+
+test("files with names that the formats do not have are treated as absent", () => {
+  const hidden = { "data/secret/über.in": "", "data/secret/a b.in": "", "submissions/accepted/~x.py": "" };
+  const [plain, more] = [read(PACKAGES.sum), read({ ...PACKAGES.sum, ...hidden })];
+  const known = ({ definition, tests, validation, submissions }: typeof plain) => [
+    definition,
+    tests.map(({ contents }) => contents()),
+    validation.length,
+    submissions.map(({ path, files }) => [path, [...files]]),
+  ];
+  assert.deepEqual(known(more), known(plain));
+});
+
+test("a problem has its licence and its statements", () => {
+  const files = {
+    "problem_statement/problem.tex": "",
+    "problem_statement/problem.sv.pdf": "",
+    "problem_statement/a.png": "",
+  };
+  const { licence, statements } = read({ ...PACKAGES.sum, ...files });
+  assert.equal(licence, "public domain");
+  assert.deepEqual(statements, ["problem_statement/problem.tex", "problem_statement/problem.sv.pdf"]);
+  assert.equal(read(PACKAGES.words).licence, "unknown");
+});
+
+test("submissions.yaml can decide about the language", () => {
+  const source = { path: "a", files: toFiles({ "a.c": "int main() {}", "b.cpp": "" }) };
+  assert.throws(() => toProgram(source, languages), /^PackageError: a\/b\.cpp: is in another language/);
+  assert.equal(toProgram(source, languages, { language: "c" })?.language.name, "c");
+  assert.equal(toProgram(source, languages, { language: "cpp" })?.language.name, "cpp");
+  assert.equal(toProgram(source, languages, { language: "cppgmp" }), null);
+  assert.throws(
+    () => toProgram(source, languages, { language: "python3" }),
+    /^PackageError: a: has no file with an ending/,
+  );
 });
 
 test("arguments of the default validator become a checker", () => {
@@ -150,6 +213,7 @@ test("links are refused", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "assay-package-"));
   t.after(() => rmSync(directory, { recursive: true }));
   writeFileSync(join(directory, "problem.yaml"), "name: x\n");
+  symlinkSync("/etc/passwd", join(directory, ".git"));
   assert.deepEqual([...(await packageFromDirectory(directory)).keys()], ["problem.yaml"]);
   symlinkSync("/etc/passwd", join(directory, "data"));
   await assert.rejects(packageFromDirectory(directory), /^PackageError: data: is neither/);
