@@ -7,6 +7,8 @@ export interface Checker {
   readonly type: CheckerType;
   /** For `tokens` and `floats`: whether upper and lower case (ASCII) differ; true by default. */
   readonly caseSensitive?: boolean | undefined;
+  /** For `tokens` and `floats`: whether lines must have the same words; false by default. Empty lines make no difference. */
+  readonly lineBreaks?: boolean | undefined;
   /** For `floats`: a number passes if its absolute or its relative error is at most this. */
   readonly absolute?: number | undefined;
   readonly relative?: number | undefined;
@@ -84,14 +86,11 @@ const CHECKS: { readonly [T in CheckerType]: Check } = {
   /** Line by line, without white space at the end of lines and without empty lines at the end. */
   lines: (output, answer) => compareLists("line", linesOf(output), linesOf(answer)),
   /** Word by word, with any white space between them. */
-  tokens: (output, answer, { caseSensitive }) => {
-    const words = (text: string) => tokensOf(caseSensitive === false ? text.toLowerCase() : text);
-    return compareLists("token", words(output), words(answer));
-  },
+  tokens: (output, answer, checker) => compareLists("token", tokensOf(output, checker), tokensOf(answer, checker)),
   /** Like `tokens`, but a token of the answer that is a number accepts numbers that are close to it. */
   floats: (output, answer, checker) => {
-    const words = (text: string) => tokensOf(checker.caseSensitive === false ? text.toLowerCase() : text);
-    return compareLists("token", words(output), words(answer), (a, b) => a === b || isClose(a, b, checker));
+    const same = (a: string, b: string) => a === b || isClose(a, b, checker);
+    return compareLists("token", tokensOf(output, checker), tokensOf(answer, checker), same);
   },
   /** Like `lines`, in any order. */
   unordered_lines: (output, answer) => compareLists("sorted line", linesOf(output).sort(), linesOf(answer).sort()),
@@ -125,8 +124,19 @@ function withoutEnd(line: string): string {
   return line.slice(0, end);
 }
 
-function tokensOf(text: string): string[] {
-  return text.split(/[ \t\r\n\f\v]+/).filter((token) => token !== "");
+/** With a line feed between lines, if these count. */
+function tokensOf(original: string, { caseSensitive, lineBreaks }: Checker): string[] {
+  const text = caseSensitive === false ? original.toLowerCase() : original;
+  if (lineBreaks !== true) return wordsOf(text);
+  const lines = text
+    .split(/[\r\n]+/)
+    .map(wordsOf)
+    .filter(({ length }) => length > 0);
+  return lines.flatMap((words, at) => (at === 0 ? words : ["\n", ...words]));
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/[ \t\r\n\f\v]+/).filter((word) => word !== "");
 }
 
 function compareLists(

@@ -45,6 +45,10 @@ const oneTest = z.strictObject({
 const builtIn = z.strictObject({
   type: z.enum(CHECKER_TYPES),
   case_sensitive: z.boolean().describe("For tokens and floats; true by default").optional(),
+  line_breaks: z
+    .boolean()
+    .describe("For tokens and floats: lines must have the same tokens; false by default")
+    .optional(),
   absolute: z.number().min(0).describe("For floats: the largest absolute error").optional(),
   relative: z.number().min(0).describe("For floats: the largest relative error").optional(),
 });
@@ -218,8 +222,8 @@ function toChecker(
 ): { readonly spec: CheckerSpec; readonly program: Program | null } {
   if (typeof checker === "string") return { spec: withDefaults({ type: checker }), program: null };
   if (checker.type !== "program") {
-    const { type, case_sensitive: caseSensitive, absolute, relative } = checker;
-    return { spec: withDefaults({ type, caseSensitive, absolute, relative }), program: null };
+    const { type, case_sensitive: caseSensitive, line_breaks: lineBreaks, absolute, relative } = checker;
+    return { spec: withDefaults({ type, caseSensitive, lineBreaks, absolute, relative }), program: null };
   }
   const { type, interface: called, args = [], interactive = false, passes, ...source } = checker;
   if (passes !== undefined && called !== "kattis") throw invalid("checker.passes", "is only for the interface kattis");

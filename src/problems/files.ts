@@ -6,13 +6,25 @@ import { OperatorError } from "../domain/operator-error.ts";
 /** Bounds of a package. */
 export const MAX_PACKAGE_BYTES = 1_073_741_824;
 export const MAX_PACKAGE_FILES = 20_000;
-/** An input and its answer fit into one request to the launcher. */
-export const MAX_FILE_BYTES = 4_194_304;
+/** Of an input or an answer: both fit into one request to the launcher. */
+export const MAX_CONTENT_BYTES = 4_194_304;
+/** Of both, where a program checks outputs: they are in its box with the output and the compiled program. */
+const MAX_CHECKED_BYTES = 6_291_456;
 const MAX_PATH = 400;
 const MAX_DEPTH = 20;
 
 /** The content of a package by path, relative to its directory and with `/`. */
-export type PackageFiles = ReadonlyMap<string, Buffer> & { readonly directory?: string | null };
+export type PackageFiles = ReadonlyMap<string, Buffer> & {
+  /** The name of the directory of the package; null if an archive has none. */
+  readonly directory?: string | null;
+};
+
+/** A file that is read each time its content is needed. */
+export interface LazyFile {
+  readonly size: number;
+  /** @throws PackageError if the file is not as it was when the package was opened. */
+  readonly read: () => Buffer;
+}
 
 /** A fault of a package, with its place. */
 export class PackageError extends OperatorError {
@@ -25,9 +37,9 @@ export class PackageError extends OperatorError {
   }
 }
 
-/** Counts the files of a package within its bounds. @template Place where the content of a file is. */
-export class Collected<Place> {
-  readonly places = new Map<string, Place>();
+/** Collects the files of a package within its bounds. */
+export class Collected {
+  readonly files = new Map<string, LazyFile>();
   readonly #mostBytes: number;
   #bytes = 0;
 
@@ -36,50 +48,43 @@ export class Collected<Place> {
   }
 
   /** @throws PackageError beyond the bounds, and for a second file with one path. */
-  add(path: string, size: number, place: Place): void {
-    if (size > MAX_FILE_BYTES) throw new PackageError(path, `a file has at most ${MAX_FILE_BYTES} bytes`);
-    this.#bytes += size;
-    if (this.#bytes > this.#mostBytes || this.places.size === MAX_PACKAGE_FILES)
+  add(path: string, file: LazyFile): void {
+    this.#bytes += file.size;
+    if (this.#bytes > this.#mostBytes || this.files.size === MAX_PACKAGE_FILES)
       throw new PackageError(path, `a package has at most ${MAX_PACKAGE_FILES} files and ${this.#mostBytes} bytes`);
-    if (this.places.has(path)) throw new PackageError(path, "is there twice");
-    this.places.set(path, place);
+    if (this.files.has(path)) throw new PackageError(path, "is there twice");
+    this.files.set(path, file);
   }
 }
 
-/** Files that are read each time they are asked for: a package of 1 GiB takes only the memory of its paths. */
-export class LazyFiles<Place> implements PackageFiles {
-  readonly #places: ReadonlyMap<string, Place>;
-  readonly #read: (place: Place, path: string) => Buffer;
-
-  /** The name of the directory of the package; null if an archive has none. */
+/** Files of a package: one of 1 GiB takes only the memory of its paths. */
+export class LazyFiles implements PackageFiles {
+  readonly #files: ReadonlyMap<string, LazyFile>;
   readonly directory: string | null;
 
-  constructor(
-    places: ReadonlyMap<string, Place>,
-    read: (place: Place, path: string) => Buffer,
-    directory: string | null = null,
-  ) {
-    this.#places = places;
-    this.#read = read;
+  constructor(files: ReadonlyMap<string, LazyFile>, directory: string | null = null) {
+    this.#files = files;
     this.directory = directory;
   }
 
+  sizeOf(path: string): number | undefined {
+    return this.#files.get(path)?.size;
+  }
+
   get size(): number {
-    return this.#places.size;
+    return this.#files.size;
   }
 
   has(path: string): boolean {
-    return this.#places.has(path);
+    return this.#files.has(path);
   }
 
-  /** @throws PackageError if the file is not as it was when the package was opened. */
   get(path: string): Buffer | undefined {
-    const place = this.#places.get(path);
-    return place === undefined ? undefined : this.#read(place, path);
+    return this.#files.get(path)?.read();
   }
 
   keys(): MapIterator<string> {
-    return this.#places.keys();
+    return this.#files.keys();
   }
 
   *values(): MapIterator<Buffer> {
@@ -87,7 +92,7 @@ export class LazyFiles<Place> implements PackageFiles {
   }
 
   *entries(): MapIterator<[string, Buffer]> {
-    for (const [path, place] of this.#places) yield [path, this.#read(place, path)];
+    for (const [path, file] of this.#files) yield [path, file.read()];
   }
 
   forEach(callback: (data: Buffer, path: string, files: PackageFiles) => void): void {
@@ -104,15 +109,10 @@ export class LazyFiles<Place> implements PackageFiles {
  * link meanwhile does not lead outside. @throws PackageError
  */
 export async function packageFromDirectory(directory: string): Promise<PackageFiles> {
-  const collected = new Collected<number>();
+  const collected = new Collected();
   const flags = constants.O_RDONLY | constants.O_DIRECTORY;
   const root = await open(directory, flags);
   const { ino, dev } = await root.stat();
-  try {
-    await readBelow(root, "", collected);
-  } finally {
-    await root.close();
-  }
   const read = (size: number, path: string) => {
     const fd = openSync(directory, flags);
     try {
@@ -123,22 +123,32 @@ export async function packageFromDirectory(directory: string): Promise<PackageFi
       closeSync(fd);
     }
   };
-  return new LazyFiles(collected.places, read, basename(resolve(directory)));
+  try {
+    await readBelow(root, "", (path, size) => collected.add(path, { size, read: () => read(size, path) }));
+  } finally {
+    await root.close();
+  }
+  return new LazyFiles(collected.files, basename(resolve(directory)));
 }
 
-async function readBelow(directory: FileHandle, below: string, collected: Collected<number>): Promise<void> {
+async function readBelow(
+  directory: FileHandle,
+  below: string,
+  add: (path: string, size: number) => void,
+): Promise<void> {
   const at = `/proc/self/fd/${directory.fd}`;
   if (below.split("/").length > MAX_DEPTH) throw new PackageError(below, "is too deep");
   const entries = await readdir(at, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
+    if (isIgnored(entry.name)) continue;
     const handle = await openEntry(`${at}/${entry.name}`, path, entry);
     try {
-      if (entry.isDirectory()) await readBelow(handle, path, collected);
+      if (entry.isDirectory()) await readBelow(handle, path, add);
       else {
         const stat = await handle.stat();
         if (!stat.isFile()) throw new PackageError(path, "is neither a file nor a directory");
-        collected.add(path, stat.size, stat.size);
+        add(path, stat.size);
       }
     } finally {
       await handle.close();
@@ -180,6 +190,25 @@ function readFrom(directory: number, [name = "", ...below]: readonly string[], p
   }
 }
 
+/** Files of tools, such as `.git`: the formats treat them as absent. */
+export function isIgnored(path: string): boolean {
+  return /(^|\/)[.-]/.test(path);
+}
+
+/** The size of a file, without reading it. */
+export function sizeOf(files: PackageFiles, path: string): number | undefined {
+  return files instanceof LazyFiles ? files.sizeOf(path) : files.get(path)?.length;
+}
+
+/** An input or an answer. @returns a function that reads it. @throws PackageError if a test cannot have it. */
+export function contentOf(files: PackageFiles, path: string): () => Buffer {
+  const size = sizeOf(files, path);
+  if (size === undefined) throw new PackageError(path, "is missing");
+  if (size > MAX_CONTENT_BYTES)
+    throw new PackageError(path, `an input or an answer has at most ${MAX_CONTENT_BYTES} bytes`);
+  return () => files.get(path) as Buffer;
+}
+
 /** @throws PackageError for a path that is not plain, as in an archive. */
 export function checkPath(path: string): void {
   const parts = path.split("/");
@@ -192,6 +221,12 @@ function isPrintable(part: string): boolean {
   return part.isWellFormed() && !/[\\\p{Cc}]/u.test(part);
 }
 
+/** @throws PackageError for an input and an answer of these sizes that are too large for a checker that is a program. */
+export function checkTogether(path: string, [input, answer]: readonly [input: number, answer: number]): void {
+  if (input + answer > MAX_CHECKED_BYTES)
+    throw new PackageError(path, `with its answer, it has at most ${MAX_CHECKED_BYTES} bytes for a validator`);
+}
+
 /** The files below a directory, by their path below it. */
 export function filesBelow(files: PackageFiles, directory: string): PackageFiles {
   const prefix = `${directory}/`;
@@ -201,5 +236,9 @@ export function filesBelow(files: PackageFiles, directory: string): PackageFiles
 
 /** @param paths by new path. */
 export function renamed(files: PackageFiles, paths: ReadonlyMap<string, string>): PackageFiles {
-  return new LazyFiles(paths, (path) => files.get(path) as Buffer);
+  const lazy = [...paths].map(([path, old]) => {
+    const file: LazyFile = { size: sizeOf(files, old) ?? 0, read: () => files.get(old) as Buffer };
+    return [path, file] as const;
+  });
+  return new LazyFiles(new Map(lazy), files.directory);
 }

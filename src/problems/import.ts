@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { inField, LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/additions.ts";
+import { LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/additions.ts";
 import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
-import { PROFILE_NAMES } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
+import { highest } from "./limits.ts";
 import { readProblem } from "./package.ts";
 
 /** Of a problem: by default the name of its directory. */
@@ -89,19 +89,18 @@ function titleOf(title: string): string {
 }
 
 function timeLimit(secs: number | null, languages: Languages): number {
-  const fault = (message: string) => new PackageError("problem.yaml", message);
+  const fault = (message: string) => new PackageError("the package", message);
   if (secs === null) throw fault("has no time limit: give the import one, such as that of assay problems verify");
-  const limits = languages.list().flatMap((one) => PROFILE_NAMES.map((name) => languages.limitsFor(one, name).execute));
-  const most = Math.max(...limits.map((one) => inField(one, "cpu_time_secs")));
   const { least } = LIMIT_FIELDS.cpu_time_secs;
-  if (!(secs >= least && secs <= most)) throw fault(`a time limit is ${least} s to the ${most} s of the profiles`);
+  const most = highest("time_limit", languages);
+  if (!(secs >= least && secs <= most)) throw fault(`a time limit is ${least} s to the ${most} s of the profile judge`);
   return secs;
 }
 
 /** Arguments are as in requests: for the kernel, and for both databases. */
 function checkWords(definition: Definition): void {
   for (const { name, args = [], checker } of definition.tests) {
-    const path = `data/${name}.in`;
+    const path = `test ${name}`;
     for (const words of [args, checker?.type === "program" ? checker.args : []]) {
       const bytes = words.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
       if (words.length > MAX_WORDS || bytes > MAX_WORDS_BYTES)

@@ -58,6 +58,13 @@ export interface ProblemLimits {
   readonly codeBytes: number | null;
 }
 
+/** The highest limit of a package that holds in every language. */
+export function highest(name: keyof typeof ENFORCED, languages: Languages): number {
+  const { step, limit, scale } = ENFORCED[name];
+  const steps = languages.list().map((language) => languages.limitsFor(language, "judge"));
+  return Math.min(...steps.map((one) => one[step]?.[limit] ?? Number.POSITIVE_INFINITY)) / scale;
+}
+
 /** @throws PackageError for a limit that the runs could not have, in any of the languages. */
 export function problemLimits(
   given: { readonly [L in keyof typeof LIMITS]?: number | undefined },
@@ -65,11 +72,9 @@ export function problemLimits(
   languages: Languages,
 ): ProblemLimits {
   const refuse = (name: string, most: string) => read.fault(["limits", name], `limits.${name}: ${most}`);
-  const steps = languages.list().map((language) => languages.limitsFor(language, "judge"));
-  for (const [name, { step, limit, scale, unit }] of Object.entries(ENFORCED)) {
-    const most = Math.min(...steps.map((one) => one[step]?.[limit] ?? Number.POSITIVE_INFINITY)) / scale;
-    if ((given[name as keyof typeof ENFORCED] ?? 0) > most)
-      throw refuse(name, `the profile judge has at most ${most} ${unit}`);
+  for (const name of Object.keys(ENFORCED) as (keyof typeof ENFORCED)[]) {
+    const most = highest(name, languages);
+    if ((given[name] ?? 0) > most) throw refuse(name, `the profile judge has at most ${most} ${ENFORCED[name].unit}`);
   }
   const { memory, output, code } = given;
   if (memory !== undefined && memory < LEAST_MEMORY) throw refuse("memory", `at least ${LEAST_MEMORY} MiB`);

@@ -3,6 +3,7 @@ import type { ProgramChecker } from "../domain/check.ts";
 import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
@@ -23,7 +24,7 @@ export interface Timing {
 
 /** A problem package, read and checked. */
 export interface ProblemPackage {
-  readonly format: "legacy" | "2025-09";
+  readonly format: "legacy" | "2025-09" | "dmoj";
   readonly title: string;
   readonly scoring: boolean;
   readonly timing: Timing;
@@ -78,10 +79,11 @@ interface Head {
 }
 
 /**
- * Reads a package in the format `legacy` or `2025-09`. Parts that would change a verdict and are not supported are faults.
+ * Reads a package in the format `legacy` or `2025-09`, or of DMOJ. Parts that would change a verdict and are not supported are faults.
  * @throws PackageError for the first fault.
  */
 export function readProblem(files: PackageFiles, languages: Languages): ProblemPackage {
+  if (files.has(DMOJ_FILE) && !files.has(YAML)) return readDmoj(files, languages);
   const named = readYaml(files, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: given = "legacy" } = named.value;

@@ -1,14 +1,14 @@
 import { fstatSync, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { MAX_PACKAGE_BYTES, PackageError, type PackageFiles, packageFromDirectory } from "./files.ts";
-import { packageFromZip } from "./zip.ts";
+import { packageFromZip, withArchive } from "./zip.ts";
 
 /** Opens a package from a directory or a ZIP file. @throws PackageError */
 export async function readPackage(path: string): Promise<PackageFiles> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw new PackageError(path, `cannot be read: ${error.code}`);
   });
-  if (found.isDirectory()) return await packageFromDirectory(path);
+  if (found.isDirectory()) return await withArchive(await packageFromDirectory(path));
   if (!found.isFile()) throw new PackageError(path, "is neither a directory nor a ZIP file");
   const fd = openSync(path, "r"); // to the end of the command, which reads from it
   const { size: bytes } = fstatSync(fd);

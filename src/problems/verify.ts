@@ -52,6 +52,7 @@ export async function verify(
 ): Promise<Verified> {
   const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
   faults.push(...(await verifyOutputs(problem, judge)));
+  if (problem.format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
   const about = readExpectations(files, problem.format);
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];

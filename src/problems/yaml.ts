@@ -1,6 +1,6 @@
 import { Composer, type Document, isScalar, Lexer, LineCounter, Parser } from "yaml";
 import type { z } from "zod";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 
 /** Within these bounds, the slowest hostile content that is known takes 60 ms. */
 const MAX_BYTES = 65_536;
@@ -25,11 +25,12 @@ export interface Read<T> {
  * @returns undefined if the package has no such file. @throws PackageError with the line of the first fault.
  */
 export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType<T>): Read<T> | undefined {
-  const bytes = files.get(path);
-  if (!bytes) return undefined;
-  if (bytes.length > MAX_BYTES) throw new PackageError(path, `a YAML file has at most ${MAX_BYTES} bytes`);
-  if (readBytes(files, path, bytes.length) > MAX_BYTES_OF_ALL)
+  const size = sizeOf(files, path);
+  if (size === undefined) return undefined;
+  if (size > MAX_BYTES) throw new PackageError(path, `a YAML file has at most ${MAX_BYTES} bytes`);
+  if (readBytes(files, path, size) > MAX_BYTES_OF_ALL)
     throw new PackageError(path, `all YAML files together have at most ${MAX_BYTES_OF_ALL} bytes`);
+  const bytes = files.get(path) as Buffer;
   const lines = new LineCounter();
   const document = parse(bytes.toString("utf8"), path, lines);
   const fault = (part: readonly PropertyKey[], message: string) => {

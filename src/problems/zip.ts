@@ -1,45 +1,63 @@
 import { readSync } from "node:fs";
 import { crc32, inflateRawSync } from "node:zlib";
 import { type Entry, fromBuffer, fromFd, type ZipFile } from "yauzl";
+import { z } from "zod";
 import {
   Collected,
   checkPath,
+  isIgnored,
   LazyFiles,
-  MAX_FILE_BYTES,
   MAX_PACKAGE_FILES,
   PackageError,
   type PackageFiles,
+  sizeOf,
 } from "./files.ts";
+import { readYaml } from "./yaml.ts";
 
 /** The type of a file in the upper half of its attributes; 0 where the archiver has none. */
 const TYPE = 0o170000;
 const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
-/** Files that archivers of macOS add. */
-const OF_MACOS = /^__MACOSX\/|(^|\/)\.DS_Store$/;
 /** Either marks the directory of the package. */
 const MARKS = ["problem.yaml", "init.yml"];
 
 /** A ZIP archive in memory, or an open file of this size. */
 export type Archive = Buffer | { readonly fd: number; readonly bytes: number };
 
-/** The place of a file in its archive. */
-interface Packed {
-  readonly start: number;
-  readonly bytes: number;
-  readonly isDeflated: boolean;
-  /** As the archive states. */
-  readonly size: number;
-  readonly crc32: number;
-}
-
-/** For content that deflate makes longer. */
-const MAX_PACKED_BYTES = MAX_FILE_BYTES + 65_536;
+/** Of an archive in a package, which is held in memory. */
+const MAX_INNER_BYTES = 67_108_864;
 
 /**
  * Opens a package in a ZIP archive. Its files can be in one directory. The stated sizes are bounded here; a file that has another
  * size is a fault when it is read. @param mostBytes of all files. @throws PackageError
  */
 export async function packageFromZip(archive: Archive, mostBytes?: number): Promise<PackageFiles> {
+  const collected = new Collected(mostBytes);
+  await collect(archive, "archive", "", collected);
+  const directory = onlyDirectory(collected.files);
+  const from = directory === null ? 0 : directory.length + 1;
+  const files = new Map([...collected.files].map(([path, file]) => [path.slice(from), file]));
+  return await withArchive(new LazyFiles(files, directory), mostBytes);
+}
+
+/** The files of a package, with those of the archive that init.yml names in a directory of its name. @throws PackageError */
+export async function withArchive(files: PackageFiles, mostBytes?: number): Promise<PackageFiles> {
+  if (files.has("problem.yaml")) return files;
+  const init = readYaml(files, "init.yml", z.looseObject({ archive: z.string().optional() }));
+  const name = init?.value.archive;
+  if (!init || name === undefined) return files;
+  const size = sizeOf(files, name);
+  if (size === undefined) throw init.fault(["archive"], `archive: ${name} is not in the package`);
+  if (size > MAX_INNER_BYTES) throw init.fault(["archive"], `archive: ${name} has more than ${MAX_INNER_BYTES} bytes`);
+  const collected = new Collected(mostBytes);
+  for (const path of files.keys())
+    if (path !== name) collected.add(path, { size: sizeOf(files, path) ?? 0, read: () => files.get(path) as Buffer });
+  await collect(files.get(name) as Buffer, name, `${name}/`, collected);
+  return new LazyFiles(collected.files, files.directory);
+}
+
+/** Adds the files of an archive, with a directory before their paths. @param name of the archive, for faults. */
+async function collect(archive: Archive, name: string, directory: string, collected: Collected): Promise<void> {
+  const broken = (error: Error) => new PackageError(name, `is not a valid ZIP file: ${error.message}`);
   const zip = await new Promise<ZipFile>((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
     const opened = (error: Error | null, zip: ZipFile) => (error ? reject(broken(error)) : resolve(zip));
@@ -47,42 +65,43 @@ export async function packageFromZip(archive: Archive, mostBytes?: number): Prom
     else fromFd(archive.fd, options, opened);
   });
   if (zip.entryCount > MAX_PACKAGE_FILES)
-    throw new PackageError("archive", `a package has at most ${MAX_PACKAGE_FILES} files`);
-  const collected = new Collected<Packed>(mostBytes);
-  for await (const entry of entriesOf(zip)) {
-    const path = entry.fileName;
-    if (OF_MACOS.test(path)) continue;
+    throw new PackageError(name, `a package has at most ${MAX_PACKAGE_FILES} files`);
+  for await (const entry of entriesOf(zip, broken)) {
+    const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
+    if (isIgnored(entry.fileName)) continue;
     if (!PLAIN.includes((entry.externalFileAttributes >>> 16) & TYPE))
       throw new PackageError(path, "is neither a file nor a directory");
-    if (!path.endsWith("/")) collected.add(path, entry.uncompressedSize, await placeOf(zip, entry));
+    if (path.endsWith("/")) continue;
+    const start = await startOf(zip, entry, path, broken);
+    collected.add(path, { size: entry.uncompressedSize, read: () => unpack(archive, entry, start, path) });
   }
-  const directory = onlyDirectory(collected.places);
-  const from = directory === null ? 0 : directory.length + 1;
-  const places = new Map([...collected.places].map(([path, packed]) => [path.slice(from), packed]));
-  return new LazyFiles(places, (packed, path) => unpack(archive, packed, path), directory);
-}
-
-async function placeOf(zip: ZipFile, entry: Entry): Promise<Packed> {
-  const { fileName: path, compressionMethod: method, compressedSize: bytes, uncompressedSize: size, crc32 } = entry;
-  if (entry.isEncrypted()) throw new PackageError(path, "is encrypted");
-  if ((method !== STORED && method !== DEFLATED) || bytes > MAX_PACKED_BYTES)
-    throw new PackageError(path, "cannot be unpacked: its compression is not supported");
-  const start = await new Promise<number>((resolve, reject) => {
-    zip.readLocalFileHeader(entry, { minimal: true }, (error, { fileDataStart } = { fileDataStart: 0 }) =>
-      error ? reject(broken(error)) : resolve(fileDataStart),
-    );
-  });
-  return { start, bytes, isDeflated: method === DEFLATED, size, crc32 };
 }
 
 const [STORED, DEFLATED] = [0, 8];
 
-function unpack(archive: Archive, { start, bytes, isDeflated, size, crc32: stated }: Packed, path: string): Buffer {
+async function startOf(
+  zip: ZipFile,
+  entry: Entry,
+  path: string,
+  broken: (error: Error) => PackageError,
+): Promise<number> {
+  if (entry.isEncrypted()) throw new PackageError(path, "is encrypted");
+  if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED)
+    throw new PackageError(path, "cannot be unpacked: its compression is not supported");
+  return await new Promise<number>((resolve, reject) => {
+    zip.readLocalFileHeader(entry, { minimal: true }, (error, { fileDataStart } = { fileDataStart: 0 }) =>
+      error ? reject(broken(error)) : resolve(fileDataStart),
+    );
+  });
+}
+
+function unpack(archive: Archive, entry: Entry, start: number, path: string): Buffer {
+  const { compressedSize, uncompressedSize: size, compressionMethod } = entry;
   try {
-    const packed = read(archive, start, bytes);
-    const data = isDeflated ? inflateRawSync(packed, { maxOutputLength: size + 1 }) : packed;
-    if (data.length !== size || crc32(data) !== stated) throw new Error("its size or checksum is wrong");
+    const packed = read(archive, start, compressedSize);
+    const data = compressionMethod === STORED ? packed : inflateRawSync(packed, { maxOutputLength: size + 1 });
+    if (data.length !== size || crc32(data) !== entry.crc32) throw new Error("its size or checksum is wrong");
     return data;
   } catch (error) {
     throw new PackageError(path, `cannot be unpacked: ${(error as Error).message}`);
@@ -91,15 +110,19 @@ function unpack(archive: Archive, { start, bytes, isDeflated, size, crc32: state
 
 /** @returns a copy, fewer bytes at the end of the archive. */
 function read(archive: Archive, start: number, bytes: number): Buffer {
-  if (Buffer.isBuffer(archive)) return Buffer.from(archive.subarray(start, start + bytes));
-  const space = Buffer.allocUnsafeSlow(bytes);
+  const all = Buffer.isBuffer(archive) ? archive.length : archive.bytes;
+  const space = Buffer.allocUnsafeSlow(Math.max(0, Math.min(bytes, all - start)));
+  if (Buffer.isBuffer(archive)) {
+    archive.copy(space, 0, start);
+    return space;
+  }
   let used = 0;
-  for (let got = -1; got !== 0 && used < bytes; used += got)
-    got = readSync(archive.fd, space, used, bytes - used, start + used);
+  for (let got = -1; got !== 0 && used < space.length; used += got)
+    got = readSync(archive.fd, space, used, space.length - used, start + used);
   return space.subarray(0, used);
 }
 
-async function* entriesOf(zip: ZipFile): AsyncGenerator<Entry> {
+async function* entriesOf(zip: ZipFile, broken: (error: Error) => PackageError): AsyncGenerator<Entry> {
   for (let read = 0; read < zip.entryCount; read++) {
     yield await new Promise<Entry>((resolve, reject) => {
       const fail = (error: Error) => reject(broken(error));
@@ -119,8 +142,4 @@ function onlyDirectory(files: ReadonlyMap<string, unknown>): string | null {
   const [directory = ""] = first.split("/");
   const isPackage = MARKS.some((mark) => files.has(mark));
   return isPackage || ![...files.keys()].every((path) => path.startsWith(`${directory}/`)) ? null : directory;
-}
-
-function broken(error: Error): PackageError {
-  return new PackageError("archive", `is not a valid ZIP file: ${error.message}`);
 }

@@ -73,7 +73,7 @@ const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
         return failed("the feedback directory of the checker has too many, too large or no plain files");
       const [share, score] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
       const earned = share ?? (score === null || score === undefined ? 1 : points > 0 ? score / points : 1);
-      return earned >= 0 && earned <= 1 ? { verdict: "AC", share: earned, message } : null;
+      return toAccepted(earned, message);
     },
   },
   /** testlib: 0 accepts, 1 to 4 reject, but 3 is a failure; 7 gives points, 50 to 250 a share of them in half percents. */
@@ -87,10 +87,15 @@ const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
       if (code === 1 || code === 2 || code === 4) return { verdict: "WA", share: 0, message };
       const score = toNumber(/^points\s+(\S+)/.exec(stderr)?.[1] ?? null);
       const share = code === 7 && score !== null && points > 0 ? score / points : code >= 50 ? (code - 50) / 200 : -1;
-      return share >= 0 && share <= 1 ? { verdict: "AC", share, message } : null;
+      return toAccepted(share, message);
     },
   },
 };
+
+/** Points have six decimals, so that those of a test can be less than the part of its group that a checker gives. */
+function toAccepted(share: number, message: string | null): Checked | null {
+  return share >= 0 && share <= 1 + 1e-6 ? { verdict: "AC", share: Math.min(1, share), message } : null;
+}
 
 function toNumber(text: string | null): number | null {
   if (text === null) return null;

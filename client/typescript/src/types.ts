@@ -57,6 +57,10 @@ export interface BuiltInChecker {
    */
   case_sensitive?: boolean;
   /**
+   * For tokens and floats: lines must have the same tokens; false by default
+   */
+  line_breaks?: boolean;
+  /**
    * For floats: the largest absolute error
    */
   absolute?: number;

@@ -155,7 +155,8 @@ test("faults of a package have their file and line, and store nothing", LIMIT, a
     [changed({ "data/secret/9.in": "1" }), /^data\/secret\/9\.in: /],
     [changed(many as PackageTexts), /^data: has more than 500 tests/],
     [SUM, /has no directory with the name/],
-    [SUM, /^problem\.yaml: has no time limit/, "?name=sum"],
+    [SUM, /^the package: has no time limit/, "?name=sum"],
+    [SUM, /^the package: a time limit is/, "?name=sum&time_limit=60"],
     [zipOf(membersOf(PACKAGES.sum, "a b/")), /^name: "a b" is not/],
     [Buffer.from("hello"), /^archive: is not a valid ZIP file/],
     [zipOf([]), /^problem\.yaml: is missing/],
@@ -225,6 +226,23 @@ test("hostile archives are faults, and other requests go on", LIMIT, async (t) =
   assert.ok(server);
 });
 
+test("a package of DMOJ becomes a problem", LIMIT, async (t) => {
+  const { put } = await importing(t, temporaryStore);
+  const data = zipOf([
+    { name: "1.in", data: "1\r\n" },
+    { name: "1.out", data: "2" },
+  ]);
+  const init = "archive: data.zip\ntest_cases:\n- {in: 1.in, out: 1.out, points: 5}\n";
+  const archive = zipOf([
+    { name: "init.yml", data: init },
+    { name: "data.zip", data },
+  ]);
+  const { status, json, text } = await put(archive, "?name=twice&time_limit=1");
+  assert.equal(status, 201, text);
+  // With line feeds at the ends of lines.
+  assert.deepEqual([json.name, json.tests, json.bytes], ["twice", 1, 4]);
+});
+
 test("only archives are accepted, and only here", LIMIT, async (t) => {
   const { put, ask } = await importing(t, temporaryStore);
   const json = { "content-type": "application/json" };
@@ -240,9 +258,19 @@ test("only archives are accepted, and only here", LIMIT, async (t) => {
 });
 
 test("invalid requests for a problem", LIMIT, async (t) => {
-  const { put, judge, get } = await importing(t, temporaryStore);
+  const { put, judge, get, store } = await importing(t, temporaryStore);
   const { json } = await put(FACTORS);
-  const slow = await put(FACTORS, "?name=slow&time_limit=20");
+  // As if the profile had had higher limits at the time of the import.
+  const [account] = await store.accounts.list();
+  const accountId = account?.id ?? "";
+  const found = await store.problems.versionFor(json.id, accountId, 1);
+  assert.ok(found);
+  const tests = found.definition.tests.map((one) => ({ ...one, limits: { cpu_time_secs: 20 } }));
+  const version = { accountId, definition: { ...found.definition, tests }, checker: null, contents: [] };
+  const versionSeq = await store.judgements.putVersion(version, async () => {});
+  const about = { title: "", tests: 5, bytes: 0, cpuSecs: 20, memoryBytes: null };
+  const slow = await store.problems.put({ accountId, name: "slow", versionSeq, ...about }, null, null);
+  assert.ok(slow.kind === "stored");
   const program = { language: "python", code: "x", problem: json.id };
   const cases: [object, number, RegExp][] = [
     [{ ...program, tests: [{ expected: "" }] }, 400, /^tests: problem is given as well/],
@@ -253,9 +281,8 @@ test("invalid requests for a problem", LIMIT, async (t) => {
     [{ language: "python", code: "x", problem_version: 1, tests: [{ expected: "" }] }, 400, /^problem_version: /],
     [{ language: "python", code: "x" }, 400, /^tests: is required, or problem/],
     [{ ...program, problem: "00000000-0000-4000-8000-000000000000" }, 404, /^problem not found/],
-    [{ ...program, problem: slow.json.id }, 400, /^problem\.limits\.cpu_time_secs: at most \d+ for python .* not 20/],
+    [{ ...program, problem: slow.id }, 400, /^problem\.limits\.cpu_time_secs: at most \d+ for python .* not 20/],
   ];
-  assert.equal(slow.status, 201, slow.text);
   for (const [body, wanted, message] of cases) {
     const { status, json } = await judge(body);
     assert.deepEqual([status, message.test(json.error)], [wanted, true], JSON.stringify(json));

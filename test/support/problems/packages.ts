@@ -268,3 +268,28 @@ export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo 
 export function toFiles(texts: PackageTexts): Map<string, Buffer> {
   return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));
 }
+
+/** The format of DMOJ: pretests, batches that depend on others, and checkers for some tests. */
+export const DMOJ: PackageTexts = {
+  "init.yml": `test_cases:
+- {in: 0.in, out: 0.out, points: 0}
+- {in: 1.in, out: 1.out, points: 5}
+- {in: 2.in, out: 2.out, points: 10, checker: identical, binary_data: true}
+- points: 10
+  batched:
+  - {in: 0.in, out: 0.out}
+  - {in: 1.in, out: 1.out}
+  - {in: 0.in, out: 0.out}
+- points: 20
+  batched:
+  - {in: 1.in, out: 1.out}
+  dependencies: [1]
+  checker: {name: floats, args: {precision: 3, error_mode: absolute}}
+`,
+  "0.in": "0 0",
+  "0.out": "0",
+  "1.in": "1 2",
+  "1.out": "3\r\n",
+  "2.in": "1\r2",
+  "2.out": "3",
+};

@@ -171,3 +171,15 @@ test("checkers agree with each other: exact implies lines, lines implies tokens,
       if (passes(strict, output, answer)) assert.ok(passes(loose, output, answer), `${strict.type} → ${loose.type}`);
   }
 });
+
+test("with line_breaks, line breaks count, but not empty lines and white space at ends", () => {
+  for (const type of ["tokens", "floats"] as const) {
+    const passes = (output: string, answer: string) =>
+      check({ type, lineBreaks: true }, Buffer.from(output), [Buffer.from(answer)]).passed;
+    for (const output of ["1 2\n3\n", "1 2\n3", " 1\t2 \r\n\r\n3\n\n", "\n1 2\r3"])
+      assert.ok(passes(output, "1 2\n3\n"), output);
+    for (const output of ["1 2 3\n", "1\n2\n3\n", "1 2\n3 4\n", "1 2\n", "1 2\n3\n4\n", "12\n3\n"])
+      assert.ok(!passes(output, "1 2\n3\n"), output);
+    assert.ok(passes("", "\n"));
+  }
+});

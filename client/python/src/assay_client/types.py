@@ -67,6 +67,8 @@ class BuiltInChecker(TypedDict):
     type: Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]
     # For tokens and floats; true by default
     case_sensitive: NotRequired[bool]
+    # For tokens and floats: lines must have the same tokens; false by default
+    line_breaks: NotRequired[bool]
     # For floats: the largest absolute error
     absolute: NotRequired[float]
     # For floats: the largest relative error
