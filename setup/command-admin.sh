@@ -1,4 +1,4 @@
-# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore: need only the store, not the sandbox.
+# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: need only the store, not the sandbox.
 # They work while a service runs.
 
 # The program cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
@@ -12,8 +12,29 @@ prepare_software
 prepared "$command"
 make_service_group "$instance-service"
 open_relay
-run_node as_service "$command" "$@" # ASSAY_DATA has the directory
+case "$command ${1-}" in
+"problems import")
+  # The service's user can read neither the operator's files nor the parser's memory: root reads the package and gives it to the
+  # second process, which can write to the database.
+  package=$data/run/.package-$$
+  rm -f -- "$package"
+  mkfifo -m 0600 -- "$package"
+  exec 9<>"$package"
+  run_node as_root "$command" "$@" >&9
+  beside_pid=$node_pid
+  exec 3<"$package" 9>&-
+  rm -f -- "$package"
+  run_node as_service "$command" "$@" --packed
+  exec 3<&-
+  ;;
+*) run_node as_service "$command" "$@" ;; # ASSAY_DATA has the directory
+esac
 finish_node
+if [ -n "$beside_pid" ]; then
+  package_status=0
+  wait "$beside_pid" || package_status=$?
+  [ $package_status -eq 0 ] || node_status=$package_status
+fi
 end_service_group
 close_relay || node_status=1
 close_instance

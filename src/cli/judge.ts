@@ -7,6 +7,8 @@ import { type Definition, STOPS, type Stop } from "../domain/judgement.ts";
 import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { readProblem } from "../problems/package.ts";
+import { readPackage } from "../problems/read.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
 import { answer, table } from "./answer.ts";
@@ -15,7 +17,8 @@ import { languageOf, type ProgramFlags, readProgram, withProgram } from "./read-
 import { DATA } from "./with-store.ts";
 
 interface JudgeFlags extends ProgramFlags {
-  readonly tests: string;
+  readonly tests?: string;
+  readonly problem?: string;
   readonly checker: string;
   readonly interface: ProgramChecker["interface"];
   readonly profile: ProfileName;
@@ -28,9 +31,10 @@ interface JudgeFlags extends ProgramFlags {
 export function judgeCommand(): Command {
   return withProgram(new Command("judge"))
     .description(
-      "Run one program on the tests of a directory without a server and print the verdict of each. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
+      "Run one program on the tests of a directory, or of a problem package, without a server and print the verdict of each. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
     )
-    .requiredOption("--tests <directory>", "directory of the tests")
+    .option("--tests <directory>", "directory of the tests")
+    .option("--problem <directory|zip>", "problem package, with its checker and its time limit if it has one")
     .option("--checker <name>", `${CHECKER_TYPES.join(", ")}, or the source file of a checker`, "lines")
     .addOption(
       new Option("--interface <name>", "how a checker's program is called")
@@ -48,7 +52,7 @@ export function judgeCommand(): Command {
 async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   const languages = ourLanguages();
   const { language, program } = await readProgram(path, flags, languages);
-  const problem = await readTests(flags, languages);
+  const problem = await readLocal(flags, languages);
   const slot = await Slot.open(flags.launcherSocket);
   try {
     const how = { language, profile: flags.profile, stop: flags.stop };
@@ -60,8 +64,26 @@ async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   }
 }
 
+async function readLocal({ tests, problem, ...flags }: JudgeFlags, languages: Languages): Promise<LocalProblem> {
+  if ((tests === undefined) === (problem === undefined)) throw new ConfigError("give either --tests or --problem");
+  return problem === undefined
+    ? await readTests(tests ?? "", flags, languages)
+    : await readPackaged(problem, languages);
+}
+
+async function readPackaged(path: string, languages: Languages): Promise<LocalProblem> {
+  const { definition, checker, tests, timing } = readProblem(await readPackage(path), languages);
+  const time = timing.limitSecs === null ? {} : { cpu_time_secs: timing.limitSecs };
+  const limited = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...time } }));
+  return { definition: { ...definition, tests: limited }, checker, contents: (test) => tests[test]?.contents() ?? [] };
+}
+
 /** In the order of their names, with numbers by their value. */
-async function readTests({ tests, checker, ...flags }: JudgeFlags, languages: Languages): Promise<LocalProblem> {
+async function readTests(
+  tests: string,
+  { checker, ...flags }: Pick<JudgeFlags, "checker" | "interface">,
+  languages: Languages,
+): Promise<LocalProblem> {
   const files = await readdir(tests);
   const order = new Intl.Collator("en", { numeric: true });
   const names = files.flatMap((name) => (name.endsWith(".in") ? [name.slice(0, -3)] : [])).sort(order.compare);

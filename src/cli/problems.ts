@@ -6,6 +6,7 @@ import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, escaped, table } from "./answer.ts";
 import { ourLanguages } from "./engine.ts";
+import { addStored } from "./problems-stored.ts";
 import { DATA } from "./with-store.ts";
 
 interface VerifyFlags {
@@ -16,9 +17,9 @@ interface VerifyFlags {
 /** `assay problems`: problem packages. */
 export function problemsCommand(): Command {
   const problems = new Command("problems")
-    .description("Check problem packages.")
+    .description("Check and store problem packages.")
     .option(...DATA)
-    .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory());
+    .addOption(new Option("--launcher-socket <path>").hideHelp());
   problems
     .command("verify")
     .description(
@@ -27,6 +28,7 @@ export function problemsCommand(): Command {
     .argument("<directory|zip>", "problem package")
     .option("--json", "print the result as JSON")
     .action((directory: string, _: unknown, command: Command) => verifyPackage(directory, command.optsWithGlobals()));
+  addStored(problems);
   return problems;
 }
 

@@ -41,7 +41,7 @@ const MAX_FORM_BYTES = 65_536;
 const BODIES_BYTES = 16 * 1_048_576;
 /** The same for bodies above MAX_BODY_BYTES, which reserve memory as they arrive (large-body.ts). */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
-/** A body that has partly arrived waits longer than one that has not begun. */
+/** A body that has partly arrived waits longer than a new one. */
 const LARGE_WAIT_MS = 10_000;
 /** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
 const MAX_UNPARSED = 64;

@@ -50,7 +50,7 @@ export class LargeBody extends Transform {
     body.pipe(this);
   }
 
-  /** Frees the memory. What arrives afterwards is discarded. */
+  /** Frees the memory. Later bytes are discarded. */
   release(): void {
     this.#isReleased = true;
     for (const release of this.#releases.splice(0)) release();

@@ -16,7 +16,7 @@ import { ownerOf } from "./owner.ts";
 import { countRequests } from "./rate-limit.ts";
 import { listFields, parseList } from "./submissions.ts";
 
-/** What an account may have by requests; the command `assay problems import` has no bound of its own. */
+/** Bounds of an account for imports by requests; the command `assay problems import` has no bound of its own. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** Of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;

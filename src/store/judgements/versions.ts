@@ -24,7 +24,7 @@ interface Placed extends LazyContent {
 /** A purge can delete an unused version while it is put: then it is put again. */
 const MAX_TRIES = 5;
 
-/** The states of a version. One that is being deleted never gets complete: its hash is free for another one. */
+/** The states of a version. A doomed one is being deleted and never gets complete: its hash is free for another one. */
 const [DOOMED, INCOMPLETE, COMPLETE] = [-1, 0, 1];
 
 /**
@@ -120,7 +120,9 @@ async function missingOf(
   accountId: string,
   contents: readonly Placed[],
 ): Promise<Placed[]> {
-  const unique = new Map(contents.map((one) => [one.hash, one]));
+  const unique = new Map<string, Placed>();
+  // The first one, so that contents are read in their order.
+  for (const one of contents) if (!unique.has(one.hash)) unique.set(one.hash, one);
   for (const hash of (await seqsOf(db, accountId, contents)).keys()) unique.delete(hash);
   return [...unique.values()];
 }

@@ -14,7 +14,7 @@ export interface NewProblem {
   readonly memoryBytes: number | null;
 }
 
-/** What an account may have; null: no bound. */
+/** Bounds of an account. */
 export interface ProblemBounds {
   readonly problems: number;
   /** Of all versions of its problems. */

@@ -77,7 +77,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await contentsOf(), whole);
   });
 
-  test("a program is judged again only while all contents of its tests are there", async (t) => {
+  test("a program is judged again only while all contents of its tests exist", async (t) => {
     const { store, key, purges, contentsOf } = await room(t);
     const { id } = await addJudgement(store, key, { answers: ANSWERS, stop: "never" });
     await contentsOf();

@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { ConfigError } from "../config.ts";
+import type { Importable, OpenImport } from "../problems/import.ts";
+import type { ThreadImport } from "../problems/import-in-thread.ts";
+import { decodeProgram, encodeProgram } from "../store/submissions/rows.ts";
+
+/*
+ * A package on its way from the process that can read the operator's files to the one of the service's user: one line of JSON,
+ * then all contents in order. Neither holds more than one content.
+ */
+
+const MAX_HEAD_BYTES = 16 * 1_048_576;
+
+export async function writeImport({ importable, read }: OpenImport, to: Writable): Promise<void> {
+  const write = async (piece: string | Buffer) => {
+    if (!to.write(piece)) await once(to, "drain");
+  };
+  const checker = importable.checker && encodeProgram(importable.checker).toString("base64");
+  await write(`${JSON.stringify({ ...importable, checker })}\n`);
+  for (const [test, parts] of importable.contents.entries())
+    for (const place of parts.keys()) await write(read(test, place));
+}
+
+interface ReadImport extends ThreadImport {
+  /** Reads the contents that were not needed, so that the other process can end. */
+  readonly end: () => Promise<void>;
+}
+
+/** @returns undefined for an empty stream: the other process has reported the reason. */
+export async function readImport(from: Readable): Promise<ReadImport | undefined> {
+  const bytes = new Bytes(from);
+  const line = await bytes.line();
+  if (line === undefined) return undefined;
+  const head = JSON.parse(line) as Importable & { readonly checker: string | null };
+  const importable = {
+    ...head,
+    checker: head.checker === null ? null : decodeProgram(Buffer.from(head.checker, "base64")),
+  };
+  let next = 0;
+  const sizes = importable.contents.flat().map((one) => one.bytes);
+  const starts = importable.contents.map((_, test) => importable.contents.slice(0, test).flat().length);
+  const skipTo = async (wanted: number) => {
+    while (next < wanted) await bytes.take(sizes[next++] ?? 0);
+  };
+  return {
+    importable,
+    end: () => skipTo(sizes.length),
+    async read(test, place) {
+      const wanted = (starts[test] ?? 0) + place;
+      if (wanted < next)
+        throw new ConfigError("the tests were deleted while they were stored: import the package again");
+      await skipTo(wanted);
+      return await bytes.take(sizes[next++] ?? 0);
+    },
+  };
+}
+
+/** Reads numbers of bytes of a stream. */
+class Bytes {
+  readonly #pieces: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(from: Readable) {
+    this.#pieces = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  async take(bytes: number): Promise<Buffer> {
+    const whole = Buffer.allocUnsafeSlow(bytes);
+    let used = 0;
+    while (used < bytes) {
+      if (this.#rest.length === 0 && !(await this.#more())) throw cutOff();
+      const copied = this.#rest.copy(whole, used);
+      used += copied;
+      this.#rest = this.#rest.subarray(copied);
+    }
+    return whole;
+  }
+
+  async line(): Promise<string | undefined> {
+    let text = Buffer.alloc(0);
+    while (await this.#more()) {
+      const end = this.#rest.indexOf("\n");
+      text = Buffer.concat([text, end < 0 ? this.#rest : this.#rest.subarray(0, end)]);
+      if (text.length > MAX_HEAD_BYTES) throw cutOff();
+      if (end < 0) continue;
+      this.#rest = this.#rest.subarray(end + 1);
+      return text.toString("utf8");
+    }
+    if (text.length > 0) throw cutOff();
+    return undefined;
+  }
+
+  async #more(): Promise<boolean> {
+    const { done, value } = await this.#pieces.next();
+    if (!done) this.#rest = value;
+    return !done;
+  }
+}
+
+function cutOff(): ConfigError {
+  return new ConfigError("the package is cut off");
+}

@@ -1,0 +1,138 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { ConfigError } from "../config.ts";
+import { openImport } from "../problems/import.ts";
+import { readPackage } from "../problems/read.ts";
+import type { Store } from "../store/store.ts";
+import { answer, table } from "./answer.ts";
+import { ourLanguages } from "./engine.ts";
+import { readImport, writeImport } from "./import-stream.ts";
+import { wholeNumber } from "./option-values.ts";
+import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+
+interface ImportFlags extends StoreOptions {
+  readonly account: string;
+  readonly name?: string;
+  readonly timeLimit?: number;
+  /** Whether the package comes over standard input, from the process that reads it (setup/command-admin.sh). */
+  readonly packed?: boolean;
+}
+
+/** A purge can delete the version before the problem has it. */
+const MAX_TRIES = 3;
+
+/** The commands of `assay problems` on the store. Their options are merged with those before the name of the command. */
+export function addStored(problems: Command): void {
+  commandOnStore(
+    problems,
+    "import",
+    "Store a problem package, up to 1 GiB, as the current version of the problem of its name. The same content again changes nothing.",
+  )
+    .argument("<directory|zip>", "problem package")
+    .requiredOption("--account <account>", "owning account, by name or id")
+    .option("--name <name>", "name of the problem (default: the name of its directory)")
+    .option("--time-limit <seconds>", "CPU time, in place of that of the package; required if it has none", seconds)
+    .addOption(new Option("--packed").hideHelp())
+    .action((path: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ImportFlags>();
+      return flags.packed ? withStore(flags, (store) => storeImport(store, flags)) : pack(path, flags);
+    });
+
+  commandOnStore(problems, "list", "List the problems of an account, newest first.")
+    .requiredOption("--account <account>", "account, by name or id")
+    .option("--limit <number>", "number of rows, up to 1000", wholeNumber, 100)
+    .action((_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<StoreOptions & { account: string; limit: number }>();
+      return withStore(flags, (store) => listProblems(store, flags));
+    });
+
+  commandOnStore(problems, "delete", "Delete a problem. Its judgements stay until they expire.")
+    .argument("<problem>", "name or id")
+    .requiredOption("--account <account>", "account, by name or id")
+    .action((which: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<StoreOptions & { account: string }>();
+      return withStore(flags, (store) => deleteProblem(store, which, flags));
+    });
+}
+
+async function listProblems(
+  store: Store,
+  { account, limit, json }: StoreOptions & { readonly account: string; readonly limit: number },
+): Promise<void> {
+  const found = await store.problems.list(await accountId(store, account), Math.min(limit, 1_000));
+  const rows = found.map(({ id, name, title, current, updatedAtMs }) => ({
+    ...{ id, name, title, version: current.number, tests: current.tests, bytes: current.bytes },
+    updatedAt: new Date(updatedAtMs).toISOString(),
+  }));
+  answer(json, rows, () =>
+    table(
+      ["ID", "NAME", "VERSION", "TESTS", "MIB", "UPDATED", "TITLE"],
+      rows.map((row) => [
+        ...[row.id, row.name, `${row.version}`, `${row.tests}`, (row.bytes / 1_048_576).toFixed(1)],
+        ...[row.updatedAt, row.title],
+      ]),
+    ),
+  );
+}
+
+async function deleteProblem(
+  store: Store,
+  which: string,
+  { account, json }: StoreOptions & { readonly account: string },
+): Promise<void> {
+  const owner = await accountId(store, account);
+  const id = await store.problems.find(owner, which);
+  if (id === undefined || !(await store.problems.delete(id, owner, ACTOR)))
+    throw new ConfigError(`there is no problem ${which} in this account`);
+  answer(json, { id }, () => `deleted ${which}`);
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value))) throw new InvalidArgumentError("must be a number of seconds.");
+  return value;
+}
+
+/** Reads the package for the process that can write to the database (setup/command-admin.sh). */
+async function pack(path: string, { name, timeLimit }: ImportFlags): Promise<void> {
+  if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
+  const files = await readPackage(path);
+  await writeImport(openImport(files, ourLanguages(), { name, timeLimitSecs: timeLimit }), process.stdout);
+}
+
+async function storeImport(store: Store, { account, json }: ImportFlags): Promise<void> {
+  const accountOf = await accountId(store, account);
+  const found = await readImport(process.stdin);
+  if (!found) {
+    process.exitCode = 1;
+    return;
+  }
+  const { importable, read, end } = found;
+  const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
+  const tests = importable.contents.length;
+  const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
+  const contents = importable.contents.map((parts, test) =>
+    parts.map((one, place) => ({ ...one, read: () => read(test, place) })),
+  );
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const version = { accountId: accountOf, definition, checker, contents };
+    const versionSeq = await store.judgements.putVersion(version, async () => {});
+    const problem = { accountId: accountOf, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
+    const put = await store.problems.put(problem, null, ACTOR);
+    if (put.kind !== "stored") continue;
+    await end();
+    const { id, version: number, isNew } = put;
+    answer(json, { id, name, version: number, tests, bytes, isNew }, () =>
+      isNew
+        ? `${id}: version ${number} of ${name}, ${tests} tests`
+        : `${id}: version ${number} of ${name} is unchanged`,
+    );
+    return;
+  }
+  throw new ConfigError("the tests were deleted while they were stored: import the package again");
+}
+
+async function accountId(store: Store, nameOrId: string): Promise<string> {
+  const account = await store.accounts.find(nameOrId);
+  if (!account) throw new ConfigError(`there is no account ${nameOrId}`);
+  return account.id;
+}
