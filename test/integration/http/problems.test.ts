@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
-import { PROBLEM_BOUNDS } from "../../../src/http/problems.ts";
+import { PROBLEM_BOUNDS } from "../../../src/http/import-problem.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Ask, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
@@ -146,7 +146,10 @@ test("faults of a package have their file and line, and store nothing", LIMIT, a
   );
   const cases: readonly (readonly [Buffer, RegExp, query?: string])[] = [
     [changed({ "problem.yaml": yaml.replace("memory: 128", "memory: 999999") }), /^problem\.yaml:7: limits\.memory: /],
-    [changed({ "problem.yaml": yaml.replace("time_limit: 2", "time_limit: 9999") }), /^problem\.yaml:6: limits\.time_limit: /],
+    [
+      changed({ "problem.yaml": yaml.replace("time_limit: 2", "time_limit: 9999") }),
+      /^problem\.yaml:6: limits\.time_limit: /,
+    ],
     [changed({ "problem.yaml": yaml.replace("name: Factors", 'name: "a\\nb"') }), /^problem\.yaml: name: /],
     [changed({ "problem.yaml": "a: [" }), /^problem\.yaml:1: /],
     [changed({ "data/secret/9.in": "1" }), /^data\/secret\/9\.in: /],
