@@ -43,7 +43,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
       <Form
         submit="Import"
         busy={importing.isPending}
-        error={importing.error}
+        error={importing.error && new Error(`not imported: ${importing.error.message}`)}
         onCancel={cancel}
         onSubmit={(form) => importing.mutate(form)}
       >
@@ -71,7 +71,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
         />
         {importing.isPending && (
           <div className={css.progress}>
-            <progress aria-label="Upload" max={1} {...(sent < 1 && { value: sent })} />
+            <progress aria-label="Upload" max={1} value={sent} />
             <span role="status">{sent < 1 ? `Uploading: ${Math.floor(sent * 100)}%` : "Reading the package"}</span>
           </div>
         )}

@@ -42,8 +42,8 @@ test("problems: list, import, page and deletion", async (t) => {
   });
 
   await t.test("an upload shows its progress until the package is imported, and leads to the problem", async () => {
-    let go = () => {};
-    const held = new Promise<void>((resolve) => (go = resolve));
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
     await page.route("**/api/problems?*", async (route) => {
       if (route.request().method() === "POST") await held;
       await route.continue();
@@ -53,10 +53,10 @@ test("problems: list, import, page and deletion", async (t) => {
     await dialog.getByRole("progressbar", { name: "Upload" }).waitFor();
     await dialog.getByRole("status").waitFor();
     await looksGood(page, "problems-upload");
-    go();
-    await page.unroute("**/api/problems?*");
+    release();
     await heading("Factors");
     await page.getByText("Imported as version 1.").waitFor();
+    await page.unroute("**/api/problems?*");
   });
 
   await t.test("the page has the limits, the checker, the groups and the versions", async () => {
