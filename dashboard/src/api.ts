@@ -29,6 +29,7 @@ import type {
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
 import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
+import type { ImportedProblem, ProblemDetail, ProblemList } from "../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../src/http/dashboard/api/projects.ts";
 import type {
   Acceptance,
@@ -74,6 +75,7 @@ export function isNotThere(error: unknown): boolean {
 }
 
 export const API = "/dashboard/api";
+const UNREACHABLE = "the service is unreachable";
 
 type Parameters = Readonly<Record<string, string | number | undefined>>;
 
@@ -94,6 +96,7 @@ export const asking = {
   nodes: () => question<readonly Node[]>("/nodes"),
   settings: () => question<Settings>("/settings"),
   judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
+  problem: (id: string) => question<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
   /** @param state of the test: the answer has its run once it has ended. */
   test: (id: string, test: number, state: string) =>
     queryOptions({
@@ -120,6 +123,7 @@ export const part = {
   submissions: (search: Parameters, before?: string) =>
     get<Submissions>("/submissions", { ...search, before, limit: 50 }),
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before, limit: 50 }),
+  problems: (account?: string, before?: string) => get<ProblemList>("/problems", { account, before }),
 };
 
 export const change = {
@@ -155,6 +159,9 @@ export const change = {
   judge: (body: NewJudgement) => send<Accepted>("POST", "/judgements", body),
   rejudge: (id: string) => send<Accepted>("POST", `/judgements/${encodeURIComponent(id)}/rejudge`),
   cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
+  importProblem: (archive: Blob, options: Parameters, progress: Progress) =>
+    upload<ImportedProblem>(`/problems${queryOf(options)}`, archive, progress),
+  deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),
   account: (id: string, body: AccountChanges) => send<Account>("PATCH", `/accounts/${id}`, body),
 };
 
@@ -166,10 +173,13 @@ function question<T>(path: string, parameters: Parameters = {}) {
 }
 
 function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  return fetched<T>(`${API}${path}${queryOf(parameters)}`, signal ? { signal } : {});
+}
+
+function queryOf(parameters: Parameters): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) search.set(name, String(value));
-  const query = search.size === 0 ? "" : `?${search}`;
-  return fetched<T>(`${API}${path}${query}`, signal ? { signal } : {});
+  return search.size === 0 ? "" : `?${search}`;
 }
 
 /** Always with a JSON body, which a form of another site cannot send. */
@@ -181,11 +191,37 @@ function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
 async function fetched<T>(path: string, init: RequestInit): Promise<T> {
   const answer = await fetch(path, init).catch((error: Error) => {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0, "the service is unreachable");
+    throw new Refusal(0, UNREACHABLE);
   });
-  const text = await answer.text();
-  if (answer.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-  throw new Refusal(answer.status, refusalIn(text) ?? `the service returned status ${answer.status}`);
+  return answered<T>(answer.status, await answer.text());
+}
+
+interface Progress {
+  /** Gets the sent part, 0 to 1. */
+  readonly onSent: (share: number) => void;
+  /** Cancels the upload. */
+  readonly signal: AbortSignal;
+}
+
+/** By XMLHttpRequest, because `fetch` does not report the progress of a body. */
+function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
+  const request = new XMLHttpRequest();
+  const ended = new Promise<T>((resolve, reject) => {
+    request.onload = () => resolve(answered<T>(request.status, request.responseText));
+    request.onerror = () => reject(new Refusal(0, UNREACHABLE));
+    request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
+  });
+  signal.onabort = () => request.abort();
+  request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 1);
+  request.open("POST", `${API}${path}`);
+  request.setRequestHeader("content-type", "application/zip");
+  request.send(archive);
+  return ended;
+}
+
+async function answered<T>(status: number, text: string): Promise<T> {
+  if (status >= 200 && status < 300) return (text === "" ? undefined : JSON.parse(text)) as T;
+  throw new Refusal(status, refusalIn(text) ?? `the service returned status ${status}`);
 }
 
 function refusalIn(text: string): string | undefined {

@@ -90,6 +90,13 @@ const judgement = createRoute({
   component: lazyRouteComponent(() => import("./judgements/judgement-page.tsx"), "JudgementPage"),
 });
 
+const problems = createRoute({
+  getParentRoute: () => inside,
+  path: "/problems",
+  validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
+  component: lazyRouteComponent(() => import("./problems/problems-page.tsx"), "ProblemsPage"),
+});
+
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
@@ -106,6 +113,11 @@ const pages = [
   ),
   judgements,
   judgement,
+  problems,
+  page(
+    "/problems/$id",
+    lazyRouteComponent(() => import("./problems/problem-page.tsx"), "ProblemPage"),
+  ),
   playground,
   page(
     "/projects",

@@ -58,7 +58,7 @@ async function listProblems(
   store: Store,
   { account, limit, json }: StoreOptions & { readonly account: string; readonly limit: number },
 ): Promise<void> {
-  const found = await store.problems.list(await accountId(store, account), Math.min(limit, 1_000));
+  const found = await store.problems.list([await accountId(store, account)], Math.min(limit, 1_000));
   const rows = found.map(({ id, name, title, current, updatedAtMs }) => ({
     ...{ id, name, title, version: current.number, tests: current.tests, bytes: current.bytes },
     updatedAt: new Date(updatedAtMs).toISOString(),

@@ -17,6 +17,7 @@ import type { DrainLimits } from "./drain.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./errors.ts";
 import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
+import { ProblemImports } from "./import-problem.ts";
 import { judgeRoute } from "./judge.ts";
 import { judgementRoutes } from "./judgements.ts";
 import { languagesRoutes } from "./languages.ts";
@@ -148,12 +149,13 @@ export class HttpServer {
     resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
     submissionsRoutes(this.#server, dependencies);
     judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
-    problemRoutes(this.#server, dependencies, answers);
+    const imports = new ProblemImports(dependencies, answers);
+    problemRoutes(this.#server, dependencies, imports);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
-    dashboardRoutes(this.#server, dependencies, guard, answers, this.#waits.signal);
+    dashboardRoutes(this.#server, dependencies, guard, { answers, imports, ended: this.#waits.signal });
   }
 
   /** @returns the port. @throws when the address cannot be bound. */

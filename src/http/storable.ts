@@ -15,12 +15,12 @@ export function isStorable(text: string): boolean {
 
 /**
  * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain it
- * percent-encoded, and JSON as \u0000.
+ * percent-encoded, and JSON as \u0000. An archive is no text.
  * @throws ClientError invalidRequest, which names the part and does not echo it.
  */
 export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
   const bytes = routeOptions.config.bytes ?? [];
-  const parts = { "the path": params, "the query": query, "the body": body } as const;
+  const parts = { "the path": params, "the query": query, "the body": Buffer.isBuffer(body) ? null : body } as const;
   for (const [part, value] of Object.entries(parts)) {
     if (!isAllStorable(value, part === "the body" ? bytes : [])) {
       throw clientError("invalidRequest", [part, "has U+0000 or half of a surrogate pair, which cannot be stored"]);

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { JudgedChecker, JudgementDetail } from "../../../src/http/dashboard/api/judgements.ts";
+import type { JudgementDetail } from "../../../src/http/dashboard/api/judgements.ts";
 import { change, isNotThere } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
@@ -12,6 +12,7 @@ import { Page, Section } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { checkerWords } from "./checker-words.ts";
 import css from "./judgement.module.css";
 import { OneTest } from "./one-test.tsx";
 import { firstFailure, Outcome, outcomeOf } from "./outcome.tsx";
@@ -140,13 +141,3 @@ const STOPS: Readonly<Record<JudgementDetail["stop"], string>> = {
   never: "never",
   group: "in a group after its first failure",
 };
-
-function checkerWords({ type, caseSensitive, absolute, relative, program }: JudgedChecker): string {
-  if (program) return `a program in ${program.language} (${program.interface})`;
-  const errors = [
-    ...(absolute === null ? [] : [`absolute error ${absolute}`]),
-    ...(relative === null ? [] : [`relative error ${relative}`]),
-  ];
-  const more = [...errors, ...(caseSensitive ? [] : ["upper and lower case are the same"])];
-  return more.length === 0 ? type : `${type}: ${more.join(", ")}`;
-}

@@ -16,6 +16,7 @@ export const NAVIGATION: readonly { readonly label: string; readonly places: rea
       { icon: "overview", label: "Overview", to: "/" },
       { icon: "list", label: "Submissions", to: "/submissions" },
       { icon: "judge", label: "Judgements", to: "/judgements" },
+      { icon: "problem", label: "Problems", to: "/problems" },
       { icon: "play", label: "Playground", to: "/playground" },
     ],
   },

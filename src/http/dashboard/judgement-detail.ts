@@ -101,7 +101,7 @@ function limitsOf({ judgement, program }: Pick<ReadJudged, "judgement" | "progra
   });
 }
 
-function toChecker(spec: CheckerSpec): JudgedChecker {
+export function toChecker(spec: CheckerSpec): JudgedChecker {
   if (spec.type === "program") {
     const program = { interface: spec.interface, language: spec.language };
     return { type: spec.type, caseSensitive: true, absolute: null, relative: null, program };

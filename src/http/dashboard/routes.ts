@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import type { ProblemImports } from "../import-problem.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
@@ -21,6 +22,7 @@ import { nodeRoutes } from "./nodes.ts";
 import { overviewRoutes } from "./overview.ts";
 import { Passwords } from "./passwords.ts";
 import { playgroundRoutes } from "./playground.ts";
+import { problemRoutes } from "./problems.ts";
 import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
@@ -33,13 +35,19 @@ import { tierRoutes } from "./tiers.ts";
 /** Runs and judgements that a person can watch at once. Each holds a connection, and connections per address are limited. */
 const MAX_WATCHED = 8;
 
-/** All routes below /dashboard, one line per group. @param ended aborts when the service stops. */
+interface Shared {
+  readonly answers: LongAnswers;
+  readonly imports: ProblemImports;
+  /** Aborts when the service stops. */
+  readonly ended: AbortSignal;
+}
+
+/** All routes below /dashboard, one line per group. */
 export function dashboardRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
   guard: Guard,
-  answers: LongAnswers,
-  ended: AbortSignal,
+  { answers, imports, ended }: Shared,
 ): void {
   const { store, log } = d;
   const watching = new Watching(MAX_WATCHED);
@@ -58,6 +66,7 @@ export function dashboardRoutes(
   judgementRoutes(server, d, answers);
   judgingRoutes(server, d, answers);
   judgementLiveRoute(server, d, answers, watching, ended);
+  problemRoutes(server, d, imports);
   healthRoutes(server, d);
   projectRoutes(server, d);
   keyRoutes(server, d);

@@ -2,12 +2,14 @@ import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 
 const SAFE = ["GET", "HEAD"];
+const JSON_TEXT = /^application\/json\s*(;|$)/i;
+const ARCHIVE = /^application\/zip\s*(;|$)/i;
 
 /**
  * Changes must come from a page of this origin, because the cookie is also sent with cross-site requests. Current
  * browsers send Sec-Fetch-Site, which pages cannot set; older ones send Origin. A request with neither is not from a
- * browser and is rejected. The body must also be JSON, which forms cannot send, and which pages can send cross-origin
- * only with permission.
+ * browser and is rejected. The body must also be JSON, or an archive on its routes, which forms cannot send, and which pages
+ * can send cross-origin only with permission.
  * @throws ClientError foreignOrigin.
  */
 export function checkSameOrigin(request: FastifyRequest): void {
@@ -17,6 +19,6 @@ export function checkSameOrigin(request: FastifyRequest): void {
     site === undefined
       ? origin === `${request.protocol}://${request.host}`
       : site === "same-origin" && origin !== "null";
-  const isJson = type === undefined || /^application\/json\s*(;|$)/i.test(type);
-  if (!ours || !isJson) throw clientError("foreignOrigin", []);
+  const media = request.routeOptions.config?.archive ? ARCHIVE : JSON_TEXT;
+  if (!ours || (type !== undefined && !media.test(type))) throw clientError("foreignOrigin", []);
 }

@@ -40,10 +40,11 @@ export function problemStore({ db, capabilities }: Engine, transactions: Transac
       });
     },
 
-    async get(id: string, accountId: string): Promise<Problem | undefined> {
+    /** @param accountIds null for any account. */
+    async get(id: string, accountIds: readonly string[] | null): Promise<Problem | undefined> {
       if (id.includes("\0")) return undefined;
-      const row = await found(db).where("id", "=", id).where("account_id", "=", accountId).executeTakeFirst();
-      if (!row) return undefined;
+      const row = await found(db).where("problems.id", "=", id).executeTakeFirst();
+      if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       const versions = await db
         .selectFrom("problem_versions")
         .selectAll()
@@ -53,15 +54,22 @@ export function problemStore({ db, capabilities }: Engine, transactions: Transac
       return { ...toFound(row), versions: versions.map(toVersion) };
     },
 
-    /** Newest first. @param before the `seq` of the last one of the page before. */
-    async list(accountId: string, max: number, before = Number.MAX_SAFE_INTEGER): Promise<FoundProblem[]> {
-      const rows = await found(db)
-        .where("account_id", "=", accountId)
-        .where("seq", "<", before)
-        .orderBy("seq", "desc")
-        .limit(max)
-        .execute();
-      return rows.map(toFound);
+    /**
+     * Newest first. @param accountIds null for all accounts; of several, each is read by itself, in the order of its index.
+     * @param before the `seq` of the last one of the page before.
+     */
+    async list(
+      accountIds: readonly string[] | null,
+      max: number,
+      before = Number.MAX_SAFE_INTEGER,
+    ): Promise<FoundProblem[]> {
+      const newest = found(db).where("problems.seq", "<", before).orderBy("problems.seq", "desc").limit(max);
+      if (accountIds === null) return (await newest.execute()).map(toFound);
+      const parts = await Promise.all(
+        [...new Set(accountIds)].map((accountId) => newest.where("account_id", "=", accountId).execute()),
+      );
+      const rows = parts.flat().sort((a, b) => b.seq - a.seq);
+      return rows.slice(0, max).map(toFound);
     },
 
     /** The id of the problem with this name or id. */
@@ -123,7 +131,10 @@ async function putProblem(
   nowMs: number,
 ): Promise<PutProblem> {
   if (!(await keepComplete(trx, version.versionSeq, nowMs))) return { kind: "versionGone" };
-  const known = await found(trx).where("account_id", "=", accountId).where("name", "=", name).executeTakeFirst();
+  const known = await found(trx)
+    .where("account_id", "=", accountId)
+    .where("problems.name", "=", name)
+    .executeTakeFirst();
   if (known?.version_seq === version.versionSeq) {
     if (known.title !== title)
       await trx.updateTable("problems").set({ title, updated_at: nowMs }).where("seq", "=", known.seq).execute();
@@ -188,7 +199,10 @@ async function boundOf(
 }
 
 type FoundRow = Selectable<Schema["problems"]> &
-  Omit<Selectable<Schema["problem_versions"]>, "problem_seq" | "created_at"> & { readonly version_created_at: number };
+  Omit<Selectable<Schema["problem_versions"]>, "problem_seq" | "created_at"> & {
+    readonly version_created_at: number;
+    readonly account_name: string;
+  };
 
 /** Problems with their current versions. */
 function found(db: Pick<Kysely<Schema>, "selectFrom">) {
@@ -199,7 +213,9 @@ function found(db: Pick<Kysely<Schema>, "selectFrom">) {
         .onRef("problem_versions.problem_seq", "=", "problems.seq")
         .onRef("problem_versions.number", "=", "problems.version"),
     )
+    .innerJoin("accounts", "accounts.id", "problems.account_id")
     .selectAll("problems")
+    .select("accounts.name as account_name")
     .select(["number", "version_seq", "tests", "bytes", "cpu_secs", "memory_bytes"])
     .select("problem_versions.created_at as version_created_at");
 }
@@ -207,6 +223,7 @@ function found(db: Pick<Kysely<Schema>, "selectFrom">) {
 function toFound(row: FoundRow): FoundProblem {
   return {
     id: row.id,
+    account: { id: row.account_id, name: row.account_name },
     seq: row.seq,
     name: row.name,
     title: row.title,

@@ -41,6 +41,7 @@ export interface ProblemVersion {
 /** A problem with its current version. */
 export interface FoundProblem {
   readonly id: string;
+  readonly account: { readonly id: string; readonly name: string };
   /** Increasing, with gaps. */
   readonly seq: number;
   readonly name: string;

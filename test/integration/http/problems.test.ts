@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
-import { PROBLEM_BOUNDS } from "../../../src/http/problems.ts";
+import { PROBLEM_BOUNDS } from "../../../src/http/import-problem.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Ask, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
@@ -263,7 +263,7 @@ test("invalid requests for a problem", LIMIT, async (t) => {
   const { json } = await put(FACTORS);
   // As if the profile had had higher limits at the time of the import.
   let accountId = "";
-  for (const { id } of await store.accounts.list()) if (await store.problems.get(json.id, id)) accountId = id;
+  for (const { id } of await store.accounts.list()) if (await store.problems.get(json.id, [id])) accountId = id;
   const found = await store.problems.versionFor(json.id, accountId, 1);
   assert.ok(found);
   const tests = found.definition.tests.map((one) => ({ ...one, limits: { cpu_time_secs: 20 } }));

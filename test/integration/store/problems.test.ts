@@ -36,7 +36,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await put("sum", ["1"]), { ...first, isNew: false });
     assert.deepEqual(await put("sum", ["1", "2"]), { ...first, version: 2 });
     assert.deepEqual(await put("sum", ["1"]), { ...first, version: 3 });
-    const problem = await store.problems.get(first.id, key.accountId);
+    const problem = await store.problems.get(first.id, [key.accountId]);
     assert.deepEqual([problem?.name, problem?.title, problem?.current.number], ["sum", "Title of sum", 3]);
     assert.deepEqual(
       problem?.versions.map(({ number, tests, cpuSecs }) => [number, tests, cpuSecs]),
@@ -66,18 +66,18 @@ onEachEngine((temporaryStore) => {
     const { store, key, put } = await room(t);
     const puts = await Promise.all(["1", "2", "3", "4"].map((answer) => put("sum", [answer])));
     assert.deepEqual(puts.map((one) => one.kind === "stored" && one.version).sort(), [1, 2, 3, 4]);
-    assert.equal((await store.problems.list(key.accountId, 10)).length, 1);
+    assert.equal((await store.problems.list([key.accountId], 10)).length, 1);
   });
 
   test("another account sees and changes nothing", async (t) => {
     const { store, key, other, put } = await room(t);
     const first = await put("sum", ["1"]);
     assert.ok(first.kind === "stored");
-    assert.equal(await store.problems.get(first.id, other.accountId), undefined);
+    assert.equal(await store.problems.get(first.id, [other.accountId]), undefined);
     assert.equal(await store.problems.versionFor(first.id, other.accountId, undefined), undefined);
     assert.equal(await store.problems.find(other.accountId, "sum"), undefined);
     assert.equal(await store.problems.delete(first.id, other.accountId, "test"), false);
-    assert.deepEqual(await store.problems.list(other.accountId, 10), []);
+    assert.deepEqual(await store.problems.list([other.accountId], 10), []);
     const second = await put("sum", ["1"], { accountId: other.accountId });
     assert.ok(second.kind === "stored" && second.isNew && second.id !== first.id);
     assert.equal(await store.problems.find(key.accountId, "sum"), first.id);
@@ -86,10 +86,10 @@ onEachEngine((temporaryStore) => {
   test("lists have pages, newest first", async (t) => {
     const { store, key, put } = await room(t);
     for (const name of ["a", "b", "c"]) await put(name, [name]);
-    const [c, b] = await store.problems.list(key.accountId, 2);
+    const [c, b] = await store.problems.list([key.accountId], 2);
     assert.deepEqual([c?.name, b?.name], ["c", "b"]);
     assert.deepEqual(
-      (await store.problems.list(key.accountId, 2, b?.seq)).map(({ name }) => name),
+      (await store.problems.list([key.accountId], 2, b?.seq)).map(({ name }) => name),
       ["a"],
     );
   });
@@ -119,7 +119,7 @@ onEachEngine((temporaryStore) => {
     const id = "5dba6b4c-0a3f-4f4d-8a4c-1c3a54a1f6a5";
     await enqueueJudgement(store, key, version.versionSeq, 1, "never", { id, problem });
     for (let at = 1; at <= MAX_PROBLEM_VERSIONS; at++) await put("sum", [String(at)], { bytes: 1 });
-    const kept = await store.problems.get(first.id, key.accountId);
+    const kept = await store.problems.get(first.id, [key.accountId]);
     assert.deepEqual([kept?.versions.length, kept?.versions.at(-1)?.number], [MAX_PROBLEM_VERSIONS, 2]);
     assert.equal(await store.problems.versionFor(first.id, key.accountId, 1), undefined);
     await purgeAll();
@@ -161,8 +161,8 @@ onEachEngine((temporaryStore) => {
     await put("sum", ["1"], { accountId: other.accountId });
     clock.nowMs += 1_000;
     while ((await store.retention.erase(key.accountId, clock.nowMs, 10)) > 0);
-    assert.deepEqual(await store.problems.list(key.accountId, 10), []);
-    const [left] = await store.problems.list(other.accountId, 10);
+    assert.deepEqual(await store.problems.list([key.accountId], 10), []);
+    const [left] = await store.problems.list([other.accountId], 10);
     assert.ok(left);
     const lines: string[] = [];
     await store.backup(async (line) => void lines.push(line));
@@ -191,8 +191,8 @@ onEachEngine((temporaryStore) => {
       const restored = await openStore({ database });
       try {
         assert.deepEqual(
-          await restored.problems.get(first.id, key.accountId),
-          await store.problems.get(first.id, key.accountId),
+          await restored.problems.get(first.id, [key.accountId]),
+          await store.problems.get(first.id, [key.accountId]),
         );
         const version = await restored.problems.versionFor(first.id, key.accountId, undefined);
         assert.ok(version);

@@ -188,8 +188,8 @@ export function sendText(
   body?: unknown,
   more: Readonly<Record<string, string>> = {},
 ): Promise<TextAnswer> {
-  const text = body === undefined ? "" : JSON.stringify(body);
-  const headers = { "x-api-key": key, ...(text && { "content-type": "application/json" }), ...more };
+  const text = body === undefined ? "" : Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const headers = { "x-api-key": key, ...(text.length > 0 && { "content-type": "application/json" }), ...more };
   return new Promise((resolve, reject) => {
     const sent = request({ host: "127.0.0.1", port, path, method, agent, headers }, (response) => {
       const chunks: Buffer[] = [];

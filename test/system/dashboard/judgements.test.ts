@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Page } from "playwright-core";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending } from "../../support/http/running.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
-import { screenshot, violations } from "./browser.ts";
+import { violations } from "./browser.ts";
 import { type Inside, inside } from "./inside.ts";
-import { DESK, PHONE } from "./page-actions.ts";
+import { looksGood } from "./page-actions.ts";
 
 const COURSE = {
   compileMs: null,
@@ -40,26 +39,6 @@ function outcomeOf({ program }: Claim): Outcome {
 }
 
 const one = (stdin: string, more: object = {}) => ({ stdin, expected: ANSWER, ...more });
-
-/** Both themes and the width of a phone, with pictures for people to look at. */
-async function looksGood(page: Page, what: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await violations(page), [], `${what}, ${colorScheme}`);
-    await screenshot(page, `${what}-${colorScheme}`, true);
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  for (const [name, size] of [
-    ["phone", PHONE],
-    ["wide", { width: 1_600, height: 1_000 }],
-  ] as const) {
-    await page.setViewportSize(size);
-    const wide = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
-    assert.ok(wide <= 0, `${what} is ${wide} pixels too wide for a ${name}`);
-    await screenshot(page, `${what}-${name}`, true);
-  }
-  await page.setViewportSize(DESK);
-}
 
 async function judging({ club }: Inside) {
   const key = await club.running.key({ project: "shop", name: "grader", concurrency: 1000 });

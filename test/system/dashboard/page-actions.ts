@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
+import { screenshot, violations } from "./browser.ts";
 
 /** Actions of a user on any page. */
 export interface PageActions {
@@ -25,4 +27,24 @@ export function pageActions(page: Page): PageActions {
     await settled();
   };
   return { heading, settled, button, go };
+}
+
+/** Both themes and the width of a phone, with pictures for people to look at. */
+export async function looksGood(page: Page, what: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page), [], `${what}, ${colorScheme}`);
+    await screenshot(page, `${what}-${colorScheme}`, true);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  for (const [name, size] of [
+    ["phone", PHONE],
+    ["wide", { width: 1_600, height: 1_000 }],
+  ] as const) {
+    await page.setViewportSize(size);
+    const wide = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+    assert.ok(wide <= 0, `${what} is ${wide} pixels too wide for a ${name}`);
+    await screenshot(page, `${what}-${name}`, true);
+  }
+  await page.setViewportSize(DESK);
 }

@@ -9,6 +9,7 @@ import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 const PLACES = [
   "Overview",
   "Judgements",
+  "Problems",
   "Projects",
   "API keys",
   "Webhooks",

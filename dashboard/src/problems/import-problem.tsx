@@ -1,0 +1,81 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { useRef, useState } from "react";
+import { change } from "../api.ts";
+import { Dialog } from "../pieces/dialog.tsx";
+import { Form, text } from "../pieces/form.tsx";
+import { useAction } from "../pieces/use-action.ts";
+import { usePerson } from "../session.ts";
+import css from "./problem.module.css";
+
+/** Uploads a ZIP archive. A fault of the package is the error of the form, with its file and line. */
+export function ImportProblem({ onClose }: { onClose: () => void }) {
+  const { accounts } = usePerson();
+  const navigate = useNavigate();
+  const [sent, setSent] = useState(0);
+  const stop = useRef<AbortController>(null);
+  const importing = useAction(
+    (form: FormData) => {
+      setSent(0);
+      stop.current = new AbortController();
+      const options = {
+        account: text(form, "account"),
+        name: text(form, "name") || undefined,
+        time_limit: text(form, "limit") || undefined,
+      };
+      return change.importProblem(form.get("archive") as File, options, {
+        onSent: setSent,
+        signal: stop.current.signal,
+      });
+    },
+    {
+      toast: ({ version, isNew }) =>
+        isNew ? `Imported as version ${version}.` : `Version ${version} has this content.`,
+      done: ({ id }) => navigate({ to: "/problems/$id", params: { id } }),
+    },
+  );
+  const cancel = () => {
+    stop.current?.abort();
+    onClose();
+  };
+  return (
+    <Dialog title="Import a package" onClose={cancel}>
+      <Form
+        submit="Import"
+        busy={importing.isPending}
+        error={importing.error && new Error(`not imported: ${importing.error.message}`)}
+        onCancel={cancel}
+        onSubmit={(form) => importing.mutate(form)}
+      >
+        <TextInput
+          label="ZIP archive"
+          description="A package in the format legacy or 2025-09, at most 64 MiB. A problem of the same name gets a new version."
+          name="archive"
+          type="file"
+          accept=".zip,application/zip"
+          required
+          data-autofocus
+        />
+        <NativeSelect
+          label="Account"
+          name="account"
+          data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+        <TextInput label="Name" description="If not that of the directory in the archive" name="name" maxLength={64} />
+        <TextInput
+          label="CPU time limit in seconds"
+          description="If not that of the package"
+          name="limit"
+          inputMode="decimal"
+          maxLength={9}
+        />
+        {importing.isPending && (
+          <div className={css.progress}>
+            <progress aria-label="Upload" max={1} value={sent} />
+            <span role="status">{sent < 1 ? `Uploading: ${Math.floor(sent * 100)}%` : "Reading the package"}</span>
+          </div>
+        )}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import type { ProblemDetail, ProblemVersion } from "../../../src/http/dashboard/api/problems.ts";
+import { asking, change, isNotThere } from "../api.ts";
+import { checkerWords } from "../judgements/checker-words.ts";
+import { Confirm } from "../pieces/confirm.tsx";
+import { Copyable } from "../pieces/copyable.tsx";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
+import { Facts } from "../pieces/facts.tsx";
+import { NotFoundPage } from "../pieces/not-found-page.tsx";
+import { Page, Section } from "../pieces/page.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { State } from "../pieces/state.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
+import { count, counted, size } from "../pieces/words.ts";
+import { memoryLimit, timeLimit } from "./limits.ts";
+import css from "./problem.module.css";
+
+const route = getRouteApi("/inside/problems/$id");
+
+type Group = ProblemDetail["groups"][number];
+
+const GROUPS: readonly Column<Group>[] = [
+  { head: "Group", cell: ({ name }) => name || "none" },
+  { head: "Points", number: true, cell: ({ points }) => count(points) },
+  { head: "Rule", cell: ({ rule }) => (rule === "sum" ? "sum" : "smallest share") },
+  { head: "Only if these pass", cell: ({ depends }) => depends.join(", ") || "none" },
+  { head: "Tests", cell: ({ tests }) => <Names of={tests} /> },
+];
+
+export function ProblemPage() {
+  const { id } = route.useParams();
+  const problem = useQuery(asking.problem(id));
+  if (isNotThere(problem.error)) return <NotFoundPage />;
+  return (
+    <QueryBoundary query={problem} waiting={<RowsWaiting />}>
+      {(found) => <One problem={found} />}
+    </QueryBoundary>
+  );
+}
+
+function One({ problem }: { problem: ProblemDetail }) {
+  const navigate = useNavigate();
+  const { id, name, title, checker, groups, versions } = problem;
+  const columns: readonly Column<ProblemVersion>[] = [
+    { head: "Version", number: true, cell: ({ version }) => count(version) },
+    {
+      head: "State",
+      cell: ({ version }) =>
+        version === problem.version ? <State tone="good">current</State> : <State tone="idle">earlier</State>,
+    },
+    { head: "Tests", number: true, cell: ({ tests }) => count(tests) },
+    { head: "Size", number: true, cell: ({ bytes }) => size(bytes) },
+    { head: "CPU time", number: true, cell: timeLimit },
+    { head: "Memory", number: true, cell: memoryLimit },
+    { head: "Imported", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  ];
+  return (
+    <Page
+      title={title}
+      lead={
+        <>
+          Problem <Copyable text={id} what="id of the problem" />
+        </>
+      }
+      actions={
+        <Confirm
+          label="Delete"
+          title={`Delete ${name}?`}
+          act={async () => {
+            await change.deleteProblem(id);
+            // First, because this page would ask for the problem again.
+            await navigate({ to: "/problems", search: {} });
+          }}
+          said={`${name} deleted.`}
+          button={{ size: "sm" }}
+        >
+          All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
+        </Confirm>
+      }
+    >
+      <Facts
+        of={[
+          ["Name", name],
+          ["Account", problem.account.name],
+          ["CPU time of a test", timeLimit(problem)],
+          ["Memory of a test", memoryLimit(problem)],
+          ["Checker", checkerWords(checker)],
+          ["Created", <Timestamp key="created" at={problem.createdAt} />],
+          ["Updated", <Timestamp key="updated" at={problem.updatedAt} />],
+        ]}
+      />
+      <Section title="Tests">
+        <DataTable caption="Tests by group" columns={GROUPS} rows={groups} rowKey={(group) => group.name} />
+      </Section>
+      <Section title="Versions">
+        <DataTable
+          caption="Versions, newest first"
+          columns={columns}
+          rows={versions}
+          rowKey={({ version }) => String(version)}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+function Names({ of: tests }: { of: Group["tests"] }) {
+  return (
+    <details className={css.names}>
+      <summary>{counted(tests.length, "test")}</summary>
+      {tests.map(({ name, points }) => (points === 0 ? name : `${name} (${count(points)})`)).join(", ")}
+    </details>
+  );
+}

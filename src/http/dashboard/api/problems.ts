@@ -1,0 +1,54 @@
+import type { JudgedChecker } from "./judgements.ts";
+import type { AccountRef } from "./session.ts";
+
+/** GET /problems[?account=ID][&before=NEXT&limit=100] → ProblemList, newest first. */
+export interface ProblemList {
+  readonly problems: readonly ProblemRow[];
+  readonly next: string | null;
+}
+
+/** A problem with its current version. */
+export interface ProblemRow extends Omit<ProblemVersion, "createdAt"> {
+  readonly id: string;
+  /** Unique in the account. */
+  readonly name: string;
+  readonly title: string;
+  readonly account: AccountRef;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ProblemVersion {
+  readonly version: number;
+  readonly tests: number;
+  /** Of all inputs and answers. */
+  readonly bytes: number;
+  /** Limits of each test; null: those of the profile. */
+  readonly cpuMs: number | null;
+  readonly memoryBytes: number | null;
+  readonly createdAt: string;
+}
+
+/** GET /problems/:id → ProblemDetail; DELETE → 204. */
+export interface ProblemDetail extends ProblemRow {
+  readonly checker: JudgedChecker;
+  /** Of the current version, with the names of their tests. */
+  readonly groups: readonly {
+    /** Empty for tests without a group. */
+    readonly name: string;
+    readonly rule: "sum" | "min";
+    readonly depends: readonly string[];
+    readonly points: number;
+    readonly tests: readonly { readonly name: string; readonly points: number }[];
+  }[];
+  /** Newest first. */
+  readonly versions: readonly ProblemVersion[];
+}
+
+/** POST /problems?account=ID[&name=][&time_limit=] with a ZIP archive of a package → ImportedProblem. */
+export interface ImportedProblem {
+  readonly id: string;
+  readonly version: number;
+  /** Otherwise the problem had this content before. */
+  readonly isNew: boolean;
+}

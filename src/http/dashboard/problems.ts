@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { type Definition, rounded } from "../../domain/judgement.ts";
+import type * as stored from "../../store/problems/types.ts";
+import type { Store } from "../../store/store.ts";
+import { importQuery, type ProblemImports } from "../import-problem.ts";
+import type { ImportedProblem, ProblemDetail, ProblemList, ProblemRow, ProblemVersion } from "./api/problems.ts";
+import { anId, ownAccount } from "./authorize.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { toChecker } from "./judgement-detail.ts";
+import { accountsFor, listed, nextOf, place } from "./pages.ts";
+import { queryOf } from "./parse.ts";
+import { chargePlayground } from "./playground.ts";
+import { actorOf, personOf } from "./session.ts";
+
+const PROBLEMS = "/dashboard/api/problems";
+
+const which = listed.extend({ before: place.optional() });
+const imported = importQuery.extend({ account: anId });
+
+/** /dashboard/api/problems: lists, shows, imports and deletes problems; managed by members. */
+export function problemRoutes(server: FastifyInstance, d: DashboardDependencies, imports: ProblemImports): void {
+  const { store } = d;
+  const config = { session: "member" } as const;
+
+  server.get(PROBLEMS, { config }, async (request): Promise<ProblemList> => {
+    const { account, before, limit } = queryOf(request, which);
+    const found = await store.problems.list(accountsFor(personOf(request), account), limit + 1, before);
+    const shown = found.slice(0, limit);
+    return { problems: shown.map(toRow), next: nextOf(shown, found) };
+  });
+
+  server.get(`${PROBLEMS}/:id`, { config }, async (request): Promise<ProblemDetail> => {
+    const problem = await findOwn(store, request);
+    const { id, account, current, versions } = problem;
+    const version = await store.problems.versionFor(id, account.id, current.number);
+    if (!version) throw clientError("notFound", []);
+    const { checker, ...tests } = version.definition;
+    return {
+      ...toRow(problem),
+      checker: toChecker(checker),
+      groups: toGroups(tests),
+      versions: versions.map(toVersion),
+    };
+  });
+
+  server.post(
+    PROBLEMS,
+    { config: { ...config, archive: true, large: true } },
+    async (request, reply): Promise<ImportedProblem> => {
+      const actor = actorOf(request);
+      const caller = async () => {
+        const { account } = queryOf(request, imported);
+        const { id } = await ownAccount(store, personOf(request), account);
+        return await chargePlayground(d, request, id);
+      };
+      const options = () => queryOf(request, imported);
+      const { id, version, isNew } = await imports.run(request, reply, { options, caller, actor });
+      return { id, version, isNew };
+    },
+  );
+
+  server.delete(`${PROBLEMS}/:id`, { config }, async (request, reply) => {
+    const { id, account } = await findOwn(store, request);
+    if (!(await store.problems.delete(id, account.id, actorOf(request)))) throw clientError("notFound", []);
+    return reply.code(204).send();
+  });
+}
+
+/** The problem named by the path. @throws ClientError notFound, also for a problem of another account. */
+async function findOwn(store: Store, request: FastifyRequest): Promise<stored.Problem> {
+  const { id } = request.params as { id: string };
+  const problem = await store.problems.get(id.toLowerCase(), personOf(request).accountIds);
+  if (!problem) throw clientError("notFound", []);
+  return problem;
+}
+
+function toRow({ id, name, title, account, current, createdAtMs, updatedAtMs }: stored.FoundProblem): ProblemRow {
+  return {
+    ...toVersion(current),
+    id,
+    name,
+    title,
+    account,
+    createdAt: new Date(createdAtMs).toISOString(),
+    updatedAt: new Date(updatedAtMs).toISOString(),
+  };
+}
+
+function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, createdAtMs }: stored.ProblemVersion): ProblemVersion {
+  const cpuMs = cpuSecs === null ? null : Math.round(cpuSecs * 1e3);
+  return { version: number, tests, bytes, cpuMs, memoryBytes, createdAt: new Date(createdAtMs).toISOString() };
+}
+
+function toGroups({ groups, tests }: Pick<Definition, "groups" | "tests">): ProblemDetail["groups"] {
+  const byGroup = Map.groupBy(tests, ({ group }) => group);
+  return groups.map((group) => {
+    const own = (byGroup.get(group.name) ?? []).map(({ name, points }) => ({ name, points }));
+    return { ...group, points: rounded(own.reduce((sum, { points }) => sum + points, 0)), tests: own };
+  });
+}

@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { AuditActor } from "../domain/audit.ts";
+import { clientError } from "../domain/error.ts";
+import type { Caller } from "../domain/submission.ts";
+import { PackageError } from "../problems/files.ts";
+import { PROBLEM_NAME } from "../problems/import.ts";
+import { importInThread, type ThreadImport } from "../problems/import-in-thread.ts";
+import type { ProblemBounds, PutProblem } from "../store/problems/types.ts";
+import { wrongMedia } from "./body.ts";
+import { Semaphore } from "./dashboard/semaphore.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { disconnected } from "./gone.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
+import type { LongAnswers } from "./long-answers.ts";
+import { ownerOf } from "./owner.ts";
+import { countRequests } from "./rate-limit.ts";
+
+/** Bounds of an account for imports by requests; the command `assay problems import` has no bound of its own. */
+export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
+/** Of all files of a package that a request imports; its archive is bounded as a large body. */
+export const MAX_IMPORT_BYTES = 268_435_456;
+/** Bytes of tests that count against the rate limit like one request. */
+const BYTES_PER_REQUEST = 16_777_216;
+/** Imports at the same time; an account has one. The others wait, and so do more than this many of an account, as an error. */
+const AT_ONCE = 2;
+const WAITING = 16;
+/** A purge can delete the version before the problem has it. */
+const MAX_TRIES = 3;
+const MAX_FAULT = 500;
+
+export const importQuery = z.strictObject({
+  name: z.string().regex(PROBLEM_NAME, "must be 1 to 64 letters, digits and . _ -").optional(),
+  time_limit: z
+    .string()
+    .regex(/^\d{1,5}(\.\d{1,3})?$/, "must be a number of seconds")
+    .optional(),
+});
+
+type Stored = Extract<PutProblem, { kind: "stored" }>;
+
+export interface ImportFor {
+  /** The valid query. */
+  readonly options: () => z.output<typeof importQuery>;
+  /** The key that is charged; its account gets the problem. */
+  readonly caller: () => Promise<Caller>;
+  /** For an audit entry; null for a request with a key. */
+  readonly actor: AuditActor | null;
+}
+
+/** Imports the archives of requests of clients and of the dashboard. Both together have the same bounds. */
+export class ProblemImports {
+  readonly #dependencies: Dependencies;
+  readonly #answers: LongAnswers;
+  readonly #mine = new KeyedMutex();
+  readonly #imports = new Semaphore(AT_ONCE, WAITING);
+
+  constructor(dependencies: Dependencies, answers: LongAnswers) {
+    this.#dependencies = dependencies;
+    this.#answers = answers;
+  }
+
+  /** The body of the request as a problem. @throws ClientError */
+  async run(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { options, caller: find, actor }: ImportFor,
+  ): Promise<Stored> {
+    request.holdsBody = true;
+    const gone = disconnected(reply);
+    try {
+      const { name, time_limit: limit } = options();
+      const archive = request.body;
+      if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
+      request.body = null;
+      const caller = await find();
+      const owner = ownerOf({ caller, person: null, ip: request.ip });
+      const { languages } = this.#dependencies;
+      const importing = { name, ...(limit !== undefined && { timeLimitSecs: Number(limit) }), languages, signal: gone };
+      const turn = () => this.#answers.pace.turn(owner);
+      return await this.#mine.take(owner, () =>
+        this.#imports.run(owner, () =>
+          importInThread(archive, MAX_IMPORT_BYTES, importing, (opened) =>
+            store(opened, this.#dependencies, { caller, actor, gone, turn }),
+          ),
+        ),
+      );
+    } catch (error) {
+      if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
+      if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
+      throw error;
+    } finally {
+      request.forgetBody?.();
+    }
+  }
+}
+
+/** Stores the tests of a package, then the version of the problem. A client that has gone ends it. */
+async function store(
+  { importable, read }: ThreadImport,
+  dependencies: Dependencies,
+  by: Pick<ImportFor, "actor"> & {
+    readonly caller: Caller;
+    readonly gone: AbortSignal;
+    readonly turn: () => Promise<void>;
+  },
+): Promise<Stored> {
+  const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
+  const { judgements, problems } = dependencies.store;
+  const { accountId } = by.caller;
+  const tests = importable.contents.length;
+  const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
+  await countRequests(by.caller, dependencies, { amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1 });
+  const contents = importable.contents.map((parts, test) =>
+    parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
+  );
+  const pause = async () => {
+    by.gone.throwIfAborted();
+    await by.turn();
+  };
+  for (let tries = 1; ; tries++) {
+    const versionSeq = await judgements.putVersion({ accountId, definition, checker, contents }, pause);
+    const problem = { accountId, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
+    const put = await problems.put(problem, PROBLEM_BOUNDS, by.actor);
+    if (put.kind === "stored") return put;
+    if (put.kind === "full") throw clientError("problemsFull", [PROBLEM_BOUNDS.problems, PROBLEM_BOUNDS.bytes]);
+    if (tries === MAX_TRIES) throw new Error("the version of a problem was deleted while it was imported");
+  }
+}

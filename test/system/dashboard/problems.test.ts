@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
+import { zipOf } from "../../support/problems/zip.ts";
+import { inside } from "./inside.ts";
+import { looksGood, pageActions } from "./page-actions.ts";
+
+const archive = (texts: PackageTexts) => ({
+  name: "factors.zip",
+  mimeType: "application/zip",
+  buffer: zipOf(Object.entries(texts).map(([path, data]) => ({ name: `factors/${path}`, data }))),
+});
+
+test("problems: list, import, page and deletion", async (t) => {
+  const { page, go, complaints, club } = await inside(t);
+  const { heading, button } = pageActions(page);
+  const dialog = page.getByRole("dialog");
+  const choose = async (texts: PackageTexts) => {
+    await button("Import a package").click();
+    await dialog.getByLabel("ZIP archive").setInputFiles(archive(texts));
+  };
+  const send = () => dialog.getByRole("button", { name: "Import", exact: true }).click();
+
+  await t.test("an empty list explains how to import", async () => {
+    await go("/judgements");
+    await page.getByRole("link", { name: "Problems", exact: true }).click();
+    await heading("Problems");
+    await page.getByText("No problems yet").waitFor();
+    await page.getByText("sudo ./assay problems import").waitFor();
+    await looksGood(page, "problems-empty");
+  });
+
+  await t.test("a fault is shown with its file and line, and imports nothing", async () => {
+    const yaml = PACKAGES.factors["problem.yaml"] ?? "";
+    await choose({ ...PACKAGES.factors, "problem.yaml": yaml.replace("memory: 128", "memory: 999999") });
+    await send();
+    await dialog.getByRole("alert").getByText("problem.yaml:7: limits.memory:").waitFor();
+    await looksGood(page, "problems-fault");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.ok(complaints.splice(0).every((text) => text.includes("status of 422")));
+    await page.getByText("No problems yet").waitFor();
+  });
+
+  await t.test("an upload shows its progress until the package is imported, and leads to the problem", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route("**/api/problems?*", async (route) => {
+      if (route.request().method() === "POST") await held;
+      await route.continue();
+    });
+    await choose(PACKAGES.factors);
+    await send();
+    await dialog.getByRole("progressbar", { name: "Upload" }).waitFor();
+    await dialog.getByRole("status").waitFor();
+    await looksGood(page, "problems-upload");
+    release();
+    await heading("Factors");
+    await page.getByText("Imported as version 1.").waitFor();
+    await page.unroute("**/api/problems?*");
+  });
+
+  await t.test("the page has the limits, the checker, the groups and the versions", async () => {
+    const rows = (name: string) => page.getByRole("table", { name }).getByRole("row");
+    const group = rows("Tests by group").nth(3);
+    await group.getByText("2 tests").click();
+    const cells = (await group.getByRole("cell").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
+    assert.deepEqual(cells.slice(0, 4), ["secret/2-sum", "30", "sum", "secret/1-small"]);
+    assert.match(cells[4] ?? "", /^2 tests .*1 \(15\), .*2 \(15\)$/);
+    await page.getByText("a program in cpp (kattis)").waitFor();
+    assert.match((await rows("Versions").nth(1).allInnerTexts()).join(), /1\s+current\s+5\s+32 B\s+2 s\s+128 MiB/);
+    await looksGood(page, "problem");
+    await go("/problems");
+    assert.match((await rows("Problems").nth(1).allInnerTexts()).join(), /factors\s+Factors\s+1\s+5\s+2 s\s+128 MiB/);
+    await looksGood(page, "problems");
+  });
+
+  await t.test("is deleted after a confirmation only", async () => {
+    await page.getByRole("link", { name: "factors", exact: true }).click();
+    await heading("Factors");
+    await button("Delete").click();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await club.ada("GET", "/problems")).json.problems.length, 1);
+    await button("Delete").click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("factors deleted.").waitFor();
+    await heading("Problems");
+    await page.getByText("No problems yet").waitFor();
+    assert.deepEqual((await club.ada("GET", "/problems")).json.problems, []);
+  });
+
+  assert.deepEqual(complaints, []);
+});

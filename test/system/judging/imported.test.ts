@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { assayWithin, NOBODY } from "../../support/cli/processes.ts";
+import { useEngine } from "../../support/engine/engine.ts";
+import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
+import { zipOf } from "../../support/problems/zip.ts";
+import { judge, verdicts } from "./judged.ts";
+
+const LIMIT = { timeout: 120_000 };
+const engine = useEngine({ workers: 2, moreSlots: 1 });
+
+const zip = (texts: PackageTexts) => zipOf(Object.entries(texts).map(([name, data]) => ({ name, data })));
+
+async function imported(texts: PackageTexts, query: string): Promise<string> {
+  const zipped = { "content-type": "application/zip" };
+  const { status, json } = await engine().ask("POST", `/api/problems?${query}`, zip(texts), zipped);
+  assert.equal(status, 201, JSON.stringify(json));
+  return (json as { id: string }).id;
+}
+
+/** As `./assay judge` runs it, with the launcher of the test. */
+async function judgedLocally(t: TestContext, texts: PackageTexts, file: string) {
+  const directory = mkdtempSync(join(tmpdir(), "assay-problem-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  chmodSync(directory, 0o755);
+  const [archive, program] = [join(directory, "x.zip"), join(directory, file.split("/").at(-1) ?? "")];
+  writeFileSync(archive, zip(texts));
+  writeFileSync(program, texts[file] ?? "");
+  const within = ["setpriv", "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups", "--"];
+  const socket = engine().launcher.socket;
+  const args = ["judge", program, "--problem", archive, "--json", "--launcher-socket", socket];
+  const { stdout, stderr, code } = await assayWithin(within, "", ...args);
+  assert.notEqual(stdout, "", stderr);
+  return { ...(JSON.parse(stdout) as { verdict: string; score: number }), code };
+}
+
+test("submissions on an imported problem have the verdicts and points of its package", LIMIT, async (t) => {
+  const { factors } = PACKAGES;
+  const problem = await imported(factors, "name=factors");
+  const on = (language: string, file: string) =>
+    judge(engine(), { language, code: factors[file], problem, stop: "never" });
+  const right = await on("cpp", "submissions/accepted/search.cpp");
+  assert.deepEqual([right.verdict, right.score], ["AC", 100]);
+  const half = await on("python", "submissions/half/one.py");
+  assert.deepEqual([half.verdict, half.score], ["AC", 50]);
+  const wrong = await on("python", "submissions/wrong_answer/zero.py");
+  assert.deepEqual([wrong.verdict, wrong.score, wrong.runs[0]?.message], ["WA", 0, "not its factors"]);
+  const locally = await judgedLocally(t, factors, "submissions/half/one.py");
+  assert.deepEqual(locally.score, 50);
+  assert.equal(locally.code, 0);
+});
+
+test("the time limit of the import holds", LIMIT, async () => {
+  const { sum } = PACKAGES;
+  const problem = await imported(sum, "name=sum&time_limit=0.5");
+  const code = sum["submissions/time_limit_exceeded/waits.py"];
+  const began = performance.now();
+  const slow = await judge(engine(), { language: "python", code, problem });
+  assert.deepEqual([slow.verdict, verdicts(slow)[0]], ["TLE", "TLE"]);
+  const { json } = await engine().ask("GET", `/api/result/${slow.runs[0]?.submission_id}`);
+  const { cpu_time_secs: used } = (json as { metrics: { cpu_time_secs: number } }).metrics;
+  // That of the profile is 4 s.
+  assert.ok(used >= 0.5 && used < 2, `${used} s`);
+  assert.ok(performance.now() - began < 20_000);
+});
