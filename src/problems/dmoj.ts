@@ -49,6 +49,7 @@ const initFile = z.strictObject({
   wall_time_factor: z.number().optional(),
   unbuffered: z.boolean().optional(),
   short_circuit: z.boolean().optional(),
+  hints: z.array(z.string()).optional(),
 });
 type Init = Read<z.output<typeof initFile>>;
 

@@ -14,6 +14,9 @@ const MAX_COMPARED = 500_000;
 /** Of all YAML files of a package that are read. */
 const MAX_BYTES_OF_ALL = 262_144;
 
+/** For which a file counts at least. */
+const BYTES_OF_ONE = 128;
+
 /** A YAML file, checked by a schema. */
 export interface Read<T> {
   readonly value: T;
@@ -104,7 +107,7 @@ const READ = new WeakMap<PackageFiles, { readonly paths: Set<string>; bytes: num
 function readBytes(files: PackageFiles, path: string, bytes: number): number {
   const read = READ.get(files) ?? { paths: new Set<string>(), bytes: 0 };
   READ.set(files, read);
-  if (!read.paths.has(path)) read.bytes += bytes;
+  if (!read.paths.has(path)) read.bytes += bytes + BYTES_OF_ONE;
   read.paths.add(path);
   return read.bytes;
 }

@@ -290,4 +290,7 @@ test("all YAML files together are bounded", () => {
   const files = new Map(Array.from({ length: 20 }, (_, i) => [`${i}.yaml`, one]));
   const read = () => [...files.keys()].map((path) => readYaml(files, path, z.strictObject({ name: z.string() })));
   assert.throws(read, /^PackageError: 4\.yaml: all YAML files together/);
+  const empty = new Map(Array.from({ length: 2100 }, (_, i) => [`${i}.yaml`, Buffer.alloc(0)]));
+  const readEmpty = () => [...empty.keys()].map((path) => readYaml(empty, path, z.looseObject({})));
+  assert.throws(readEmpty, /^PackageError: 2048\.yaml: all YAML files together/);
 });
