@@ -104,8 +104,7 @@ export class Comparer {
     const waiting = this.#take();
     if (!waiting) return;
     const known = this.#process;
-    const child = known ?? start();
-    this.#process = child;
+    const child = known ?? this.#start();
     const { checker, output, answers } = waiting;
     const startedMs = performance.now();
     const settle = (act: () => void) => {
@@ -138,11 +137,18 @@ export class Comparer {
     };
     const onError = () => end(new ComparisonError("the comparison failed"));
     child.on("message", onMessage).on("error", onError).on("exit", onError);
+    this.#current = { waiting, end };
+    if (child === known) begin();
+  }
+
+  /** One listener for the process, not for each comparison: it would keep the texts of all of them. */
+  #start(): ChildProcess {
+    const child = start();
     child.once("exit", () => {
       if (this.#process === child) this.#process = null;
     });
-    this.#current = { waiting, end };
-    if (child === known) begin();
+    this.#process = child;
+    return child;
   }
 }
 

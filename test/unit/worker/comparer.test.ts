@@ -22,6 +22,17 @@ test("expressions and long texts are compared in a process, which is used again"
   assert.equal((await comparer.compare({ type: "tokens" }, long, [text("no"), long], options)).passed, true);
 });
 
+test("a comparison leaves nothing behind in this process", LIMIT, async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error) => warnings.push(name);
+  process.on("warning", onWarning);
+  const comparer = new Comparer();
+  for (let i = 0; i < 20; i++) await regex(comparer, text("1"), "1");
+  await sleep(50);
+  process.off("warning", onWarning);
+  assert.deepEqual(warnings, []); // of Node, for more than ten listeners
+});
+
 test("an expression that is invalid, slow or too large is an error, and the next one is compared", LIMIT, async () => {
   const comparer = new Comparer();
   for (const answer of ["(", "[z-a]", String(SLOW[0]), "((?:a?){9999}){9999}"]) {
