@@ -79,11 +79,12 @@ export class Comparer {
     waiting.reject(gone);
   }
 
-  /** An account that has waited for nothing does not make up for that time. */
+  /** An account that has waited for nothing does not make up for that time, also if only the current comparison is left. */
   #enter(owner: string): Account {
     const account = this.#accounts.get(owner) ?? { queue: [], spentMs: 0 };
     this.#accounts.set(owner, account);
-    const least = this.#waiting()[0]?.spentMs ?? 0;
+    const served = this.#current && this.#accounts.get(this.#current.waiting.owner);
+    const least = (this.#waiting()[0] ?? served)?.spentMs ?? 0;
     if (account.queue.length === 0) account.spentMs = Math.max(account.spentMs, least);
     return account;
   }

@@ -81,6 +81,18 @@ test("accounts share the time, not the number of comparisons", LIMIT, async () =
   assert.deepEqual(ended.slice(0, 21), ["busy", ...Array(20).fill("other")]);
 });
 
+test("an account that begins while the last comparison of another is under way owes it nothing", LIMIT, async () => {
+  const comparer = new Comparer();
+  const ended: string[] = [];
+  const slow = (owner: string) => regex(comparer, AS, String(SLOW[0]), owner).catch(() => void ended.push(owner));
+  const before = [slow("busy"), slow("busy"), slow("busy")];
+  await before[1];
+  const begun = [slow("new"), slow("new"), slow("new")];
+  const next = regex(comparer, text("1"), "1", "busy").then(() => void ended.push("busy, short"));
+  await Promise.all([...before, ...begun, next]);
+  assert.ok(ended.indexOf("busy, short") <= 4, String(ended)); // at most one of the new account comes first
+});
+
 test("an abandoned comparison ends at once, under way or waiting", LIMIT, async () => {
   const comparer = new Comparer();
   const [first, second] = [new AbortController(), new AbortController()];
