@@ -90,7 +90,7 @@ test("an account that begins while the last comparison of another is under way o
   const begun = [slow("new"), slow("new"), slow("new")];
   const next = regex(comparer, text("1"), "1", "busy").then(() => void ended.push("busy, short"));
   await Promise.all([...before, ...begun, next]);
-  assert.ok(ended.indexOf("busy, short") <= 4, String(ended)); // at most one of the new account comes first
+  assert.ok(ended.indexOf("busy, short") <= 5, String(ended)); // at most two of the new account come first
 });
 
 test("an abandoned comparison ends at once, under way or waiting", LIMIT, async () => {
