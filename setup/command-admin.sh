@@ -19,8 +19,8 @@ case "$command ${1-}" in
   package=$data/run/.package-$$
   rm -f -- "$package"
   mkfifo -m 0600 -- "$package"
-  exec 9<>"$package"
-  run_node as_root "$command" "$@" >&9
+  exec 9<>"$package" # to open one end does not block
+  run_node as_root "$command" "$@" >"$package" 9>&-
   beside_pid=$node_pid
   exec 3<"$package" 9>&-
   rm -f -- "$package"

@@ -95,6 +95,7 @@ function seconds(text: string): number {
 /** Reads the package for the process that can write to the database (setup/command-admin.sh). */
 async function pack(path: string, { name, timeLimit }: ImportFlags): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
+  process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
   const files = await readPackage(path);
   await writeImport(openImport(files, ourLanguages(), { name, timeLimitSecs: timeLimit }), process.stdout);
 }
