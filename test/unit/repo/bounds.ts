@@ -16,7 +16,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "memory for responses": ["test/system/bounds/answers.test.ts"],
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
-  "problem packages of requests": ["test/integration/http/problems-hostile.test.ts", "test/unit/problems/read.test.ts"],
+  "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
   "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
   "runs of a judgement in the queue": [
     "test/integration/store/judgements.test.ts",
