@@ -17,6 +17,9 @@ export interface Checker {
 /** How a checker's program is called (src/worker/checker.ts). */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
+/** Paths of a checker's box that are not for its own files. */
+export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
+
 /** Runs of a program on one test. */
 export const MAX_PASSES = 20;
 

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../domain/additions.ts";
-import { CHECKER_INTERFACES, CHECKER_TYPES, type Checker, type CheckerSpec, MAX_PASSES } from "../domain/check.ts";
+import {
+  CHECKER_INTERFACES,
+  CHECKER_RESERVED,
+  CHECKER_TYPES,
+  type Checker,
+  type CheckerSpec,
+  MAX_PASSES,
+} from "../domain/check.ts";
 import { clientError, echo } from "../domain/error.ts";
 import {
   type Definition,
@@ -25,8 +32,6 @@ const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
-/** Directories of a checker's box. */
-const RESERVED = /^(judge|feedback)(\/|$)/;
 
 const name = z.string().regex(NAME, "is not a name");
 
@@ -227,7 +232,7 @@ function toChecker(
   }
   const { type, interface: called, args = [], interactive = false, passes, ...source } = checker;
   if (passes !== undefined && called !== "kattis") throw invalid("checker.passes", "is only for the interface kattis");
-  const reserved = Object.keys(source.files ?? {}).find((path) => RESERVED.test(path));
+  const reserved = Object.keys(source.files ?? {}).find((path) => CHECKER_RESERVED.test(path));
   if (reserved !== undefined) throw invalid("checker.files", `${echo(reserved)} is a directory of the checker's box`);
   checkMaps(source);
   for (const arg of args) if (arg.includes("\0") || !arg.isWellFormed()) throw invalid("checker.args", "is not text");

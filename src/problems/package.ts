@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ProgramChecker } from "../domain/check.ts";
+import { CHECKER_RESERVED, type ProgramChecker } from "../domain/check.ts";
 import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
@@ -226,6 +226,9 @@ function readValidator(
   const [source, other] = all;
   if (!source) throw new PackageError(directory, "has no validator");
   if (other) throw new PackageError(other.path, "a second output validator is not supported");
+  const reserved = [...source.files.keys()].find((path) => CHECKER_RESERVED.test(path));
+  if (reserved !== undefined)
+    throw new PackageError(`${source.path}/${reserved}`, "has the place of a directory of the validator's box");
   const found = toProgram(source, languages);
   if (!found) throw new PackageError(source.path, "is in no installed language");
   const spec = { type: "program", interface: "kattis", language: found.language.name, args: [], ...kind } as const;

@@ -161,6 +161,14 @@ function assertFault(texts: PackageTexts, error: RegExp): void {
   );
 }
 
+test("a validator does not have the place of a directory of its box", () => {
+  const { "output_validators/interact.py": code, ...rest } = PACKAGES.echo;
+  for (const place of ["judge/input", "judge", "feedback/x"]) {
+    const texts = { ...rest, "output_validators/v/main.py": String(code), [`output_validators/v/${place}`]: "" };
+    assertFault(texts, new RegExp(`^output_validators/v/${place}: has the place of a directory`));
+  }
+});
+
 test("a wrong package in the older format is rejected with its file and line", () => {
   for (const [changes, error] of [
     [{ "problem.yaml": "name: a\nvalidation: custom magic\n" }, /^problem\.yaml:2: validation: magic after custom/],
