@@ -40,6 +40,7 @@ export class PackageError extends OperatorError {
 /** Collects the files of a package within its bounds. */
 export class Collected {
   readonly files = new Map<string, LazyFile>();
+  readonly #directories = new Set<string>();
   readonly #mostBytes: number;
   #bytes = 0;
 
@@ -53,6 +54,10 @@ export class Collected {
     if (this.#bytes > this.#mostBytes || this.files.size === MAX_PACKAGE_FILES)
       throw new PackageError(path, `a package has at most ${MAX_PACKAGE_FILES} files and ${this.#mostBytes} bytes`);
     if (this.files.has(path)) throw new PackageError(path, "is there twice");
+    const above = [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index));
+    if (this.#directories.has(path) || above.some((one) => this.files.has(one)))
+      throw new PackageError(path, "has a file as a directory, or is one");
+    for (const one of above) this.#directories.add(one);
     this.files.set(path, file);
   }
 }
@@ -137,11 +142,11 @@ async function readBelow(
   add: (path: string, size: number) => void,
 ): Promise<void> {
   const at = `/proc/self/fd/${directory.fd}`;
-  if (below.split("/").length > MAX_DEPTH) throw new PackageError(below, "is too deep");
   const entries = await readdir(at, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
     if (isIgnored(entry.name)) continue;
+    checkPath(path);
     const handle = await openEntry(`${at}/${entry.name}`, path, entry);
     try {
       if (entry.isDirectory()) await readBelow(handle, path, add);

@@ -81,6 +81,20 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
     [{ name: "a", data: "0".repeat(5_000_000) }],
     /^a: a package has at most 20000 files and 1000000 bytes$/,
   ],
+  "has a file below a file": [
+    [
+      { name: "a/b", data: "1" },
+      { name: "a/b/c", data: "2" },
+    ],
+    /as a directory/,
+  ],
+  "has a file in place of a directory": [
+    [
+      { name: "a/b/c", data: "1" },
+      { name: "a", data: "2" },
+    ],
+    /as a directory/,
+  ],
   "states a smaller size than it has": [[{ name: "a", data: "0".repeat(50_000), stated: 10 }], /cannot be unpacked/],
   "has many files that inflate to more than the bound": [
     Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, data: "0".repeat(60_000) })),
@@ -157,6 +171,16 @@ test("a file that is replaced or changed after the package was opened is a fault
 });
 
 /** What is replaced by a link to a directory or a file outside, again and again. */
+test("rejects names in a directory that would change a terminal, and too many levels", async (t) => {
+  for (const name of ["\u001b]0;x", "a\nb", "a\\b", `${"a/".repeat(30)}x`]) {
+    const at = directory(t);
+    mkdirSync(join(at, name), { recursive: true });
+    await assert.rejects(packageFromDirectory(at), ({ name, message }: Error) => {
+      return name === "PackageError" && /^"[ -~]+": is not a plain path$/.test(message);
+    });
+  }
+});
+
 for (const swapped of ["data", "data/secret", "data/secret/1.in"])
   test(`${swapped} that is replaced by a link while it is read does not lead outside`, async (t) => {
     const [at, outside, moved] = [directory(t), directory(t), join(directory(t), "moved")];
