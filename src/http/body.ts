@@ -185,4 +185,4 @@ async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unkno
   }
 }
 
-const parsing = new Semaphore(1, MAX_UNPARSED);
+const parsing = new Semaphore(1, MAX_UNPARSED, "queueFull");

@@ -53,7 +53,7 @@ export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
   readonly #mine = new KeyedMutex();
-  readonly #imports = new Semaphore(AT_ONCE, WAITING);
+  readonly #imports = new Semaphore(AT_ONCE, WAITING, "queueFull");
 
   constructor(dependencies: Dependencies, answers: LongAnswers) {
     this.#dependencies = dependencies;

@@ -358,7 +358,16 @@ export const OPERATIONS: readonly Operation[] = [
       { status: 200, description: "The current version has the same content", schemas: ["Problem"], location: true },
       { status: 201, description: "A new version", schemas: ["Problem"], location: true },
     ],
-    errors: ["invalidRequest", "invalidPackage", "problemsFull", "bodyTooLarge", "notZip", "noRoom", "problemNotFound"],
+    errors: [
+      "invalidRequest",
+      "invalidPackage",
+      "problemsFull",
+      "bodyTooLarge",
+      "notZip",
+      "noRoom",
+      "queueFull",
+      "problemNotFound",
+    ],
   },
   {
     id: "problems",

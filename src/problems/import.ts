@@ -49,6 +49,8 @@ export function openImport(files: PackageFiles, languages: Languages, options: I
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
+  if (problem.codeBytes !== null)
+    throw new PackageError("problem.yaml", "limits.code: is not supported for judgements by a service");
   const name = nameOf(options.name ?? files.directory ?? null);
   const cpuSecs = timeLimit(options.timeLimitSecs ?? problem.timing.limitSecs, languages);
   const limited: Definition = {

@@ -1,4 +1,4 @@
-import { clientError } from "../../domain/error.ts";
+import { clientError, type ErrorCode } from "../../domain/error.ts";
 
 /**
  * Limits work that needs a core and much memory. Each lane has its own bounded queue, and lanes with waiting work take
@@ -7,17 +7,19 @@ import { clientError } from "../../domain/error.ts";
 export class Semaphore {
   readonly #atOnce: number;
   readonly #waitingAtMost: number;
+  readonly #full: ErrorCode;
   /** Lanes with waiting work; the lane whose turn is next comes first. */
   readonly #lanes = new Map<string, (() => void)[]>();
   #running = 0;
 
-  /** @param waitingAtMost in each lane. */
-  constructor(atOnce: number, waitingAtMost: number) {
+  /** @param waitingAtMost in each lane. @param full the error of a full lane. */
+  constructor(atOnce: number, waitingAtMost: number, full: ErrorCode = "tooManySignIns") {
     this.#atOnce = atOnce;
     this.#waitingAtMost = waitingAtMost;
+    this.#full = full;
   }
 
-  /** @throws ClientError tooManySignIns when the lane is full. */
+  /** @throws ClientError when the lane is full. */
   async run<T>(lane: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnce) this.#running++;
     else await this.#turn(lane);
@@ -33,7 +35,7 @@ export class Semaphore {
   #turn(lane: string): Promise<void> {
     const waiting = this.#lanes.get(lane) ?? [];
     if (waiting.length >= this.#waitingAtMost) {
-      throw clientError("tooManySignIns", [], { headers: { "retry-after": "2" } });
+      throw clientError(this.#full, [], { headers: { "retry-after": "2" } });
     }
     this.#lanes.set(lane, waiting);
     return new Promise((resolve) => waiting.push(resolve));

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -143,16 +142,16 @@ test("a body of the route holds its memory until the route forgets it, even afte
 });
 
 test("a slow body is 408, unless it waits for memory", LIMIT, async (t) => {
-  const { send, until } = await small(t, 8, 500);
-  const holder = send("a", LENGTH, " ".repeat(4 * MIB));
-  await until(4 * MIB);
+  const { send, until, largeRoom } = await small(t, 8, 300);
+  const release = await largeRoom.take("another account", 4 * MIB, new AbortController().signal);
+  assert.ok(release);
+  // It waits for a second, which is longer than three windows.
   const waiting = send("b", LENGTH, " ".repeat(3 * MIB));
-  await until(6 * MIB);
   while (waiting.received === "") await sleep(10);
   assert.equal(status(waiting), "HTTP/1.1 503");
   const slow = send("c", LENGTH, " ".repeat(1_000));
-  await once(slow.socket, "data");
+  while (slow.received === "") await sleep(10);
   assert.equal(status(slow), "HTTP/1.1 408");
-  holder.socket.destroy();
+  release();
   await until(0);
 });
