@@ -22,7 +22,7 @@ const OPEN_MS = 30_000;
 const PARK_MS = 30_000;
 
 /**
- * Time that a slot may take in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
+ * Time that a slot may take for each step in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
  * sum is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
  */
 const SILENCE_MS = 45_000;
@@ -148,7 +148,7 @@ export class Slot {
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
       const timer = setTimeout(() => {
         this.#lose(new SandboxError("the slot did not respond in time"));
-      }, wallMs + SILENCE_MS);
+      }, wallMs + steps.length * SILENCE_MS);
       const answers = steps.map(({ limits }) => ({
         stdout: new Captured(),
         stderr: new Captured(),
