@@ -4,9 +4,8 @@
  *
  * The limit of wall time of each counts only while it is at work, otherwise a slow interactor would make the program exceed
  * its limit. The time before a write belongs to the writer. Every 20 ms, the state of both is looked at: if the interactor
- * waits for input, the time belongs to the program, also if the program waits for input too, which is the usual end of a
- * program that does not flush its output; if only the program waits, to the interactor; otherwise to the side whose turn it
- * is: the last to which something was written.
+ * waits for input, the time belongs to the program, even if that waits as well (it usually did not flush its output); if
+ * only the program waits, to the interactor; otherwise to the side whose turn it is: the last reader.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +16,7 @@
 #include "clock.h"
 #include "supervise-parts.h"
 
-enum { PROGRAM, INTERACTOR, SIDES, NOBODY };
+enum { PROGRAM, INTERACTOR, SIDES, NEITHER };
 enum { SAMPLE_NS = 20000000 };
 
 /*
@@ -69,7 +68,7 @@ static void check_work(struct pair *p)
 			continue;
 		if (p->work_ns[side] >= w->request->number[KEY_WALL_MS] * 1000000)
 			kill_for(w, KILL_WALL);
-		if (w->o->reason != KILL_NONE && p->first == NOBODY)
+		if (w->o->reason != KILL_NONE && p->first == NEITHER)
 			p->first = side;
 	}
 }
@@ -140,7 +139,7 @@ static void end_side(struct pair *p, int side)
 	if (!w->unkillable)
 		o->ended_ns = now_ns();
 	count_work(p, side);
-	if (p->first == NOBODY)
+	if (p->first == NEITHER)
 		p->first = side;
 	end_program(w);
 	p->over[side] = true;
@@ -217,7 +216,7 @@ static void watch_pair(struct pair *p, const volatile int *stopping)
 		for (int side = 0; side < SIDES && (*stopping || w->connection < 0); side++)
 			if (!p->over[side])
 				kill_for(&p->watch[side], KILL_CLIENT);
-		/* The interactor first: its answer to the end of a program is not what ended the program. */
+		/* The interactor first: if both have ended since the last poll, its answer does not follow from the program's end. */
 		for (int side = SIDES - 1; side >= 0; side--)
 			serve_side(p, side, on + side * EVENTS);
 		if (due)
@@ -247,7 +246,7 @@ void supervise_pair(struct slot *s, struct box *b[2], const struct request *r[2]
 {
 	static struct pair pair;
 	struct pair *p = &pair;
-	*p = (struct pair){.turn = INTERACTOR, .first = NOBODY};
+	*p = (struct pair){.turn = INTERACTOR, .first = NEITHER};
 	for (int side = 0; side < SIDES; side++)
 		p->watch[side] = new_watch(s, b[side], r[side], out[side], side == PROGRAM ? connection : -1, o[side]);
 	if (start_pair(p, &o[PROGRAM]->failure) == 0) {

@@ -79,7 +79,7 @@ export class Comparer {
     waiting.reject(gone);
   }
 
-  /** An account that has waited for nothing does not make up for that time, also if only the current comparison is left. */
+  /** An account that was idle starts at the least time of the others, so that it does not come first until it has caught up. */
   #enter(owner: string): Account {
     const account = this.#accounts.get(owner) ?? { queue: [], spentMs: 0 };
     this.#accounts.set(owner, account);
