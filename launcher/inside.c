@@ -3,7 +3,7 @@
  * capabilities) to the exec of the program (no privilege).
  *
  * inside_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
- *                 and waits. With it, the kernel kills and reaps whatever is left
+ *                 and waits. With it, the kernel kills and reaps all that is left
  *                 when the program ends. It runs no payload and reads nothing that
  *                 a payload wrote.
  * inside_program  Born in the box's cgroups as a child of the slot, so that the slot

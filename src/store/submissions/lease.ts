@@ -16,7 +16,7 @@ const NOT_REPEATABLE = internalError(
 
 export const CANCELLED = cancelled("cancelled by a request of the client");
 
-/** A new value of `lease_until` that always differs from the last, whatever the clock is: the heartbeat for observers. */
+/** A new value of `lease_until` that always differs from the last, regardless of the clock: the heartbeat for observers. */
 export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;

@@ -39,7 +39,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(await account({ name: "third", account: "first" }), first);
   });
 
-  test("a project's key belongs to the project and its account, whatever its name", async (t) => {
+  test("a project's key belongs to the project and its account, regardless of its name", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const project = await createProject(store, { name: "shop", account: "acme" }, "alice");
     for (const which of ["shop", project.id]) {

@@ -53,7 +53,7 @@ test("a gauge that is not set or was removed is absent, not 0", async () => {
   assert.deepEqual(await named(), []);
 });
 
-test("label values are bounded, whatever the input is", async () => {
+test("label values are bounded for any input", async () => {
   const prometheus = new Prometheus(["c", "python"]);
   for (let n = 0; n < 1_000; n++) {
     prometheus.time("requests", { route: `/made-up/${n}`, method: "GET", status: "2xx" }, 0.001);

@@ -146,7 +146,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
       assert.equal(await recent(), accepted);
     });
 
-    test("labels have only allowed values, whatever clients send", LIMIT, async () => {
+    test("labels have only allowed values, regardless of requests", LIMIT, async () => {
       const { port } = engine().service;
       const before = await samples();
       const hostile = [

@@ -147,7 +147,7 @@ test("a container with its own seccomp filter: the launcher's filter is still de
 async function swapOn(t: TestContext): Promise<ChildProcess | null> {
   const place = mkdtempSync(join(tmpdir(), "assay-swap-"));
   const file = join(place, "swap");
-  // Before the file is removed, and whatever the result of the test is.
+  // Before the file is removed, and regardless of the result of the test.
   t.after(() => {
     if (readFileSync("/proc/swaps", "utf8").includes(file)) execFileSync("swapoff", [file]);
     rmSync(place, { recursive: true });

@@ -50,7 +50,7 @@ for (const [runner, { file, host }] of Object.entries(KERNELS)) {
       );
     });
 
-    test("is ended by an interrupt, whatever it does", async (t) => {
+    test("is ended by an interrupt, regardless of its work", async (t) => {
       const { code, words, left } = await boot(t, hangs, { interrupt: true });
       assert.deepEqual([code, left], [1, []]);
       assert.match(words, new RegExp(`^${host} was interrupted$`, "m"));

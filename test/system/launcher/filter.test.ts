@@ -62,7 +62,7 @@ for (const [name, toolchain] of Object.entries({ [own]: NATIVE, aarch64: ARM64 }
         assert.equal(answer(filter, { arch: filter.arch, number }), expected.get(number) ?? ENOSYS, `number ${number}`);
     });
 
-    test("each rule is exact around each of its values, whatever the upper half of the argument is", () => {
+    test("each rule is exact around each of its values, regardless of the upper half of the argument", () => {
       const sides = new Map<number, Set<boolean>>();
       const ours = filter.rules.filter(({ number }) => number >= 0);
       for (const [at, { number, when, whenValue, argument, values }] of ours.entries()) {

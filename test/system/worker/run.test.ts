@@ -26,7 +26,7 @@ function slot(...reports: readonly StepReport[]) {
   };
 }
 
-test("runs a single step, whatever its result is", async () => {
+test("runs a single step, regardless of its result", async () => {
   for (const end of [report(), report({ exitCode: 1 }), signalled(11)]) {
     const fake = slot(end);
     assert.deepEqual(await run(fake, { execute }), { execute: end });

@@ -189,7 +189,7 @@ onEachEngine((temporaryStore) => {
     });
   }
 
-  test("a proof from before the service started does not count, whatever its time is", LIMIT, async (t) => {
+  test("a proof from before the service started does not count, regardless of its time", LIMIT, async (t) => {
     const { fleet, store } = await fleetOf(t, 1_000);
     const { id, ...rest } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
     const announce = (provenAtMs: number) => store.workers.announce({ id, ...rest, provenAtMs }, 60_000);

@@ -31,7 +31,7 @@ test("a test over the time limit has no points, and groups that depend on it are
   assert.equal(withTimeLimit(resultOf([9, 9, 9, 9, 9]), definition, null).score, 100);
 });
 
-test("a failure of the platform stays one, whatever time it took", () => {
+test("a failure of the platform stays IE, also above the time limit", () => {
   const { definition } = read(PACKAGES.factors);
   assert.equal(withTimeLimit(resultOf([9, 9, 9, 9, 9], "IE"), definition, 1).states[0], "IE");
 });

@@ -85,6 +85,11 @@ export const GIVEAWAYS: readonly Giveaway[] = [
     example: ["All of it goes on.", "Everything continues."],
   },
   {
+    pattern: /\bwh(?:at|o)(?:so)?ever\b/i,
+    plain: "regardless of, any, all",
+    example: ["It is MLE, whatever its parent does.", "It is MLE regardless of its parent."],
+  },
+  {
     pattern: /\b(?:throws?|thrown|threw) away\b/i,
     plain: "discard",
     example: ["The slot is thrown away.", "The slot is discarded."],

@@ -82,7 +82,7 @@ test("an exceeded time limit is TLE even with exit code 0", () => {
   assert.equal(short(judgeStep(report({ killReason: "wall" }))), "TLE wall_timeout judge");
 });
 
-test("an OOM kill of a child is MLE, whatever the parent's exit code is", () => {
+test("an OOM kill of a child is MLE regardless of the parent's exit code", () => {
   assert.equal(short(judgeStep(report({ oomKills: 1 }))), "MLE oom_kill kernel");
 });
 

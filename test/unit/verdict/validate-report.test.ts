@@ -43,7 +43,7 @@ const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
   ["stopped by the service", bySignal({ killReason: "client" }), /stopped by the service/],
 ];
 
-test("an invalid report is an internal error with a reason, whatever its other fields are", async (t) => {
+test("an invalid report is an internal error with a reason, regardless of its other fields", async (t) => {
   assert.equal(judgeStep(killed()).verdict, "MLE");
   for (const [name, facts, reason] of UNBELIEVABLE) {
     await t.test(name, () => {

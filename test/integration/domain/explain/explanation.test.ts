@@ -58,7 +58,7 @@ test("every row of the verdict table has its own text with the numbers that prov
   assert.equal(different.size, new Set(TABLE.map(({ cause }) => cause)).size);
 });
 
-test("explains that the kill of a child is MLE whatever its parent's exit code is", () => {
+test("explains that the kill of a child is MLE regardless of its parent's exit code", () => {
   const record = recordOf({ execute: report({ exitCode: 1, oomKills: 2 }) });
   assert.equal(theEnd(record), "MLE oom_kill kernel");
   assert.match(wordsOf(record), /counted 2 kills.*Not RE: Exit code 1 comes from a process that remained/s);
