@@ -28,6 +28,8 @@ export interface Group {
 /** Bounds of one judgement. */
 export const MAX_TESTS = 500;
 export const MAX_GROUPS = 100;
+/** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
+export const MAX_CONTENT_BYTES = 4_194_304;
 
 /** A test without its input and its answers. */
 export interface TestMeta {

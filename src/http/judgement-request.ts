@@ -13,6 +13,7 @@ import {
   type Definition,
   GROUP_RULES,
   type Group,
+  MAX_CONTENT_BYTES,
   MAX_GROUPS,
   MAX_TESTS,
   STOPS,
@@ -25,8 +26,6 @@ import { additionFields, content, decodeContent, leastBytes } from "./additions.
 import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
-/** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
-export const MAX_CONTENT_BYTES = 4_194_304;
 const MAX_ANSWERS = 8;
 const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;

@@ -3,14 +3,7 @@ import type { CheckerSpec } from "../domain/check.ts";
 import type { Group } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import {
-  checkTogether,
-  type LazyFile,
-  type PackageFiles,
-  contentOf as plainContentOf,
-  renamed,
-  sizeOf,
-} from "./files.ts";
+import { checkTogether, type LazyFile, type PackageFiles, contentOf as plainContentOf, renamed } from "./files.ts";
 import { highest } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
@@ -242,9 +235,8 @@ function contentOf({ path, values }: Part, init: Init, files: PackageFiles, key:
   if (name === undefined) return { size: 0, read: () => Buffer.alloc(0) };
   const found = [name, `${init.value.archive}/${name}`].find((one) => files.has(one));
   if (found === undefined) throw init.fault([...path, key], `${key}: ${name} is not in the package`);
-  const read = plainContentOf(files, found);
-  const size = sizeOf(files, found) ?? 0;
-  return { size, read: values.binary_data === true ? read : () => normalized(read()) };
+  const content = plainContentOf(files, found);
+  return values.binary_data === true ? content : { ...content, read: () => normalized(content.read()) };
 }
 
 /** With line feeds at the end of each line. */

@@ -1,13 +1,12 @@
 import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { MAX_CONTENT_BYTES } from "../domain/judgement.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 
 /** Bounds of a package. */
 export const MAX_PACKAGE_BYTES = 1_073_741_824;
 export const MAX_PACKAGE_FILES = 20_000;
-/** Of an input or an answer: both fit into one request to the launcher. */
-export const MAX_CONTENT_BYTES = 4_194_304;
 /** Of both, where a program checks outputs: they are in its box with the output and the compiled program. */
 const MAX_CHECKED_BYTES = 6_291_456;
 const MAX_PATH = 400;
@@ -205,13 +204,13 @@ export function sizeOf(files: PackageFiles, path: string): number | undefined {
   return files instanceof LazyFiles ? files.sizeOf(path) : files.get(path)?.length;
 }
 
-/** An input or an answer. @returns a function that reads it. @throws PackageError if a test cannot have it. */
-export function contentOf(files: PackageFiles, path: string): () => Buffer {
+/** An input or an answer. @throws PackageError if a test cannot have it. */
+export function contentOf(files: PackageFiles, path: string): LazyFile {
   const size = sizeOf(files, path);
   if (size === undefined) throw new PackageError(path, "is missing");
   if (size > MAX_CONTENT_BYTES)
     throw new PackageError(path, `an input or an answer has at most ${MAX_CONTENT_BYTES} bytes`);
-  return () => files.get(path) as Buffer;
+  return { size, read: () => files.get(path) as Buffer };
 }
 
 /** @throws PackageError for a path that is not plain, as in an archive. */

@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import { z } from "zod";
 import type { Group } from "../domain/judgement.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
@@ -166,9 +165,13 @@ function withArgs(byName: Readonly<Record<string, readonly string[]>>, args: rea
 /** Directories are groups; settings are inherited. Scores are supported in groups directly below `secret`. */
 export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
+  /** Tests by their directory below `data`. */
+  const amounts = new Map<string, number>();
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
     if (found) read.set(found[1] ?? "", readYaml(files, path, legacyGroup) as Read<z.output<typeof legacyGroup>>);
+    const group = /^data\/(.+)\/[^/]+\.in$/.exec(path)?.[1];
+    if (group !== undefined) amounts.set(group, (amounts.get(group) ?? 0) + 1);
   }
   /** The nearest directory with this setting, from the inner one to `data`. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
@@ -210,13 +213,9 @@ export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
       if (!Number.isFinite(score) || score < 0)
         throw accept?.file.fault(["accept_score"], "accept_score: must be a number of at least 0");
       const rule = modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
-      return { name, rule, depends: [], maxScore: rule === "min" ? score : score * amountOf(files, name) };
+      return { name, rule, depends: [], maxScore: rule === "min" ? score : score * (amounts.get(name) ?? 0) };
     });
   return { settingsOf, groupOf, groupsOf };
-}
-
-function amountOf(files: PackageFiles, group: string): number {
-  return [...files.keys()].filter((path) => path.endsWith(".in") && dirname(path) === `data/${group}`).length;
 }
 
 function split(text: string): string[] {

@@ -6,7 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
-import { type Source, sourcesIn, toProgram } from "./source.ts";
+import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
@@ -233,9 +233,4 @@ function readValidator(
   if (!found) throw new PackageError(source.path, "is in no installed language");
   const spec = { type: "program", interface: "kattis", language: found.language.name, args: [], ...kind } as const;
   return { spec, program: found.program };
-}
-
-function submissionsOf(files: PackageFiles): Source[] {
-  const directories = new Set([...files.keys()].flatMap((path) => /^(submissions\/[^/]+)\//.exec(path)?.[1] ?? []));
-  return [...directories].sort().flatMap((directory) => sourcesIn(files, directory));
 }

@@ -15,10 +15,23 @@ export interface Source {
 
 /** The programs in a directory of the package. */
 export function sourcesIn(files: PackageFiles, directory: string): Source[] {
-  const groups = Map.groupBy(filesBelow(files, directory).keys(), (path) => path.split("/")[0] ?? "");
-  return [...groups].map(([name, [first]]) => {
-    const path = `${directory}/${name}`;
-    return { path, files: first === name ? renamed(files, new Map([[name, path]])) : filesBelow(files, path) };
+  return byName(filesBelow(files, directory)).map(([name, own]) => ({ path: `${directory}/${name}`, files: own }));
+}
+
+/** The submissions of the package: programs in the directories of `submissions`. */
+export function submissionsOf(files: PackageFiles): Source[] {
+  const directories = byName(filesBelow(files, "submissions")).sort(([a], [b]) => (a < b ? -1 : 1));
+  return directories.flatMap(([directory, own]) =>
+    byName(own).map(([name, source]) => ({ path: `submissions/${directory}/${name}`, files: source })),
+  );
+}
+
+/** The entries of a directory: a file by its own name, or a directory with its files by their paths below it. */
+function byName(files: PackageFiles): [string, PackageFiles][] {
+  const entries = Map.groupBy(files.keys(), (path) => path.split("/")[0] ?? "");
+  return [...entries].map(([name, paths]) => {
+    const below = paths.map((path) => [path === name ? name : path.slice(name.length + 1), path] as const);
+    return [name, renamed(files, new Map(below))];
   });
 }
 

@@ -1,7 +1,7 @@
 import type { CheckerSpec } from "../domain/check.ts";
 import type { Group, TestMeta } from "../domain/judgement.ts";
 import { defaultValidator } from "./default-validator.ts";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { checkTogether, contentOf, PackageError, type PackageFiles } from "./files.ts";
 import { currentGroups, legacyGroups, type Settings } from "./groups.ts";
 
 /** The tests of a package in the order in which they run, and those of its validators. */
@@ -55,10 +55,10 @@ const OUTPUTS = { valid_output: "AC", invalid_output: "WA" } as const;
 
 /** Reads data/. @throws PackageError for the first fault. */
 export function readTests(files: PackageFiles, options: TestOptions): PackageTests {
-  const namesIn = (directories: string, ending: string) =>
-    [...files.keys()]
-      .flatMap((path) => new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`).exec(path)?.[1] ?? [])
-      .sort((a, b) => (a < b ? -1 : 1));
+  const namesIn = (directories: string, ending: string) => {
+    const named = new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`);
+    return [...files.keys()].flatMap((path) => named.exec(path)?.[1] ?? []).sort((a, b) => (a < b ? -1 : 1));
+  };
   const names = namesIn("sample|secret", "in");
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
   const read = options.format === "legacy" ? legacyGroups : currentGroups;
@@ -66,13 +66,13 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const content = (name: string, ending: "in" | "ans" | "out") => {
     const path = `data/${name}.${ending}`;
     if (!files.has(path)) throw new PackageError(path, "is missing, but the test has other files");
-    return () => files.get(path) as Buffer;
+    return contentOf(files, path);
   };
   const inputs: InputTest[] = [];
   const [other] = [...files.keys()].filter((path) => /^data\/.+\.files\//.test(path));
   if (other !== undefined) throw new PackageError(other, "files of a test are not supported");
   const addInput = (name: string, { inputValidatorArgs: args }: Settings, isValid: boolean) => {
-    inputs.push({ path: `data/${name}.in`, input: content(name, "in"), args, isValid });
+    inputs.push({ path: `data/${name}.in`, input: content(name, "in").read, args, isValid });
   };
   const tests = names.map((name): PackageTest => {
     const settings = settingsOf(name);
@@ -81,7 +81,8 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     addInput(name, settings, true);
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     const [input, answer] = [content(name, "in"), content(name, "ans")];
-    return { meta, contents: () => [input(), answer()] };
+    if (checker.type === "program") checkTogether(`data/${name}.in`, [input.size, answer.size]);
+    return { meta, contents: () => [input.read(), answer.read()] };
   });
   for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);
   const both = Object.keys(OUTPUTS).join("|");
@@ -95,9 +96,9 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     addInput(name, settings, true);
     return {
       path: `data/${name}.out`,
-      input: content(name, "in"),
-      answer: content(name, "ans"),
-      output: content(name, "out"),
+      input: content(name, "in").read,
+      answer: content(name, "ans").read,
+      output: content(name, "out").read,
       checker: checkerOf(options, settings),
       verdict: OUTPUTS[name.split("/")[0] as keyof typeof OUTPUTS],
     };

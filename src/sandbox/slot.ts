@@ -146,9 +146,12 @@ export class Slot {
       if (!steps.every(fitsStep)) return reject(new StepSizeError("the step has too many files or bytes"));
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
-      const timer = setTimeout(() => {
-        this.#lose(new SandboxError("the slot did not respond in time"));
-      }, wallMs + steps.length * SILENCE_MS);
+      const timer = setTimeout(
+        () => {
+          this.#lose(new SandboxError("the slot did not respond in time"));
+        },
+        wallMs + steps.length * SILENCE_MS,
+      );
       const answers = steps.map(({ limits }) => ({
         stdout: new Captured(),
         stderr: new Captured(),

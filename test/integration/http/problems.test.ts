@@ -202,6 +202,10 @@ test("hostile archives are faults, and other requests continue", LIMIT, async (t
     ],
     [zipOf([...valid.slice(1), { name: "x/problem.yaml", data: aliases }]), /^problem\.yaml/],
     [
+      zipOf([...valid, { name: "x/data/sample/9.in", data: "1".repeat(5_000_000) }]),
+      /^data\/sample\/9\.in: .* at most 4194304 bytes$/,
+    ],
+    [
       zipOf([...valid, { name: "x/data/secret/1-small/2.in", data: "1".repeat(99), stated: 1 }]),
       /^data\/secret\/1-small/,
     ],

@@ -161,6 +161,32 @@ function assertFault(texts: PackageTexts, error: RegExp): void {
   );
 }
 
+test("an input or an answer that is too large is a fault with its path", () => {
+  const large = "1".repeat(4_194_305);
+  assertFault(
+    { ...PACKAGES.sum, "data/secret/2-large.in": large },
+    /^data\/secret\/2-large\.in: .* at most 4194304 bytes$/,
+  );
+  assertFault({ ...PACKAGES.sum, "data/secret/2-large.ans": large }, /^data\/secret\/2-large\.ans: .* at most/);
+  const both = "1".repeat(3_500_000);
+  const checked = { ...PACKAGES.echo, "data/secret/1.in": both, "data/secret/1.ans": both };
+  assertFault(checked, /^data\/secret\/1\.in: with its answer, it has at most 6291456 bytes for a validator$/);
+});
+
+test("a package of 20,000 small files is read in a few seconds", () => {
+  const many = (name: (at: number) => string) =>
+    Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [name(at), ""]));
+  for (const files of [
+    many((at) => `submissions/d${at}/a.py`),
+    many((at) => `input_validators/d${at}/a.py`),
+    many((at) => `data/invalid_input/${at}.in`),
+  ]) {
+    const started = performance.now();
+    readProblem(toFiles({ ...PACKAGES.sum, ...files }), languages);
+    assert.ok(performance.now() - started < 4_000, `${performance.now() - started} ms`);
+  }
+});
+
 test("a validator does not have the place of a directory of its box", () => {
   const { "output_validators/interact.py": code, ...rest } = PACKAGES.echo;
   for (const place of ["judge/input", "judge", "feedback/x"]) {
