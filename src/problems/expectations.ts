@@ -19,7 +19,7 @@ export interface Expectation {
   readonly timeLimit: "lower" | "upper" | "both" | "none";
 }
 
-/** Everything that the package says about a submission. */
+/** The expectations of the package for a submission. */
 export interface About {
   readonly expectations: readonly Expectation[];
   readonly language?: string;

@@ -31,7 +31,7 @@ export interface Importable {
   readonly contents: readonly (readonly Hashed[])[];
 }
 
-/** Each takes the place of what the package says. */
+/** Each replaces the value of the package. */
 export interface ImportOptions {
   readonly name?: string | undefined;
   readonly timeLimitSecs?: number | undefined;

@@ -39,7 +39,7 @@ function byName(files: PackageFiles): [string, PackageFiles][] {
 const CODES: Readonly<Record<string, string>> = { python3: "python" };
 
 /**
- * @param given what the package says about the program: its language in place of that of its files, and the file to run.
+ * @param given the language in place of that of the files, and the file to run.
  * @returns null if no installed language has the program.
  */
 export function toProgram(

@@ -19,7 +19,7 @@ export interface VerifiedSubmission {
   readonly score: number | null;
   /** CPU time of the slowest test in seconds. */
   readonly slowestSecs: number | null;
-  /** Empty if it behaves as the package says. */
+  /** Empty if it meets the expectations of the package. */
   readonly faults: readonly string[];
 }
 

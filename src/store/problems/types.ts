@@ -1,4 +1,4 @@
-/** What an import says about a version of a problem. */
+/** The properties of a version of a problem, by its import. */
 export interface NewProblem {
   readonly accountId: string;
   /** Unique in the account. */
