@@ -253,4 +253,9 @@ test("fifty tests count like one request", LIMIT, async (t) => {
   const tests = (amount: number) => ({ ...PROGRAM, tests: Array(amount).fill(HELLO.tests[0]) });
   assert.equal((await judge(tests(150), "", { key: few })).status, 202);
   assert.equal((await judge(tests(1), "", { key: few })).status, 429);
+  // A refusal counts only the request and the first fifty of its other tests.
+  const more = await key({ requestsPerMinute: 5 });
+  const refused = await judge(tests(450), "", { key: more });
+  assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "60"]);
+  assert.equal((await judge(tests(150), "", { key: more })).status, 202);
 });
