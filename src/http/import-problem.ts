@@ -15,7 +15,7 @@ import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { countRequests } from "./rate-limit.ts";
 
-/** Bounds of an account for imports by requests; the command `assay problems import` has no bound of its own. */
+/** Bounds of an account for imports by requests. The command `assay problems import` has none. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** Of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
@@ -49,7 +49,7 @@ export interface ImportFor {
   readonly actor: AuditActor | null;
 }
 
-/** Imports the archives of requests of clients and of the dashboard. Both together have the same bounds. */
+/** Imports archives that clients and the dashboard send, which share these bounds. */
 export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
