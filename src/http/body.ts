@@ -79,8 +79,8 @@ export function bodyRooms(): BodyRooms {
 }
 
 /**
- * Accepts JSON bodies only, and archives on some routes; other media types are 415. Memory must be reserved before a body is received, that of a large one as it arrives, and each body
- * is parsed in a separate turn of the event loop.
+ * Accepts only JSON bodies, and only archives on the routes for them; other media types are 415. The memory of a body is
+ * reserved before it is received, that of a large one as it arrives. Each body is parsed in a separate turn of the event loop.
  */
 export function readJsonOnly(
   server: FastifyInstance,
@@ -174,7 +174,7 @@ function announced({ headers }: FastifyRequest): number {
   return Number(headers["content-length"] ?? 0) || 0;
 }
 
-/** One at a time; accounts take turns. The route calls `forgetBody` in any case. */
+/** Parses one body at a time; accounts take turns. The route must call `forgetBody`, even when it fails. */
 async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
   request.holdsBody = true;
   try {

@@ -11,19 +11,20 @@ import { wrongMedia } from "./body.ts";
 import { Semaphore } from "./dashboard/semaphore.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
-import { KeyedMutex } from "./keyed-mutex.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { countRequests } from "./rate-limit.ts";
 
-/** Bounds of an account for imports by requests; the command `assay problems import` has no bound of its own. */
+/** Bounds of an account for imports by requests. The command `assay problems import` has none. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** Of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
 /** Bytes of tests that count against the rate limit like one request. */
 const BYTES_PER_REQUEST = 16_777_216;
-/** Imports at the same time; an account has one. The others wait, and so do more than this many of an account, as an error. */
+/** Imports at the same time, of which an account has one. */
 const AT_ONCE = 2;
+const PER_ACCOUNT = 1;
+/** Further imports of an account that wait; more are an error. */
 const WAITING = 16;
 /** A purge can delete the version before the problem has it. */
 const MAX_TRIES = 3;
@@ -48,12 +49,11 @@ export interface ImportFor {
   readonly actor: AuditActor | null;
 }
 
-/** Imports the archives of requests of clients and of the dashboard. Both together have the same bounds. */
+/** Imports archives that clients and the dashboard send, which share these bounds. */
 export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
-  readonly #mine = new KeyedMutex();
-  readonly #imports = new Semaphore(AT_ONCE, WAITING, "queueFull");
+  readonly #imports = new Semaphore(AT_ONCE, WAITING, "queueFull", PER_ACCOUNT);
 
   constructor(dependencies: Dependencies, answers: LongAnswers) {
     this.#dependencies = dependencies;
@@ -78,11 +78,9 @@ export class ProblemImports {
       const { languages } = this.#dependencies;
       const importing = { name, ...(limit !== undefined && { timeLimitSecs: Number(limit) }), languages, signal: gone };
       const turn = () => this.#answers.pace.turn(owner);
-      return await this.#mine.take(owner, () =>
-        this.#imports.run(owner, () =>
-          importInThread(archive, MAX_IMPORT_BYTES, importing, (opened) =>
-            store(opened, this.#dependencies, { caller, actor, gone, turn }),
-          ),
+      return await this.#imports.run(owner, () =>
+        importInThread(archive, MAX_IMPORT_BYTES, importing, (opened) =>
+          store(opened, this.#dependencies, { caller, actor, gone, turn }),
         ),
       );
     } catch (error) {

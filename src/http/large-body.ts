@@ -6,13 +6,13 @@ import { clientError } from "../domain/error.ts";
 export interface Admission {
   /** Reserved with one call. */
   readonly stepBytes: number;
-  /** In each time of this length, without that in which the body waits for memory, at least a step must arrive. */
+  /** At least one step must arrive in each window of this length. Time in which the body waits for memory does not count. */
   readonly windowMs: number;
 }
 
 export const ADMISSION: Admission = { stepBytes: 1_048_576, windowMs: 5_000 };
 
-/** And at least this part of all bytes so far: a body that stops holds its memory for one window. */
+/** Each window must also bring this share of all bytes so far, so a body that stops holds its memory for one window. */
 const LEAST_PART = 1 / 8;
 
 const LOOKS_PER_WINDOW = 20;

@@ -14,7 +14,8 @@ export const RATE_LIMIT_HEADERS = {
 const STATES = new WeakMap<Caller, readonly number[]>();
 
 /**
- * Counts requests against the rate limit of a key. @param onlyReads see QuotaStore.take. @throws ClientError quotaExceeded.
+ * Counts requests against the rate limit of a key. The first one decides whether the others fit, so that a refusal does not
+ * use up the limit. @param onlyReads see QuotaStore.take. @throws ClientError quotaExceeded.
  */
 export async function countRequests(
   caller: Caller,
@@ -23,10 +24,13 @@ export async function countRequests(
 ): Promise<void> {
   if (amount < 1) return;
   const { keyId, requestsPerMinute: limit } = caller;
-  const all = await Promise.all(Array.from({ length: amount }, () => store.quota.count(keyId, limit, onlyReads)));
+  const count = () => store.quota.count(keyId, limit, onlyReads);
+  const first = await count();
+  const fits = first.waitSecs === 0 && first.used + amount - 1 <= limit;
+  const all = [first, ...(fits ? await Promise.all(Array.from({ length: amount - 1 }, count)) : [])];
   const used = Math.max(...all.map((one) => one.used));
   STATES.set(caller, [limit, Math.max(0, limit - used), Math.max(...all.map(({ resetSecs }) => resetSecs))]);
-  const waitSecs = Math.max(...all.map((one) => one.waitSecs));
+  const waitSecs = Math.max(...all.map((one) => one.waitSecs), fits ? 0 : Math.max(1, first.resetSecs));
   if (waitSecs > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(waitSecs) } });
 }
 

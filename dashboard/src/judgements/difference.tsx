@@ -12,7 +12,7 @@ interface Props {
   readonly checker: JudgedChecker;
 }
 
-// biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as a grid is none any more, without them
+// biome-ignore-start lint/a11y/noRedundantRoles: without roles, a table with a grid layout is no table for screen readers
 
 /** An answer and the output, line by line. Text and signs carry what the colours show. */
 export function DifferenceOf({ expected, got, checker }: Props) {

@@ -23,7 +23,7 @@ export function outcomeOf({ row, tests }: JudgementState): string {
   if (verdict === null) return "Judging";
   const title = TITLES[verdict] ?? verdict;
   const decided = firstFailure(tests);
-  // A cancelled judgement is IE regardless of its tests.
+  // A cancelled judgement has the verdict IE, even if no test has.
   if (decided === null || verdict === "CE" || tests[decided]?.state !== verdict) return title;
   return `${title} on test ${decided + 1}`;
 }

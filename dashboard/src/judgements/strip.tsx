@@ -56,7 +56,7 @@ export function Strip({ of: { groups, tests }, selected, onSelect }: Props) {
   );
 }
 
-/** Its number, and its name if that is another. */
+/** The number of a test, and its name if it differs. */
 export function titleOf(name: string, at: number): string {
   return name === String(at + 1) ? `Test ${at + 1}` : `Test ${at + 1}, ${name}`;
 }
@@ -77,7 +77,7 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
   );
 }
 
-/** What the signs mean, with their numbers. */
+/** The meaning of each sign, and how often it occurs. */
 function Summary({ of: tests }: { of: Props["of"]["tests"] }) {
   const states = Map.groupBy(tests, ({ state }) => state);
   return (

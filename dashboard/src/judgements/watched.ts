@@ -6,7 +6,7 @@ import { API, asking } from "../api.ts";
 /** Polling interval without a live stream. */
 const POLL_MS = 2_000;
 
-/** A judgement, which follows its runs until it has ended. */
+/** A judgement, updated until it has ended. */
 export function useJudgement(id: string) {
   const queries = useQueryClient();
   const [streaming, setStreaming] = useState(false);

@@ -49,7 +49,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
       >
         <TextInput
           label="ZIP archive"
-          description="A package in the format legacy or 2025-09, at most 64 MiB. A problem of the same name gets a new version."
+          description="A package in the format legacy, 2025-09 or DMOJ, at most 64 MiB. A problem of the same name gets a new version."
           name="archive"
           type="file"
           accept=".zip,application/zip"

@@ -34,6 +34,8 @@ for (const [name, { verify }] of Object.entries(CLIENTS)) {
     await fails({ secret: newWebhookSecret() }, /signature/);
     for (const ageMs of [301_000, -302_000])
       await fails(await message([secret], "standard", Date.now() - ageMs), /time/);
+    for (const timestamp of ["", "-1", "1e9", "9".repeat(5_000)])
+      await fails({ headers: { ...signed.headers, "webhook-timestamp": timestamp } }, /time/);
     const { "webhook-signature": _, ...unsigned } = signed.headers;
     await fails({ headers: unsigned as typeof signed.headers }, /webhook-signature/);
   });

@@ -93,17 +93,17 @@ onEachEngine((open) => {
       const { status, json, headers } = await judge(HELLO, "");
       assert.deepEqual([status, json.status, headers.location], [202, "pending", `/api/judgements/${json.id}`]);
       const path = `/api/judgements/${json.id}`;
-      const stranger = await key({ account: "stranger" });
+      const other = await key({ account: "other" });
       for (const [method, end] of [
         ["GET", ""],
         ["GET", "/events"],
         ["POST", "/cancel"],
         ["POST", "/rejudge"],
       ] as const) {
-        const refused = await ask({ method, path: path + end, key: stranger });
+        const refused = await ask({ method, path: path + end, key: other });
         assert.deepEqual([refused.status, refused.json.error], [404, "judgement not found"], end);
       }
-      assert.deepEqual((await ask({ path: "/api/judgements", key: stranger })).json, { judgements: [], next: null });
+      assert.deepEqual((await ask({ path: "/api/judgements", key: other })).json, { judgements: [], next: null });
       const events = ask({ path: `${path}/events` });
       await new Promise((resolve) => setTimeout(resolve, 50));
       await runPending(store, outcomeOf);
@@ -125,7 +125,7 @@ onEachEngine((open) => {
     },
   );
 
-  test("a repeated request with one key is one judgement", LIMIT, async (t) => {
+  test("a repeated request with the same key returns the same judgement", LIMIT, async (t) => {
     const { judge, submit, store } = await judging(t, open, { idle: true });
     const headers = { "idempotency-key": randomUUID() };
     const [first, second] = await Promise.all([judge(HELLO, "", { headers }), judge(HELLO, "", { headers })]);
@@ -191,7 +191,7 @@ test("a judgement that does not end in time is 408 with its id", LIMIT, async (t
   assert.equal((await ask({ path: `/api/judgements/${json.id}` })).json.id, json.id);
 });
 
-test("a slow regular expression is the judge's error and delays no other request", LIMIT, async (t) => {
+test("a slow regular expression is an error of the judge and delays no other request", LIMIT, async (t) => {
   const { judge, ask } = await judging(t, temporaryStore);
   const slow = judge({ ...PROGRAM, checker: "regex", tests: [{ stdin: "a".repeat(40), expected: "(a+)+b" }] });
   const started = performance.now();
@@ -253,4 +253,9 @@ test("fifty tests count like one request", LIMIT, async (t) => {
   const tests = (amount: number) => ({ ...PROGRAM, tests: Array(amount).fill(HELLO.tests[0]) });
   assert.equal((await judge(tests(150), "", { key: few })).status, 202);
   assert.equal((await judge(tests(1), "", { key: few })).status, 429);
+  // A refusal counts only the request and the first fifty of its other tests.
+  const more = await key({ requestsPerMinute: 5 });
+  const refused = await judge(tests(450), "", { key: more });
+  assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "60"]);
+  assert.equal((await judge(tests(150), "", { key: more })).status, 202);
 });

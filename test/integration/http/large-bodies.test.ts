@@ -28,7 +28,7 @@ function begin(key: string, { port, caPath }: Pick<Running, "port" | "caPath">):
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 const status = ({ received }: Raw) => received.slice(0, 12);
 
-test("uploads that stop take no memory from other accounts, and end soon", LIMIT, async (t) => {
+test("stalled uploads take no memory from other accounts, and end soon", LIMIT, async (t) => {
   const running = await startHttp(t);
   const { key, ask } = running;
   const attackers = await Promise.all(["a", "b", "c", "d"].map((account) => key({ account })));
@@ -122,7 +122,7 @@ test(
   },
 );
 
-test("a body without memory in time is 503, and its memory is free", LIMIT, async (t) => {
+test("a body that gets no memory in time is 503 and releases what it had", LIMIT, async (t) => {
   const { send, until } = await small(t, 8, 60_000);
   const raw = send("a", LENGTH, " ".repeat(6 * MIB));
   while (raw.received === "") await sleep(10);
@@ -130,7 +130,7 @@ test("a body without memory in time is 503, and its memory is free", LIMIT, asyn
   await until(0);
 });
 
-test("a body of the route holds its memory until the route forgets it, even after a disconnect", LIMIT, async (t) => {
+test("a parsed body holds its memory until the route releases it, even after a disconnect", LIMIT, async (t) => {
   const { send, until, handled, largeRoom } = await small(t, 64, 60_000);
   const raw = send("a", `Content-Length: ${6 * MIB}`, JSON.stringify("x".repeat(6 * MIB - 2)));
   while (handled.bodies === 0) await sleep(10);

@@ -32,7 +32,7 @@ async function importing(t: TestContext, open: OpenTemporary) {
 }
 
 onEachEngine((open) => {
-  test("a package becomes a problem, whose tests judge programs", LIMIT, async (t) => {
+  test("an imported package becomes a problem whose tests judge programs", LIMIT, async (t) => {
     const { put, judge, get, ask, store } = await importing(t, open);
     const first = await put(FACTORS);
     assert.equal(first.status, 201, first.text);
@@ -73,27 +73,31 @@ onEachEngine((open) => {
     assert.deepEqual(second.json.problem, { id, version: 1 });
   });
 
-  test("a new content is a new version; a judgement has the current one or that of its request", LIMIT, async (t) => {
-    const { put, judge, ask } = await importing(t, open);
-    const { json: one } = await put(SUM, "?name=sum&time_limit=1.5");
-    assert.deepEqual([one.name, one.version, one.limits], ["sum", 1, { cpu_time_secs: 1.5, memory_bytes: null }]);
-    const changed = zipOf(membersOf({ ...PACKAGES.sum, "data/secret/3.in": "5 5\n", "data/secret/3.ans": "10\n" }));
-    const two = await put(changed, "?name=sum&time_limit=1.5");
-    assert.deepEqual([two.status, two.json.id, two.json.version, two.json.tests], [201, one.id, 2, 4]);
-    // Another limit is another version.
-    assert.deepEqual([(await put(changed, "?name=sum&time_limit=2")).json.version], [3]);
-    const program = { language: "python", code: "x", problem: one.id };
-    const runs = async (body: object) => {
-      const judged = await judge(body);
-      const { json } = await ask({ path: `/api/judgements/${judged.json.id}` });
-      return [json.problem.version, json.runs.length];
-    };
-    assert.deepEqual(await runs(program), [3, 4]);
-    assert.deepEqual(await runs({ ...program, problem_version: 1 }), [1, 3]);
-    assert.equal((await judge({ ...program, problem_version: 4 })).status, 404);
-  });
+  test(
+    "new content creates a new version; a judgement uses the current version or the requested one",
+    LIMIT,
+    async (t) => {
+      const { put, judge, ask } = await importing(t, open);
+      const { json: one } = await put(SUM, "?name=sum&time_limit=1.5");
+      assert.deepEqual([one.name, one.version, one.limits], ["sum", 1, { cpu_time_secs: 1.5, memory_bytes: null }]);
+      const changed = zipOf(membersOf({ ...PACKAGES.sum, "data/secret/3.in": "5 5\n", "data/secret/3.ans": "10\n" }));
+      const two = await put(changed, "?name=sum&time_limit=1.5");
+      assert.deepEqual([two.status, two.json.id, two.json.version, two.json.tests], [201, one.id, 2, 4]);
+      // Another limit is another version.
+      assert.deepEqual([(await put(changed, "?name=sum&time_limit=2")).json.version], [3]);
+      const program = { language: "python", code: "x", problem: one.id };
+      const runs = async (body: object) => {
+        const judged = await judge(body);
+        const { json } = await ask({ path: `/api/judgements/${judged.json.id}` });
+        return [json.problem.version, json.runs.length];
+      };
+      assert.deepEqual(await runs(program), [3, 4]);
+      assert.deepEqual(await runs({ ...program, problem_version: 1 }), [1, 3]);
+      assert.equal((await judge({ ...program, problem_version: 4 })).status, 404);
+    },
+  );
 
-  test("a repeated request is one judgement, also after a new version", LIMIT, async (t) => {
+  test("a repeated request returns the same judgement, even after a new version", LIMIT, async (t) => {
     const { put, judge } = await importing(t, open);
     const { json: one } = await put(SUM, "?name=sum&time_limit=1");
     const headers = { "idempotency-key": "0a0c3f0e-6f4e-4b19-9a5c-5f1f3f5c7f10" };
@@ -119,7 +123,7 @@ onEachEngine((open) => {
     assert.equal((await get(`/${json.id}`)).status, 200);
   });
 
-  test("a deleted problem no longer exists, and its judgements stay", LIMIT, async (t) => {
+  test("deleting a problem keeps its judgements", LIMIT, async (t) => {
     const { put, judge, get, ask, store } = await importing(t, open);
     const { json } = await put(SUM, "?name=sum&time_limit=1");
     const judged = await judge({ language: "python", code: "x", problem: json.id, stop: "never" });
@@ -134,7 +138,7 @@ onEachEngine((open) => {
   });
 });
 
-test("faults of a package have their file and line, and store nothing", LIMIT, async (t) => {
+test("an invalid package is rejected with file and line, and stores nothing", LIMIT, async (t) => {
   const { put, get } = await importing(t, temporaryStore);
   const { factors } = PACKAGES;
   const yaml = factors["problem.yaml"] ?? "";
@@ -178,7 +182,7 @@ test("faults of a package have their file and line, and store nothing", LIMIT, a
   assert.deepEqual((await get("")).json, { problems: [], next: null });
 });
 
-test("hostile archives are faults, and other requests continue", LIMIT, async (t) => {
+test("hostile archives are rejected without delaying other requests", LIMIT, async (t) => {
   const { put, ask, server } = await importing(t, temporaryStore);
   const bomb = deflateRawSync(Buffer.alloc(4_194_304), { level: 9 });
   assert.ok(bomb.length < 5_000);
@@ -231,7 +235,7 @@ test("hostile archives are faults, and other requests continue", LIMIT, async (t
   assert.ok(server);
 });
 
-test("a package of DMOJ becomes a problem", LIMIT, async (t) => {
+test("a DMOJ package becomes a problem", LIMIT, async (t) => {
   const { put } = await importing(t, temporaryStore);
   const data = zipOf([
     { name: "1.in", data: "1\r\n" },
@@ -248,7 +252,7 @@ test("a package of DMOJ becomes a problem", LIMIT, async (t) => {
   assert.deepEqual([json.name, json.tests, json.bytes], ["twice", 1, 4]);
 });
 
-test("only archives are accepted, and only here", LIMIT, async (t) => {
+test("the import accepts only archives, and no other route accepts them", LIMIT, async (t) => {
   const { put, ask } = await importing(t, temporaryStore);
   const json = { "content-type": "application/json" };
   const wrong = await put(FACTORS, "", { headers: json });
@@ -262,7 +266,7 @@ test("only archives are accepted, and only here", LIMIT, async (t) => {
   assert.equal((await put(FACTORS, "?nome=x")).status, 400);
 });
 
-test("invalid requests for a problem", LIMIT, async (t) => {
+test("invalid requests that name a problem are rejected", LIMIT, async (t) => {
   const { put, judge, get, store } = await importing(t, temporaryStore);
   const { json } = await put(FACTORS);
   // As if the profile had had higher limits at the time of the import.
@@ -295,7 +299,7 @@ test("invalid requests for a problem", LIMIT, async (t) => {
   for (const id of ["x", "%00", "..%2f"]) assert.equal((await get(`/${id}`)).status, 404, id);
 });
 
-test("an import counts against the rate limit by its size, and an account has a bound", LIMIT, async (t) => {
+test("an import counts against the rate limit by its size; problems of an account are bounded", LIMIT, async (t) => {
   const { put, key, store } = await importing(t, temporaryStore);
   const account = "bounded";
   const few = await key({ account, requestsPerMinute: 4 });

@@ -160,7 +160,7 @@ test("judgements: list and page", async (t) => {
     await page.getByRole("main").getByRole("link", { name: "Submission of this run" }).waitFor();
   });
 
-  await t.test("one test; repeated, it is followed until its end", async () => {
+  await t.test("a judgement of one test, judged again, is followed to its end", async () => {
     await go(`/judgements/${good}`);
     await selected.getByRole("heading", { name: "Test 1" }).waitFor();
     await looksGood(page, "judgement-one");

@@ -1,7 +1,6 @@
 import type { TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
-import type { AccountRef } from "./session.ts";
-import type { Explanation, Proof, Usage } from "./submissions.ts";
+import type { Explanation, Proof, SubmissionRow, Usage } from "./submissions.ts";
 
 /** GET /judgements, with the parameters of GET /submissions → Judgements. */
 export interface Judgements {
@@ -10,22 +9,12 @@ export interface Judgements {
   readonly next: string | null;
 }
 
-export interface JudgementRow {
-  readonly id: string;
-  readonly status: SubmissionRecord["status"];
-  readonly verdict: string | null;
+export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
   /** Null until it has ended. */
   readonly score: number | null;
   readonly passed: number;
   readonly ended: number;
   readonly total: number;
-  readonly language: string;
-  readonly profile: string;
-  readonly account: AccountRef;
-  readonly project: { readonly id: string; readonly name: string } | null;
-  readonly key: { readonly id: string; readonly name: string };
-  readonly createdAt: string;
-  readonly completedAt: string | null;
 }
 
 /** The part of a judgement that changes while it runs. */
@@ -101,7 +90,7 @@ export interface Shown {
 /** GET /judgements/:id/tests/:number, from 0 → TestDetail. */
 export interface TestDetail {
   readonly input: Shown;
-  /** The answers, of which any passes. */
+  /** The answers: output that matches any of them passes. */
   readonly expected: readonly Shown[];
   /** Null until the run has ended, and for a test that was left out. */
   readonly run: TestRun | null;

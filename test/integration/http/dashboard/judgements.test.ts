@@ -41,22 +41,22 @@ async function judged({ running }: TwoTenants, body: object = TESTS): Promise<st
 }
 
 onEachEngine((open) => {
-  test("a person finds only judgements of own accounts; an administrator finds all", async (t) => {
+  test("a member finds only judgements of their accounts; an administrator finds all", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, root, ada, eve, accountId, projectId, other } = club;
     const mine = await judged(club);
     await runAll(club);
     const young = await judged(club, { ...TESTS, language: "c" });
-    const nobody = await signedIn(running, "nobody@example.com", []);
-    const find = async (who: Pick<typeof ada, "person">, query = "") => {
-      const { status, json, text } = await who.person.ask({ path: `/dashboard/api/judgements${query}` });
+    const outsider = await signedIn(running, "outsider@example.com", []);
+    const find = async (member: Pick<typeof ada, "person">, query = "") => {
+      const { status, json, text } = await member.person.ask({ path: `/dashboard/api/judgements${query}` });
       assert.equal(status, 200, text);
       return json.judgements.map(({ id }: { id: string }) => id);
     };
     assert.deepEqual(await find(ada), [young, mine]);
     assert.deepEqual(await find(root), [young, mine]);
     assert.deepEqual(await find(eve), []);
-    assert.deepEqual(await find({ person: nobody }), []);
+    assert.deepEqual(await find({ person: outsider }), []);
     assert.deepEqual(await find(ada, "?verdict=WA"), [mine]);
     assert.deepEqual(await find(ada, "?status=pending&language=c"), [young]);
     assert.deepEqual(await find(ada, `?project=${projectId}&account=${accountId}`), [young, mine]);
@@ -176,8 +176,8 @@ onEachEngine((open) => {
         const { status, json } = await eve(method, `/judgements/${which}${path}`, method === "POST" ? {} : undefined);
         assert.deepEqual([status, json], [404, NOT_THERE], path);
       }
-      const stranger = await running.ask({ method, path: `/dashboard/api/judgements/${id}${path}`, key: null });
-      assert.ok([401, 403].includes(stranger.status), `${path}: ${stranger.status}`);
+      const anonymous = await running.ask({ method, path: `/dashboard/api/judgements/${id}${path}`, key: null });
+      assert.ok([401, 403].includes(anonymous.status), `${path}: ${anonymous.status}`);
     }
     const body = { ...TESTS, accountId: club.accountId };
     assert.deepEqual((await eve("POST", "/judgements", body)).json, NOT_THERE);
@@ -185,7 +185,7 @@ onEachEngine((open) => {
     assert.equal(await running.store.submissions.depth(), 1);
   });
 
-  test("a judgement of the playground is charged to its key, can be cancelled and repeated", async (t) => {
+  test("a judgement of the playground is charged to its key, and can be cancelled and repeated", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, ada, accountId } = club;
     const body = { ...PROGRAM, accountId, stop: "never", profile: "judge", checker: "tokens" };
@@ -215,7 +215,7 @@ onEachEngine((open) => {
     );
   });
 
-  test("reads by an administrator are in the audit trail of the account", async (t) => {
+  test("the audit trail of the account records reads by an administrator", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { root, ada } = club;
     const id = await judged(club);

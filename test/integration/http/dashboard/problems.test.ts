@@ -20,7 +20,7 @@ const upload = ({ person }: Asker, account: string, { query = "", body = FACTORS
   person.ask({ method: "POST", path: `${API}/problems?account=${account}${query}`, body, headers });
 
 onEachEngine((open) => {
-  test("an import makes a problem with groups and versions, and is in the audit trail", LIMIT, async (t) => {
+  test("an import creates a problem with groups and versions, and an audit entry", LIMIT, async (t) => {
     const club = await startTwoTenants(t, { open });
     const { ada, accountId } = club;
     assert.deepEqual((await ada("GET", "/problems")).json, { problems: [], next: null });
@@ -74,13 +74,13 @@ onEachEngine((open) => {
     );
   });
 
-  test("a member has no access to problems of another account; an administrator has", LIMIT, async (t) => {
+  test("a member cannot access problems of another account; an administrator can", LIMIT, async (t) => {
     const { ada, eve, root, accountId, other, running } = await startTwoTenants(t, { open });
     const mine = (await upload(ada, accountId)).json.id;
     const theirs = (await upload(eve, other.accountId)).json.id;
     assert.notEqual(mine, theirs);
-    const list = async (who: Asker, query = "") =>
-      (await who("GET", `/problems${query}`)).json.problems?.map(({ id }: { id: string }) => id);
+    const list = async (ask: Asker, query = "") =>
+      (await ask("GET", `/problems${query}`)).json.problems?.map(({ id }: { id: string }) => id);
     assert.deepEqual([await list(ada), await list(eve)], [[mine], [theirs]]);
     assert.deepEqual(await list(root), [theirs, mine]);
     assert.deepEqual(await list(root, `?account=${accountId}`), [mine]);
@@ -105,7 +105,7 @@ onEachEngine((open) => {
   });
 });
 
-test("faults have their file and line; only archives from own pages are read", LIMIT, async (t) => {
+test("errors name the file and line; only archives sent by pages of the dashboard are read", LIMIT, async (t) => {
   const { ada, accountId, running } = await startTwoTenants(t, { open: temporaryStore });
   const yaml = PACKAGES.factors["problem.yaml"] ?? "";
   const wrong = archive({ ...PACKAGES.factors, "problem.yaml": yaml.replace("memory: 128", "memory: 999999") });

@@ -54,3 +54,29 @@ test("lanes take turns, and a full lane rejects only its own work", async () => 
   const refused = (await all).map(({ status }) => status === "rejected");
   assert.deepEqual(refused, [...Array(4).fill(false), ...Array(6).fill(true), false, false, false]);
 });
+
+test("a lane runs no more than its own limit, leaves the rest to other lanes, and rejects what does not fit", async () => {
+  const bounded = new Semaphore(2, 2, "queueFull", 1);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (lane: string, name: string) =>
+    bounded.run(lane, async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.set(name, resolve));
+    });
+  const all = [run("ada", "a0"), run("ada", "a1"), run("ada", "a2"), run("ada", "a3"), run("bob", "b0")];
+  const settled = Promise.allSettled(all);
+  assert.deepEqual(begun, ["a0", "b0"]);
+  await assert.rejects(all[3] as Promise<void>, (error) => error instanceof ClientError && error.status === 503);
+  for (const [name, next] of Object.entries({
+    b0: ["a0", "b0"],
+    a0: ["a0", "b0", "a1"],
+    a1: ["a0", "b0", "a1", "a2"],
+  })) {
+    ends.get(name)?.();
+    await new Promise(setImmediate);
+    assert.deepEqual(begun, next);
+  }
+  ends.get("a2")?.();
+  await settled;
+});
