@@ -20,6 +20,9 @@ const LEAST_AVAILABLE = 0.1;
 /** How long a look at the machine's memory is used: it takes 0.1 ms. */
 const LOOK_MS = 200;
 
+/** All kinds without a runtime. Their submissions need slots without one, which are counted like runtimes that wait. */
+const PLAIN = "plain";
+
 interface Waiting {
   readonly kind: string;
   readonly bytes: number;
@@ -28,7 +31,7 @@ interface Waiting {
 /**
  * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
  * others follows the recent mix by the D'Hondt method: the next one is of the kind with the most submissions for each that
- * already waits.
+ * already waits. Slots without a runtime are shared in the same way: to end a runtime costs its start and a new box.
  */
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
@@ -63,7 +66,7 @@ export class Runtimes {
 
   /** Takes the slot for a submission out of the list: where it starts soonest, and at the least cost for others. */
   take(slots: Slot[], kind: string): Slot | undefined {
-    this.#mix.add(kind, Date.now());
+    this.#mix.add(this.#preparations.has(kind) ? kind : PLAIN, Date.now());
     const worth = (slot: Slot) => {
       const waits = this.#waiting.get(slot)?.kind;
       if (waits === kind) return -1;
@@ -88,15 +91,16 @@ export class Runtimes {
     );
     const [best] = candidates.sort((a, b) => this.#value(b.kind) - this.#value(a.kind));
     if (!best || this.#value(best.kind) === 0) return undefined;
-    const plain = free.find((slot) => !this.#waiting.has(slot));
+    const value = this.#value(best.kind);
+    const fits = (freed: number) => this.bytes - freed + this.#size(best.kind) <= this.#budgetBytes;
+    const plain = free.filter((slot) => !this.#waiting.has(slot));
+    if (plain[0] && value > this.#valueOfNumber(PLAIN, plain.length) && fits(0))
+      return { slot: plain[0], preparation: best };
     const [least] = free
       .filter((slot) => this.#waiting.has(slot))
       .sort((a, b) => this.#valueOfWaiting(a) - this.#valueOfWaiting(b));
-    const freed = plain ? 0 : (this.#waiting.get(least as Slot)?.bytes ?? 0);
-    const fits = this.bytes - freed + this.#size(best.kind) <= this.#budgetBytes;
-    if (plain && fits) return { slot: plain, preparation: best };
-    const better = least && this.#value(best.kind) > REPLACE_FACTOR * this.#valueOfWaiting(least);
-    return least && better && fits ? { slot: least, preparation: best } : undefined;
+    if (!least || value <= REPLACE_FACTOR * this.#valueOfWaiting(least)) return undefined;
+    return fits(this.#waiting.get(least)?.bytes ?? 0) ? { slot: least, preparation: best } : undefined;
   }
 
   /** Starts the runtimes. Resolves when they wait; a slot without a runtime is as good as before. */

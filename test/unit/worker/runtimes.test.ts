@@ -96,6 +96,16 @@ test("a burst of one kind leaves a runtime of each that was submitted recently",
   assert.deepEqual([...kinds].sort(), [NODE, PYTHON, PYTHON, PYTHON]);
 });
 
+test("slots without a runtime remain for the recent submissions that have none", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const free = slots(4);
+  for (let times = 0; times < 10; times++) runtimes.take([...free], "c judge kept");
+  assert.equal((await fill(runtimes, free)).length, 0);
+  for (let times = 0; times < 10; times++) runtimes.take([...free], PYTHON);
+  assert.deepEqual(await fill(runtimes, free), [PYTHON, PYTHON]);
+  assert.deepEqual(await fill(runtimes, free.slice(0, 2)), [], "not while others need the slots");
+});
+
 test("a waiting runtime is replaced if another one is more useful", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const [first, second] = [fakeSlot(), fakeSlot()];
