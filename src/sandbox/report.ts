@@ -88,6 +88,17 @@ export function decodeReport(
   };
 }
 
+/** A program that has ended and whose box is not removed yet. */
+export interface ProgramEnd {
+  readonly memoryPeakBytes: number;
+  /** Its processes that are still alive. */
+  readonly processes: number;
+}
+
+export function decodeEnd(ended: Entries): ProgramEnd {
+  return { memoryPeakBytes: ended.int("MEMORY_PEAK"), processes: ended.int("PIDS_CURRENT") };
+}
+
 /** Copies the bytes: those of a frame are valid only until the next one. */
 export function decodeFile(entries: Entries): WorkFile {
   return { name: entries.text("LEFT_NAME"), data: Buffer.from(entries.bytes("LEFT_DATA")) };

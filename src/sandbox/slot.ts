@@ -4,7 +4,7 @@ import type { StepReport, WorkFile } from "../domain/report.ts";
 import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
-import { decodeFile, decodeHello, decodeReport, type Hello } from "./report.ts";
+import { decodeEnd, decodeFile, decodeHello, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
 import { encodePark, encodePeer, encodeStep, fitsStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
@@ -57,6 +57,8 @@ interface Running {
   /** Of the step, and of its peer after it. */
   readonly answers: readonly Answer[];
   readonly reports: StepReport[];
+  /** Whether no step follows. */
+  readonly last: boolean;
   readonly onOutput: OnOutput;
   readonly startedMs: number;
   readonly resolve: (reports: readonly StepReport[]) => void;
@@ -75,6 +77,7 @@ export class Slot {
   #parking: Parking | null = null;
   #lost: Error | null = null;
   #onLost: () => void = () => {};
+  #onEnded: (end: ProgramEnd) => void = () => {};
 
   private constructor(socket: Socket, hello: Hello) {
     this.#socket = socket;
@@ -159,7 +162,8 @@ export class Slot {
         limitsOfStep: { cpuLimitUsec: limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(limits) },
         ended: null,
       }));
-      this.#running = { answers, reports: [], onOutput, startedMs: performance.now(), resolve, reject, timer };
+      const last = steps.every(({ more }) => !more);
+      this.#running = { answers, reports: [], last, onOutput, startedMs: performance.now(), resolve, reject, timer };
       this.#socket.write(frames);
     });
   }
@@ -183,6 +187,11 @@ export class Slot {
   onLost(listener: () => void): void {
     if (this.#lost) queueMicrotask(listener);
     else this.#onLost = listener;
+  }
+
+  /** Calls back each time the program of a last step has ended, while its box is removed. */
+  onEnded(listener: (end: ProgramEnd) => void): void {
+    this.#onEnded = listener;
   }
 
   /** Closes the slot and kills its program. */
@@ -215,6 +224,7 @@ export class Slot {
         break;
       case "ENDED":
         answer.ended = { entries: new Entries(frame), atMs: performance.now() };
+        if (running.last && answer === running.answers.at(-1)) this.#onEnded(decodeEnd(answer.ended.entries));
         break;
       case "TEARDOWN":
         this.#finish(running, answer, new Entries(frame));

@@ -2,6 +2,8 @@ import type { Logger } from "pino";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
+import type { Ahead } from "./ahead.ts";
+import type { ActiveRun, Leases } from "./leases.ts";
 import type { Slots } from "./slots.ts";
 
 export interface ClaimLoopOptions {
@@ -9,23 +11,28 @@ export interface ClaimLoopOptions {
   readonly workerId: string;
   readonly leaseMs: number;
   readonly slots: Slots;
+  readonly leases: Leases;
+  readonly ahead: Pick<Ahead, "amount" | "holdMs" | "pause">;
   /** Takes the slot for a claim out of the list. */
   readonly choose: (claim: Claim, slots: Slot[]) => Slot | undefined;
   readonly log: Logger;
-  /** Receives each claim with the slot taken for it. */
-  readonly onClaim: (claim: Claim, slot: Slot) => void;
+  /** Runs a claimed submission. Sets the slot of the run before it returns. */
+  readonly serve: (run: ActiveRun, slot: Slot) => void;
 }
 
 /** A notification is not repeated, so a failed claim needs a retry of its own. */
 const RETRY_MS = 1_000;
 
-/** Claims submissions for free slots. The store and free slots wake it; it never polls. */
+/** Claims submissions for free slots, and some ahead. The store and free slots wake it; it never polls. */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #unsubscribe: () => void;
+  /** Claimed and not started, in the order of service. */
+  #held: ActiveRun[] = [];
   #claiming: Promise<void> | null = null;
   #again = false;
   #retry: NodeJS.Timeout | undefined;
+  #late: NodeJS.Timeout | undefined;
   #stopping = false;
 
   constructor(options: ClaimLoopOptions) {
@@ -42,39 +49,82 @@ export class ClaimLoop {
     });
   }
 
-  /** Claims nothing more; resolves after the claim under way. */
+  /** Starts claimed submissions on free slots. */
+  startHeld(): void {
+    const { slots, leases, choose, serve } = this.#options;
+    for (let [next] = this.#held; next; [next] = this.#held) {
+      const { claim, abandoned } = next;
+      const slot = abandoned ? undefined : slots.capacity > 0 && slots.take((free) => choose(claim, free));
+      if (!slot && !abandoned) return;
+      this.#held.shift();
+      if (slot) serve(next, slot);
+      else leases.drop(next);
+    }
+    clearTimeout(this.#late);
+    this.#late = undefined;
+  }
+
+  get holding(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** Claims nothing more; resolves after the claim under way, when those that have not started are pending again. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
     clearTimeout(this.#retry);
     await this.#claiming;
+    await this.#giveBack();
   }
 
   async #claimAll(): Promise<void> {
-    const { store, workerId, leaseMs, slots, log, choose, onClaim } = this.#options;
+    const { store, workerId, leaseMs, leases, log } = this.#options;
     while (this.#again && !this.#stopping) {
       this.#again = false;
-      const { capacity } = slots;
-      if (capacity <= 0) return;
-      const taken = slots.takeAll();
-      if (taken.length === 0) return;
+      this.startHeld();
+      const { startable, more } = this.#wanted();
+      if (startable + more === 0) return;
       let claims: Claim[] = [];
       try {
-        claims = await store.submissions.claim(workerId, leaseMs, Math.min(capacity, taken.length));
+        claims = await store.submissions.claim(workerId, leaseMs, startable, more);
       } catch (error) {
         log.error({ err: error }, "claim failed");
         clearTimeout(this.#retry);
         if (!this.#stopping) this.#retry = setTimeout(() => this.wake(), RETRY_MS);
       }
-      for (const claim of claims) onClaim(claim, choose(claim, taken) as Slot);
-      for (const slot of taken) this.#putBack(slot);
+      this.#held.push(...claims.map((claim) => leases.hold(claim)));
+      if (!this.#stopping) this.startHeld();
+      this.#limitHold();
     }
   }
 
-  /** Returns an unused slot without waking the loop, because there was no work for it. */
-  #putBack(slot: Slot): void {
-    const again = this.#again;
-    this.#options.slots.give(slot);
-    this.#again = again;
+  /** Numbers of submissions to claim: several ahead at once, because a claim costs about the same for all of them. */
+  #wanted(): { readonly startable: number; readonly more: number } {
+    const { slots, ahead } = this.#options;
+    const startable = Math.max(Math.min(slots.capacity, slots.free), 0);
+    const missing = slots.alive > 0 ? Math.max(ahead.amount - this.#held.length, 0) : 0;
+    return { startable, more: startable > 0 || missing > ahead.amount / 2 ? missing : 0 };
+  }
+
+  /** Another worker may have a free slot for a submission that does not start here soon. */
+  #limitHold(): void {
+    const [oldest] = this.#held;
+    if (!oldest || this.#late) return;
+    const { ahead } = this.#options;
+    const leftMs = oldest.heldSinceMs + ahead.holdMs - performance.now();
+    this.#late = setTimeout(() => {
+      this.#late = undefined;
+      if (this.#held[0] !== oldest) return this.#limitHold();
+      ahead.pause();
+      void this.#giveBack();
+    }, leftMs);
+  }
+
+  async #giveBack(): Promise<void> {
+    clearTimeout(this.#late);
+    this.#late = undefined;
+    const given = this.#held;
+    this.#held = [];
+    await Promise.all(given.map((run) => this.#options.leases.giveBack(run)));
   }
 }

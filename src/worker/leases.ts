@@ -12,14 +12,19 @@ export interface LeasesOptions {
   readonly meter: Meter;
 }
 
-/** A submission that this worker runs. */
+/** A submission that this worker has claimed. */
 export interface ActiveRun {
   readonly claim: Claim;
-  readonly slot: Slot;
+  /** Null before it has started. */
+  slot: Slot | null;
+  /** By the monotonic clock. */
+  readonly heldSinceMs: number;
   /** Renewals since the last response. Counted instead of timed, because a process that was paused has not missed any. */
   unanswered: number;
   /** Set when the slot is closed on purpose: this worker no longer decides the state of the submission. */
   abandoned: boolean;
+  /** Set when only its box is left to remove, so that another program can start. */
+  still: boolean;
   /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
   ended: boolean;
   /** Aborted with it. */
@@ -49,23 +54,25 @@ export class Leases {
     ];
   }
 
-  /** Number of runs that have not ended. */
+  /** Number of runs whose programs have started and not ended. */
   get running(): number {
-    return [...this.#active].filter(({ ended }) => !ended).length;
+    return [...this.#active].filter(({ slot, still, ended }) => slot && !still && !ended).length;
   }
 
   /** Number of ended runs whose outcomes are not stored yet. */
   get ended(): number {
-    return this.#active.size - this.running;
+    return [...this.#active].filter(({ ended }) => ended).length;
   }
 
   /** Renews the lease of a claim until `drop`. */
-  hold(claim: Claim, slot: Slot): ActiveRun {
+  hold(claim: Claim): ActiveRun {
     const run: ActiveRun = {
       claim,
-      slot,
+      slot: null,
+      heldSinceMs: performance.now(),
       unanswered: 0,
       abandoned: false,
+      still: false,
       ended: false,
       abandoning: new AbortController(),
       forget: () => {},
@@ -92,6 +99,12 @@ export class Leases {
         resolve();
       };
     });
+  }
+
+  /** Releases the submission of a run that has not started. */
+  async giveBack(run: ActiveRun): Promise<void> {
+    await this.#release(run);
+    this.drop(run);
   }
 
   /** Stops renewing. Abandons all active runs at once; resolves when their submissions are released. */
@@ -154,7 +167,7 @@ export class Leases {
     const { store, log, meter } = this.#options;
     abandon(run);
     try {
-      if (!(await store.submissions.release(run.claim.lease, true))) return;
+      if (!(await store.submissions.release(run.claim.lease, run.slot !== null))) return;
       meter.count("givenBack", {});
       log.info(about(run.claim), "released");
     } catch (error) {
@@ -167,5 +180,5 @@ export class Leases {
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
   run.abandoning.abort();
-  if (!run.ended) run.slot.close(); // else it may serve another run
+  if (!run.ended) run.slot?.close(); // else it may serve another run
 }

@@ -63,9 +63,9 @@ export class Runner {
   }
 
   /** Never rejects. Afterwards, the slot can run another submission. */
-  async run(active: ActiveRun): Promise<Result> {
+  async run(active: ActiveRun, slot: Slot): Promise<Result> {
     const { workerId, meter, tracer } = this.#options;
-    const { claim, slot } = active;
+    const { claim } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);

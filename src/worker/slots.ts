@@ -54,11 +54,18 @@ export class Slots {
     return this.#options.most - this.#options.running();
   }
 
-  /** Takes all free slots. */
-  takeAll(): Slot[] {
-    const taken = this.#free.splice(0);
-    for (const slot of taken) if (!slot.alive) this.#replace(slot);
-    return taken.filter((slot) => slot.alive);
+  /** Number of slots that can be taken. */
+  get free(): number {
+    return this.#free.filter((slot) => slot.alive).length;
+  }
+
+  /** @param choose takes one of the slots out of the list. */
+  take(choose: (free: Slot[]) => Slot | undefined): Slot | undefined {
+    for (const slot of this.#free.filter(({ alive }) => !alive)) {
+      this.#free.splice(this.#free.indexOf(slot), 1);
+      this.#replace(slot);
+    }
+    return choose(this.#free);
   }
 
   /** Gives a taken slot back; a lost one is replaced. @param notifies whether to call `onFree`. */

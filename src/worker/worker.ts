@@ -7,9 +7,10 @@ import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
-import type { Claim } from "../store/submissions/types.ts";
+import { Ahead } from "./ahead.ts";
 import { ClaimLoop } from "./claim-loop.ts";
-import { Leases } from "./leases.ts";
+import { Gather } from "./gather.ts";
+import { type ActiveRun, Leases } from "./leases.ts";
 import { preparations } from "./parking.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
 import { Runner } from "./runner.ts";
@@ -33,9 +34,17 @@ export interface WorkerOptions {
   readonly artifactBytes?: number;
   /** Memory for runtimes that wait for submissions; 0: none. */
   readonly parkBytes?: number;
+  /** How many submissions it claims ahead, if not the default. */
+  readonly ahead?: Pick<Ahead, "amount" | "holdMs" | "ran" | "pause">;
   /** Pause between two smoke tests while the worker runs, if not the default. */
   readonly proveNextMs?: number;
 }
+
+/** Memory of an ended program whose removal takes no time that another program would miss. */
+const MOST_STILL_BYTES = 64 * 1_048_576;
+
+/** Outcomes that may wait for the database in any worker: each has at most 2 MiB of output. */
+const LEAST_ENDED = 16;
 
 /**
  * Slots in which runtimes can wait while submissions run. Set-up gives the launcher as many (slots_for in
@@ -58,6 +67,10 @@ export class Worker implements Engine {
   readonly #leases: Leases;
   readonly #runner: Runner;
   readonly #claims: ClaimLoop;
+  readonly #ahead: NonNullable<WorkerOptions["ahead"]>;
+  readonly #gather = new Gather();
+  /** Outcomes that may wait for the database. More of them take the places of runs. */
+  readonly #mostEnded: number;
   /** Resolves once the languages are proven and the slots are open. */
   readonly begun: Promise<void>;
 
@@ -68,8 +81,8 @@ export class Worker implements Engine {
     this.#wanted = workers + (parkBytes > 0 ? waitingSlots(workers) : 0);
     const runtimes = new Runtimes(preparations(languages), parkBytes);
     this.#runtimes = runtimes;
-    // More outcomes than workers that wait for the database take the places of runs.
-    const running = () => Math.max(this.#leases.running, this.#leases.ended - workers);
+    this.#mostEnded = Math.max(workers, LEAST_ENDED);
+    const running = () => Math.max(this.#leases.running, this.#leases.ended - this.#mostEnded);
     const onFree = () => this.#claims.wake();
     this.#slots = new Slots({ socketPath: launcherSocket, log, meter, runtimes, running, most: workers, onFree });
     this.#prover = new SelfTest(launcherSocket, languages, ({ ok, detail, fault }) => {
@@ -80,9 +93,18 @@ export class Worker implements Engine {
     this.#leases = new Leases({ store, leaseMs, log, meter });
     const { artifactBytes = 0 } = options;
     this.#runner = new Runner({ store, languages, workerId: this.id, leaseMs, log, meter, tracer, artifactBytes });
-    const onClaim = (claim: Claim, slot: Slot) => void this.#serve(claim, slot);
-    const choose = (claim: Claim, slots: Slot[]) => runtimes.take(slots, this.#runner.kindOf(claim));
-    this.#claims = new ClaimLoop({ store, workerId: this.id, leaseMs, slots: this.#slots, log, choose, onClaim });
+    this.#ahead = options.ahead ?? new Ahead(workers);
+    this.#claims = new ClaimLoop({
+      store,
+      workerId: this.id,
+      leaseMs,
+      log,
+      slots: this.#slots,
+      leases: this.#leases,
+      ahead: this.#ahead,
+      choose: (claim, slots) => runtimes.take(slots, this.#runner.kindOf(claim)),
+      serve: (run, slot) => void this.#serve(run, slot),
+    });
     this.begun = this.#begin();
   }
 
@@ -134,13 +156,23 @@ export class Worker implements Engine {
     }
   }
 
-  async #serve(claim: Claim, slot: Slot): Promise<void> {
-    const run = this.#leases.hold(claim, slot);
-    const result = await this.#runner.run(run);
+  async #serve(run: ActiveRun, slot: Slot): Promise<void> {
+    run.slot = slot;
+    slot.onEnded(({ memoryPeakBytes, processes }) => {
+      const checked = run.claim.test?.checker.type === "program";
+      run.still = !checked && processes === 0 && memoryPeakBytes < MOST_STILL_BYTES;
+      this.#claims.startHeld();
+    });
+    const startedMs = performance.now();
+    const result = await this.#runner.run(run, slot);
+    this.#ahead.ran(performance.now() - startedMs);
     this.#slots.give(slot, false);
+    this.#claims.startHeld();
+    // The end of one of many runs can wait.
+    if (run.claim.test && this.#claims.holding) await this.#gather.join();
     // Storing it wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);
     this.#leases.drop(run);
-    if (!stored || this.#leases.ended >= this.#options.workers) this.#claims.wake();
+    if (!stored || this.#leases.ended >= this.#mostEnded) this.#claims.wake();
   }
 }

@@ -20,7 +20,7 @@ import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { ENDED_COLUMNS, type Ending, insertOutcomes } from "../submissions/outcomes.ts";
 
 /** Runs of one judgement in the queue at one time. While its key has more than BUSY pending submissions, it has one. */
-const MOST_QUEUED = 8;
+const MOST_QUEUED = 32;
 const BUSY = 32;
 
 /** A judgement that the transaction has locked: no other transaction changes its states. */

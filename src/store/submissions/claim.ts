@@ -11,6 +11,8 @@ export interface ClaimRequest {
   readonly leaseUntilMs: number;
   readonly nowMs: number;
   readonly max: number;
+  /** Most to claim in addition, which start later. */
+  readonly ahead: number;
 }
 
 export interface Claimed {
@@ -26,7 +28,7 @@ export async function claim(
 ): Promise<Claimed> {
   // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
   await lock(trx, "claim");
-  const { chosen, more } = await choose(trx, request.max);
+  const { chosen, more } = await choose(trx, request);
   if (chosen.length === 0) return { claims: [], more };
   const seqs = chosen.map(({ seq }) => seq);
   const taken = await trx
@@ -87,10 +89,10 @@ interface Chosen {
 }
 
 /** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
-async function choose(trx: Transaction<Schema>, max: number): Promise<{ chosen: Chosen[]; more: boolean }> {
+async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimRequest, "max" | "ahead">) {
   const { queues, suspended } = await readQueues(trx);
   const chosen: Chosen[] = [];
-  while (chosen.length < max) {
+  while (chosen.length < max + ahead) {
     const next = fairest(queues);
     if (!next) break;
     const { keyId, account, seq } = next;
@@ -101,7 +103,36 @@ async function choose(trx: Transaction<Schema>, max: number): Promise<{ chosen: 
     if (following === undefined) queues.splice(queues.indexOf(next), 1);
     else next.seq = following;
   }
-  return { chosen, more: queues.length > 0 || suspended };
+  const fitting = chosen.length > max ? max + (await countAhead(trx, chosen.slice(max))) : chosen.length;
+  const more = queues.length > 0 || suspended || fitting < chosen.length;
+  return { chosen: chosen.slice(0, fitting), more };
+}
+
+/** Inputs and answers of the tests that one claim takes ahead, which are in memory until they start. */
+const AHEAD_BYTES = 8 * 1_048_576;
+
+/**
+ * How many of these may be claimed before they can start. The first ones of the profile judge: a claimed run of an agent is not
+ * repeated after a crash of its worker.
+ */
+async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
+  const seqs = chosen.map(({ seq }) => seq);
+  const { rows } = await sql<{ seq: number; profile: string; bytes: number | string }>`
+    select seq, profile, (
+      select coalesce(sum(octet_length(contents.bytes)), 0) from judgements
+      join version_contents on version_contents.version_seq = judgements.version_seq
+      join contents on contents.seq = version_contents.content_seq
+      where judgements.seq = submissions.judgement_seq and version_contents.test = submissions.test
+    ) as bytes
+    from submissions where seq in (${sql.join(seqs)})`.execute(trx);
+  const found = new Map(rows.map((row) => [Number(row.seq), row]));
+  let bytes = 0;
+  const first = seqs.findIndex((seq) => {
+    const row = found.get(seq);
+    bytes += Number(row?.bytes ?? 0);
+    return row?.profile !== "judge" || bytes > AHEAD_BYTES;
+  });
+  return first < 0 ? seqs.length : first;
 }
 
 interface Head {

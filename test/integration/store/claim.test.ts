@@ -5,6 +5,8 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { openEngine } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { HEADS } from "../../../src/store/submissions/claim.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { addJudgement, finish } from "../../support/store/judgements.ts";
 import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
 
 const OUTCOME = internalError("x");
@@ -221,5 +223,25 @@ onEachEngine((temporaryStore) => {
       }
     }
     assert.equal(served.join(""), "abcd".repeat(6));
+  });
+
+  test("submissions are claimed ahead up to the first agent run and 8 MiB of tests", async (t) => {
+    const { store } = await temporaryStore(t);
+    const claimed = async (max: number, ahead: number) =>
+      (await store.submissions.claim("w", 1000, max, ahead)).map(({ submission }) => submission.profile);
+    const [plain, agents] = [await addKey(store, "a", { concurrency: 50 }), await addKey(store, "b")];
+    for (let number = 0; number < 3; number++) await enqueue(store, plain);
+    assert.deepEqual(await claimed(1, 4), ["judge", "judge", "judge"]);
+    for (let number = 0; number < 3; number++) await enqueue(store, agents, { profile: "agent" });
+    assert.deepEqual(await claimed(1, 4), ["agent"]);
+    assert.deepEqual(await claimed(0, 4), []);
+    assert.deepEqual(await claimed(2, 4), ["agent", "agent"]);
+    const large = await addKey(store, "c", { concurrency: 50 });
+    const answers = Array.from({ length: 20 }, (_, at) => `${at} ${"x".repeat(1_048_576)}`);
+    await addJudgement(store, large, { answers });
+    const [first] = await store.submissions.claim("w", 1000);
+    await finish(store, first as Claim, "AC");
+    assert.equal((await claimed(2, 16)).length, 9);
+    assert.equal((await claimed(0, 16)).length, 7);
   });
 });

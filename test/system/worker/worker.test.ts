@@ -434,6 +434,53 @@ test(
   },
 );
 
+/** Claims this many ahead, until a pause. */
+function claimsAhead(amount: number, holdMs: number) {
+  const ahead = { amount, holdMs, ran: () => {}, pause: () => (ahead.amount = 0) };
+  return ahead;
+}
+
+/** Two programs that run, and three that are claimed and wait. */
+async function twoAndThree({ submit, now }: Working, seconds: number) {
+  const running = await Promise.all([1, 2].map(() => submit(`import time; time.sleep(${seconds}); print('long')`)));
+  await programRuns(2);
+  const held = await Promise.all([1, 2, 3].map((n) => submit(`print(${n})`)));
+  const states = async () => (await Promise.all(held.map(now))).map(({ status, attempts }) => `${status} ${attempts}`);
+  for (const until = performance.now() + 5_000; performance.now() < until; await sleep(5))
+    if ((await states()).every((state) => state === "running 1")) break;
+  assert.deepEqual(await states(), Array(3).fill("running 1"));
+  assert.equal(programs().length, 2);
+  return { running, held, states };
+}
+
+test("submissions that are claimed ahead and cannot start soon are pending again", LIMIT, async (t) => {
+  const there = await working(t, { ahead: claimsAhead(4, 300) });
+  const { running, held, states } = await twoAndThree(there, 2);
+  await sleep(600);
+  assert.deepEqual(await states(), Array(3).fill("pending 0"));
+  assert.equal(there.times("givenBack"), 3);
+  for (const id of [...running, ...held]) assert.equal(verdictOf(await there.end(id)), "AC");
+});
+
+test("a submission that is cancelled before its start never runs, and costs no slot", LIMIT, async (t) => {
+  const there = await working(t, { ahead: claimsAhead(4, 20_000) });
+  const { running, held } = await twoAndThree(there, 1);
+  const [first, second, third] = held as [string, string, string];
+  assert.equal(await there.store.submissions.cancel(second, there.key.accountId), true);
+  for (const id of [...running, first, third]) assert.equal(verdictOf(await there.end(id)), "AC");
+  assert.equal((await there.end(second)).outcome?.judgement.cause, "cancelled");
+  assert.equal(there.times("slotsLost"), 0);
+  assert.equal(there.times("ended python AC"), 4);
+});
+
+test("stopping returns the submissions that are claimed ahead", LIMIT, async (t) => {
+  const there = await working(t, { ahead: claimsAhead(4, 20_000), drainMs: 10_000 });
+  const { running, states } = await twoAndThree(there, 1);
+  await there.worker.stop();
+  for (const id of running) assert.equal(stdoutOf(await there.now(id)), "long\n");
+  assert.deepEqual(await states(), Array(3).fill("pending 0"));
+});
+
 test("stopping lets running submissions finish and starts no others", LIMIT, async (t) => {
   const { worker, submit, now } = await working(t, { workers: 1, drainMs: 10_000 });
   const running = await submit("import time; time.sleep(0.3); print('done')");
@@ -464,9 +511,9 @@ test("at the drain deadline, judge runs are requeued and agent runs end as error
   await eventually("their end", () => programsOf(launcher).length === 0);
 });
 
-test("a submission claimed while the worker stops is not lost", LIMIT, async (t) => {
+test("a submission claimed while the worker stops is pending again", LIMIT, async (t) => {
   const claiming = Promise.withResolvers<void>();
-  const { worker, submit, end } = await working(t, {
+  const { worker, submit, now } = await working(t, {
     drainMs: 10_000,
     wrap: (store) => ({
       ...store,
@@ -484,7 +531,8 @@ test("a submission claimed while the worker stops is not lost", LIMIT, async (t)
   const id = await submit("print('claimed')");
   await claiming.promise;
   await worker.stop();
-  assert.equal(stdoutOf(await end(id)), "claimed\n");
+  const { status, attempts } = await now(id);
+  assert.deepEqual([status, attempts], ["pending", 0]);
 });
 
 test("a stopped worker holds no timers or connections", LIMIT, async (t) => {

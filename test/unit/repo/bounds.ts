@@ -61,6 +61,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/queue.test.ts",
     "test/system/bounds/queue-boxes.test.ts",
   ],
+  "submissions claimed before they can start": [
+    "test/unit/worker/ahead.test.ts",
+    "test/integration/store/claim.test.ts",
+    "test/system/worker/worker.test.ts",
+  ],
   "pending work of a suspended account or dropped queue": [
     "test/integration/store/drop.test.ts",
     "test/integration/store/model.test.ts",

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Ahead } from "../../../src/worker/ahead.ts";
+import { Gather } from "../../../src/worker/gather.ts";
+
+test("more submissions are claimed ahead the shorter the runs are", () => {
+  let now = 0;
+  const ahead = new Ahead(2, () => now);
+  assert.equal(ahead.amount, 0, "before the first run");
+  ahead.ran(25);
+  assert.equal(ahead.amount, 4);
+  for (let runs = 0; runs < 50; runs++) ahead.ran(1);
+  assert.equal(ahead.amount, 16);
+  ahead.ran(1_000);
+  assert.equal(ahead.amount, 0, "after one long run");
+  for (let runs = 0; runs < 100; runs++) ahead.ran(9.5);
+  assert.equal(ahead.amount, 12);
+  ahead.pause();
+  assert.equal(ahead.amount, 0);
+  now += 999;
+  assert.equal(ahead.amount, 0);
+  now += 1;
+  assert.equal(ahead.amount, 12);
+});
+
+test("four callers continue together, and fewer after 30 ms", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const gather = new Gather();
+  let gone = 0;
+  const join = () => void gather.join().then(() => gone++);
+  for (let callers = 0; callers < 3; callers++) join();
+  await Promise.resolve();
+  assert.equal(gone, 0);
+  join();
+  await Promise.resolve();
+  assert.equal(gone, 4);
+  join();
+  t.mock.timers.tick(29);
+  await Promise.resolve();
+  assert.equal(gone, 4);
+  t.mock.timers.tick(1);
+  await Promise.resolve();
+  assert.equal(gone, 5);
+});
