@@ -127,8 +127,7 @@ export class Slot {
    * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
   async run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
-    const [report] = await this.#run([step], () => encodeStep(step), onOutput);
-    return report as StepReport;
+    return (await this.#run([step], () => encodeStep(step), onOutput))[0] as StepReport;
   }
 
   /**
@@ -136,12 +135,12 @@ export class Slot {
    * collect and no step after it, and the peer starts in a fresh work directory. @param onOutput receives that of the step.
    */
   async runPair(step: Step, peer: Step, onOutput: OnOutput = () => {}): Promise<readonly [StepReport, StepReport]> {
-    const frames = () => Buffer.concat([encodePeer(peer), encodeStep(step)]);
+    const frames = () => [...encodePeer(peer), ...encodeStep(step)];
     const [report, ofPeer] = await this.#run([step, peer], frames, onOutput);
     return [report as StepReport, ofPeer as StepReport];
   }
 
-  #run(steps: readonly Step[], encode: () => Buffer, onOutput: OnOutput): Promise<readonly StepReport[]> {
+  #run(steps: readonly Step[], encode: () => readonly Buffer[], onOutput: OnOutput): Promise<readonly StepReport[]> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
@@ -164,7 +163,7 @@ export class Slot {
       }));
       const last = steps.every(({ more }) => !more);
       this.#running = { answers, reports: [], last, onOutput, startedMs: performance.now(), resolve, reject, timer };
-      this.#socket.write(frames);
+      this.#write(frames);
     });
   }
 
@@ -179,7 +178,7 @@ export class Slot {
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is not idle"));
       const timer = setTimeout(() => this.#lose(new SandboxError("the slot did not respond in time")), PARK_MS);
       this.#parking = { resolve, reject, timer };
-      this.#socket.write(encodePark(step));
+      this.#write(encodePark(step));
     });
   }
 
@@ -197,6 +196,12 @@ export class Slot {
   /** Closes the slot and kills its program. */
   close(): void {
     this.#socket.destroy();
+  }
+
+  #write(pieces: readonly Buffer[]): void {
+    this.#socket.cork();
+    for (const piece of pieces) this.#socket.write(piece);
+    this.#socket.uncork();
   }
 
   #take(frame: Frame): void {

@@ -69,18 +69,18 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boole
 
 const COLLECT = { work: 1, feedback: 2 } as const;
 
-/** The STEP frame of a step. */
-export function encodeStep(step: Step): Buffer {
+/** The STEP frame of a step, in pieces that must not change until they are sent. */
+export function encodeStep(step: Step): Buffer[] {
   return encoded(new FrameWriter("STEP"), step);
 }
 
 /** The PEER frame of a step that another one talks with. */
-export function encodePeer(step: Step): Buffer {
+export function encodePeer(step: Step): Buffer[] {
   return encoded(new FrameWriter("PEER"), step);
 }
 
 /** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
-export function encodePark(step: Step): Buffer {
+export function encodePark(step: Step): Buffer[] {
   const frame = new FrameWriter("PARK");
   const { command, park } = step.command;
   const [program, ...args] = command;
@@ -88,7 +88,7 @@ export function encodePark(step: Step): Buffer {
   return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
 }
 
-function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more, collect }: Step): Buffer {
+function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more, collect }: Step): Buffer[] {
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
@@ -115,5 +115,5 @@ function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more
     .int("CPUS", limits.cpus ?? UNLIMITED)
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
-    .end();
+    .pieces();
 }

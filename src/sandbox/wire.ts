@@ -10,6 +10,8 @@ export class ProtocolError extends OperatorError {
 }
 
 /** Builds one frame from entries. */
+const LARGE_BYTES = 65_536;
+
 export class FrameWriter {
   readonly #frame: FrameName;
   readonly #parts: Buffer[] = [];
@@ -35,13 +37,26 @@ export class FrameWriter {
 
   /** Header and body. */
   end(): Buffer {
+    return Buffer.concat(this.pieces());
+  }
+
+  /** The same in several pieces: large values are not copied. */
+  pieces(): Buffer[] {
     const header = Buffer.alloc(HEADER_BYTES);
-    header.writeUInt32LE(
-      this.#parts.reduce((sum, part) => sum + part.length, 0),
-      0,
-    );
+    const size = this.#parts.reduce((sum, part) => sum + part.length, 0);
+    header.writeUInt32LE(size, 0);
     header[4] = FRAMES[this.#frame];
-    return Buffer.concat([header, ...this.#parts]);
+    const pieces: Buffer[] = [];
+    let small: Buffer[] = [header];
+    for (const part of this.#parts) {
+      if (part.length < LARGE_BYTES) {
+        small.push(part);
+      } else {
+        pieces.push(Buffer.concat(small), part);
+        small = [];
+      }
+    }
+    return [...pieces, Buffer.concat(small)];
   }
 }
 

@@ -8,7 +8,7 @@ import { Entries, type Frame, FrameReader } from "../../../src/sandbox/wire.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 
 function sent(step: Step): Entries {
-  const [frame, ...others] = [...new FrameReader().push(encodeStep(step))];
+  const [frame, ...others] = [...new FrameReader().push(Buffer.concat(encodeStep(step)))];
   assert.equal(frame?.name, "STEP");
   assert.deepEqual(others, []);
   return new Entries(frame as Frame);

@@ -47,10 +47,14 @@ test("a larger artifact than all memory changes nothing, and one in place of ano
   new Artifacts(0).put("a", artifact(1));
 });
 
-test("an artifact whose bytes have changed is removed", () => {
-  const artifacts = new Artifacts(100 * KIB);
+test("an artifact whose bytes have changed is removed within a second", () => {
+  let now = 0;
+  const artifacts = new Artifacts(100 * KIB, () => now);
   const damaged = artifact(10 * KIB);
   artifacts.put("a", damaged);
+  now += 1_000;
+  assert.equal(artifacts.get("a"), damaged);
+  now += 1_000;
   damaged.files[0]?.data.fill("y", 5, 6);
   assert.equal(artifacts.get("a"), undefined);
   assert.equal(artifacts.bytes, 0);
