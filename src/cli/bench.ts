@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { judgementRow } from "../../bench/judgement.ts";
 import { languageRows } from "../../bench/languages.ts";
 import { launcherRows } from "../../bench/launcher.ts";
 import { MIXES, type Mix } from "../../bench/load/mixes.ts";
@@ -27,7 +28,7 @@ export function benchCommand(): Command {
       "Measure boxes and languages on this machine as ratios to bare runs of the same run. bench/README.md explains the rows.",
     )
     .option("--json", "print an array of {name, unit, median, p99, floor, ratio}")
-    .option("--runs <number>", "boxes per row; a tenth of that per language", wholeNumber, 300)
+    .option("--runs <number>", "boxes per row; a tenth of that per language, and judgements", wholeNumber, 300)
     .option(...DATA)
     .addOption(new Option("--launcher <path>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--image <directory>").hideHelp().makeOptionMandatory())
@@ -99,6 +100,7 @@ async function bench(flags: BenchFlags): Promise<void> {
     ...(await launcherRows(flags, flags.runs)),
     await serviceRow(flags, flags.launcherSocket, flags.runs),
     ...(await languageRows(flags, flags.launcherSocket, Math.max(3, Math.round(flags.runs / 10)))),
+    await judgementRow(flags, flags.launcherSocket, Math.max(3, Math.round(flags.runs / 10))),
   ];
   process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${rowTable(rows)}\n`);
 }

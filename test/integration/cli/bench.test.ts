@@ -47,6 +47,7 @@ test("has rows for boxes, the service and each language, as ratios to their floo
   const found = rows.parse(JSON.parse(stdout));
   assert.deepEqual(found.map(({ name }) => name).sort(), [
     ...NAMES.map((name) => `hello_${name}`),
+    "judgement_100x10ms",
     "launcher_warm_box",
     "launcher_warm_box_until_torn",
     "saturated_boxes",

@@ -1,0 +1,42 @@
+import { availableParallelism } from "node:os";
+import type { EngineFlags } from "../src/cli/engine.ts";
+import { bareRuns } from "./bare.ts";
+import { PLAIN } from "./plain.ts";
+import { type Row, timesRow } from "./row.ts";
+import { timed } from "./service.ts";
+import { startWhole } from "./whole.ts";
+
+const TESTS = 100;
+/** Uses about 10 ms of CPU time. */
+const CODE = `#include <cstdint>
+#include <iostream>
+int main() {
+  uint64_t x = 1;
+  for (int i = 0; i < 5600000; i++) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+  }
+  std::cout << (x != 0) << "\\n";
+}
+`;
+
+/** A judgement of 100 runs of a C++ program of 10 ms, compared with the CPU time of such runs without a box, over the CPUs. */
+export async function judgementRow({ image }: EngineFlags, socket: string, runs: number): Promise<Row> {
+  const { compile = [], execute = [] } = PLAIN.cpp ?? {};
+  const program = { name: "cpp", source: "main.cpp", code: CODE, before: compile, commands: [execute] };
+  const { cpuMs = 0 } = (await bareRuns(image, [program], TESTS)).cpp ?? {};
+  const cpus = availableParallelism();
+  const service = await startWhole(socket, cpus);
+  try {
+    const tests = Array.from({ length: TESTS }, () => ({ stdin: "", expected: "1\n" }));
+    const times: number[] = [];
+    for (let i = -3; i < runs; i++) {
+      const ms = await timed(() => service.judge({ language: "cpp", code: CODE, tests, stop: "never" }));
+      if (i >= 0) times.push(ms);
+    }
+    return timesRow("judgement_100x10ms", "ms", times, (cpuMs * TESTS) / cpus);
+  } finally {
+    await service.stop();
+  }
+}
