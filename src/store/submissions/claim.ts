@@ -92,16 +92,20 @@ interface Chosen {
 async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimRequest, "max" | "ahead">) {
   const { queues, suspended } = await readQueues(trx);
   const chosen: Chosen[] = [];
-  while (chosen.length < max + ahead) {
+  /** Following submissions of each key, read at once. */
+  const read = new Map<Queue, number[]>();
+  for (let left = max + ahead; left > 0; left--) {
     const next = fairest(queues);
     if (!next) break;
     const { keyId, account, seq } = next;
     chosen.push({ seq, keyId, accountId: account.id });
     next.underWay++;
     account.underWay++;
-    const following = await readNext(trx, keyId, seq);
-    if (following === undefined) queues.splice(queues.indexOf(next), 1);
-    else next.seq = following;
+    const following = read.get(next) ?? (await readNext(trx, keyId, seq, left));
+    read.set(next, following);
+    const [nextSeq] = following.splice(0, 1);
+    if (nextSeq === undefined) queues.splice(queues.indexOf(next), 1);
+    else next.seq = nextSeq;
   }
   const fitting = chosen.length > max ? max + (await countAhead(trx, chosen.slice(max))) : chosen.length;
   const more = queues.length > 0 || suspended || fitting < chosen.length;
@@ -200,18 +204,18 @@ async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {
     .execute();
 }
 
-/** Compares pairs for the same reason. @returns the next pending submission of the key. */
-async function readNext(trx: Transaction<Schema>, keyId: string, seq: number): Promise<number | undefined> {
-  const row = await trx
+/** Compares pairs for the same reason. @returns the next pending submissions of the key. */
+async function readNext(trx: Transaction<Schema>, keyId: string, seq: number, most: number): Promise<number[]> {
+  const rows = await trx
     .selectFrom("submissions")
     .select("seq")
     .where("status", "=", sql.lit("pending"))
     .where(sql<boolean>`(key_id, seq) > (${keyId}, ${seq}) and (key_id, seq) <= (${keyId}, ${Number.MAX_SAFE_INTEGER})`)
     .orderBy("key_id")
     .orderBy("seq")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.seq;
+    .limit(most)
+    .execute();
+  return rows.map((row) => row.seq);
 }
 
 /** @param ids in the order of service, possibly repeated. The last one gets the highest turn. */
