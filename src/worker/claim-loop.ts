@@ -51,6 +51,7 @@ export class ClaimLoop {
 
   /** Starts claimed submissions on free slots. */
   startHeld(): void {
+    if (this.#stopping) return;
     const { slots, leases, choose, serve } = this.#options;
     for (let [next] = this.#held; next; [next] = this.#held) {
       const { claim, abandoned } = next;
@@ -93,7 +94,7 @@ export class ClaimLoop {
         if (!this.#stopping) this.#retry = setTimeout(() => this.wake(), RETRY_MS);
       }
       this.#held.push(...claims.map((claim) => leases.hold(claim)));
-      if (!this.#stopping) this.startHeld();
+      this.startHeld();
       this.#limitHold();
     }
   }
