@@ -141,7 +141,8 @@ async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<vo
     `${load.submitted.size} submissions and ${load.judged.size} judgements in ${seconds.toFixed(0)} s; killed ${JSON.stringify(killed)}; answers ${JSON.stringify(load.answers)}`,
   );
 
-  await checkSubmissions(t, ledger, load, KILLS * site.slots);
+  // A kill ends the runs of a worker and those that it has claimed ahead, eight for each slot.
+  await checkSubmissions(t, ledger, load, KILLS * site.slots * 9);
   load.checkOutputs();
   load.checkJudgements();
   const replay = (id: string) => home.piped("/dev/null", "/dev/null", "webhooks", "replay", id);
