@@ -59,6 +59,17 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
       const text = result.submissions.find(({ path }) => path.endsWith("double.txt"));
       assert.deepEqual([text?.language, text?.score], ["python", 100]);
     }
+    if (name === "near")
+      assert.deepEqual(
+        result.submissions.map(({ verdict, score }) => [verdict, score]),
+        [
+          ["AC", 120],
+          // 15 of 30 points for the worst test of the first group.
+          ["AC", 105],
+          // Of the second group, only the test before the failure.
+          ["WA", 60],
+        ],
+      );
     if (name === "sum") {
       const skipped = result.submissions.filter(({ language }) => language === null).map(({ path }) => path);
       assert.deepEqual(skipped, ["submissions/accepted/sum.cob"]);
