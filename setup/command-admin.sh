@@ -1,5 +1,5 @@
-# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: need only the store, not the sandbox.
-# They work while a service runs.
+# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: need only the store, but the import of a
+# package without a time limit also the engine. They work while a service runs.
 
 # The program cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
 case $command in
@@ -9,7 +9,22 @@ esac
 # Only restore reads its input. A compromised service could read the rest of the input, such as of a script.
 if [ "$command" = restore ]; then exec 3<&0; else exec 3</dev/null; fi
 prepare_software
+measures=no socket=
+if [ "$command ${1-}" = "problems import" ]; then
+  probed=0
+  await clean_env exec '' "$node" --disable-sigusr1 "$app/src/main.ts" "$command" "$@" --probe || probed=$?
+  case $probed in
+  0) ;;
+  3) measures=yes ;; # a package without a time limit (src/cli/problems-stored.ts)
+  *) exit "$probed" ;;
+  esac
+  [ $measures = no ] || software_is_elsewhere || build_engine
+fi
 prepared "$command"
+if [ $measures = yes ]; then
+  trap 'stop_launcher; close_instance' EXIT
+  start_launcher 0 1
+fi
 make_service_group "$instance-service"
 open_relay
 case "$command ${1-}" in
@@ -20,7 +35,7 @@ case "$command ${1-}" in
   rm -f -- "$package"
   mkfifo -m 0600 -- "$package"
   exec 9<>"$package" # to open one end does not block
-  run_node as_root "$command" "$@" >"$package" 9>&-
+  run_node as_root "$command" ${socket:+--launcher-socket "$socket"} "$@" >"$package" 9>&-
   beside_pid=$node_pid
   exec 3<"$package" 9>&-
   rm -f -- "$package"
@@ -31,11 +46,14 @@ case "$command ${1-}" in
 esac
 finish_node
 if [ -n "$beside_pid" ]; then
+  # It could measure for minutes more.
+  [ "$node_status" -eq 0 ] || kill -s TERM -- "-$beside_pid" 2>/dev/null || true
   package_status=0
   wait "$beside_pid" || package_status=$?
-  [ $package_status -eq 0 ] || node_status=$package_status
+  [ "$node_status" -ne 0 ] || node_status=$package_status
 fi
 end_service_group
 close_relay || node_status=1
+stop_launcher || node_status=1
 close_instance
 exit "$node_status"

@@ -12,6 +12,11 @@ export function escaped(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)?.toString(16)}}`);
 }
 
+/** Names a step of a long command while it runs. */
+export function sayStep(step: string): void {
+  process.stderr.write(`assay: ${escaped(step)}\n`);
+}
+
 /** Prints the result of a command: one line of JSON, or text. */
 export function answer(json: boolean | undefined, value: unknown, text: () => string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text()}\n`);

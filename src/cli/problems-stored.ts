@@ -1,9 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config.ts";
+import { PackageError } from "../problems/files.ts";
 import { openImport } from "../problems/import.ts";
+import { measureTimeLimit } from "../problems/measure.ts";
+import { type ProblemPackage, readProblem } from "../problems/package.ts";
 import { readPackage } from "../problems/read.ts";
+import { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
-import { answer, table } from "./answer.ts";
+import { LocalJudge } from "../worker/judge-locally.ts";
+import { answer, sayStep, table } from "./answer.ts";
 import { ourLanguages } from "./engine.ts";
 import { readImport, writeImport } from "./import-stream.ts";
 import { wholeNumber } from "./option-values.ts";
@@ -15,7 +20,13 @@ interface ImportFlags extends StoreOptions {
   readonly timeLimit?: number;
   /** Whether the package comes over standard input, from the process that reads it (setup/command-admin.sh). */
   readonly packed?: boolean;
+  /** Whether to end with NEEDS_LAUNCHER if the package needs one; nothing is imported. */
+  readonly probe?: boolean;
+  readonly launcherSocket?: string;
 }
+
+/** The exit code for a package without a time limit. */
+const NEEDS_LAUNCHER = 3;
 
 /** A purge can delete the version before the problem has it. */
 const MAX_TRIES = 3;
@@ -25,15 +36,17 @@ export function addStored(problems: Command): void {
   commandOnStore(
     problems,
     "import",
-    "Store a problem package, up to 1 GiB, as the current version of the problem of its name. The same content again changes nothing.",
+    "Store a problem package, up to 1 GiB, as the current version of the problem of its name. The same content again changes nothing. Without a time limit in the package or in the command, its accepted submissions run in sandboxes first, and the limit follows from them.",
   )
     .argument("<directory|zip>", "problem package")
     .requiredOption("--account <account>", "owning account, by name or id")
     .option("--name <name>", "name of the problem (default: the name of its directory)")
-    .option("--time-limit <seconds>", "CPU time, in place of that of the package; required if it has none", seconds)
+    .option("--time-limit <seconds>", "CPU time, in place of that of the package", seconds)
     .addOption(new Option("--packed").hideHelp())
+    .addOption(new Option("--probe").hideHelp())
     .action((path: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ImportFlags>();
+      if (flags.probe) return probe(path, flags);
       return flags.packed ? withStore(flags, (store) => storeImport(store, flags)) : pack(path, flags);
     });
 
@@ -93,11 +106,33 @@ function seconds(text: string): number {
 }
 
 /** Reads the package for the process that can write to the database (setup/command-admin.sh). */
-async function pack(path: string, { name, timeLimit }: ImportFlags): Promise<void> {
+async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFlags): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
-  const files = await readPackage(path);
-  await writeImport(openImport(files, ourLanguages(), { name, timeLimitSecs: timeLimit }), process.stdout);
+  const [files, languages] = [await readPackage(path), ourLanguages()];
+  const measure = async (problem: ProblemPackage) => {
+    if (launcherSocket === undefined) throw new PackageError("the package", `has no time limit: ${WAYS}`);
+    const slot = await Slot.open(launcherSocket);
+    try {
+      return await measureTimeLimit(files, problem, new LocalJudge(slot, languages), languages, sayStep);
+    } finally {
+      slot.close();
+    }
+  };
+  await writeImport(await openImport(files, languages, { name, timeLimitSecs: timeLimit }, measure), process.stdout);
+}
+
+const WAYS = "give --time-limit or, in its problem.yaml, limits.time_limit";
+
+/** Reports to set-up whether a launcher is needed (setup/command-admin.sh). */
+async function probe(path: string, { timeLimit }: ImportFlags): Promise<void> {
+  if (timeLimit !== undefined) return;
+  const { timing, submissions } = readProblem(await readPackage(path), ourLanguages());
+  if (timing.limitSecs !== null) return;
+  if (submissions.length === 0)
+    throw new PackageError("the package", `has no time limit, and no submissions to measure: ${WAYS}`);
+  sayStep(`the package has no time limit, so its submissions are measured; otherwise ${WAYS}`);
+  process.exitCode = NEEDS_LAUNCHER;
 }
 
 async function storeImport(store: Store, { account, json }: ImportFlags): Promise<void> {
@@ -122,9 +157,9 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
     if (put.kind !== "stored") continue;
     await end();
     const { id, version: number, isNew } = put;
-    answer(json, { id, name, version: number, tests, bytes, isNew }, () =>
+    answer(json, { id, name, version: number, tests, bytes, timeLimitSecs: cpuSecs, isNew }, () =>
       isNew
-        ? `${id}: version ${number} of ${name}, ${tests} tests`
+        ? `${id}: version ${number} of ${name}, ${tests} tests, time limit ${cpuSecs} s`
         : `${id}: version ${number} of ${name} is unchanged`,
     );
     return;

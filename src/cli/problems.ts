@@ -4,7 +4,7 @@ import { readPackage } from "../problems/read.ts";
 import { type Verified, verify } from "../problems/verify.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
-import { answer, escaped, table } from "./answer.ts";
+import { answer, escaped, sayStep, table } from "./answer.ts";
 import { ourLanguages } from "./engine.ts";
 import { addStored } from "./problems-stored.ts";
 import { DATA } from "./with-store.ts";
@@ -38,8 +38,7 @@ async function verifyPackage(directory: string, flags: VerifyFlags): Promise<voi
   const problem = readProblem(files, languages);
   const slot = await Slot.open(flags.launcherSocket);
   try {
-    const progress = (step: string) => process.stderr.write(`assay: ${escaped(step)}\n`);
-    const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, progress);
+    const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, sayStep);
     answer(flags.json, { ...verified, title: problem.title, format: problem.format }, () => toText(verified));
     const isClean = verified.faults.length === 0 && verified.submissions.every(({ faults }) => faults.length === 0);
     process.exitCode = isClean ? 0 : 1;

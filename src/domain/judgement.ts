@@ -23,6 +23,8 @@ export interface Group {
   readonly rule: (typeof GROUP_RULES)[number];
   /** Groups of which all tests must pass, otherwise this one is left out. */
   readonly depends: readonly string[];
+  /** Of a package: tests after its first failure are left out in any case, and earn nothing. */
+  readonly breaks?: true;
 }
 
 /** Bounds of one judgement. */
@@ -131,9 +133,9 @@ export function advance(
   const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
   const needed = (at: number) => {
     if (stop === "first_failure") return failed < 0 || at < failed;
-    const { name, depends } = groupOf(at);
+    const { name, depends, breaks } = groupOf(at);
     if (depends.some((other) => progress.get(other)?.failed !== undefined)) return false;
-    return stop === "never" || at < (progress.get(name)?.failed ?? states.length);
+    return (stop === "never" && !breaks) || at < (progress.get(name)?.failed ?? states.length);
   };
   const mayStart = (at: number) =>
     stop === "first_failure" || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
@@ -173,6 +175,13 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
 
 const NO_GROUP: Group = { name: "", rule: "sum", depends: [] };
 
+/** The points that a checker can give for a test: with `min`, those of its group, of which the smallest earned ones count. */
+export function mostPoints({ tests, groups }: Pick<Definition, "tests" | "groups">, test: number): number {
+  const { group, points = 0 } = tests[test] ?? {};
+  if (groups.find(({ name }) => name === group)?.rule !== "min") return points;
+  return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
+}
+
 export interface GroupScore {
   readonly name: string;
   readonly rule: Group["rule"];
@@ -193,13 +202,15 @@ export function groupScores(
 ): GroupScore[] {
   const progress = groupsProgress(states, tests);
   const places = Map.groupBy(tests.keys(), (at) => tests[at]?.group ?? "");
-  return groups.map(({ name, rule }) => {
+  return groups.map(({ name, rule, breaks }) => {
     const own = places.get(name) ?? [];
     const points = (at: number) => tests[at]?.points ?? 0;
     const maxScore = own.reduce((sum, at) => sum + points(at), 0);
     const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
-    const sum = own.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
     const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
+    // A test after the failure can have ended before it.
+    const counted = own.filter((at) => !breaks || at < (failed ?? states.length));
+    const sum = counted.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
     const passed = failed !== undefined ? false : isOpen ? null : true;
     return {
       name,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { PackageError, type PackageFiles } from "./files.ts";
+import type { ProblemPackage } from "./package.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
 /** Verdicts in the words of the format. */
@@ -68,7 +69,7 @@ const LEGACY: Readonly<Record<string, Rules>> = {
 };
 
 /** Reads submissions.yaml. @returns a function for the path of a submission below `submissions`. */
-export function readExpectations(files: PackageFiles, format: "legacy" | "2025-09"): (path: string) => About {
+export function readExpectations(files: PackageFiles, format: ProblemPackage["format"]): (path: string) => About {
   const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
   const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
   const known = format === "legacy" ? LEGACY : DIRECTORIES;

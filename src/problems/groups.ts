@@ -163,7 +163,10 @@ function withArgs(byName: Readonly<Record<string, readonly string[]>>, args: rea
 }
 
 /** Directories are groups; settings are inherited. Scores are supported in groups directly below `secret`. */
-export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
+export function legacyGroups(
+  files: PackageFiles,
+  { scoring, writesScores }: { readonly scoring: boolean; readonly writesScores: boolean },
+): Groups {
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
   /** Tests by their directory below `data`. */
   const amounts = new Map<string, number>();
@@ -175,9 +178,9 @@ export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
   }
   /** The nearest directory with this setting, from the inner one to `data`. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
-    for (const name of [...directories, ""]) {
+    for (const [depth, name] of [...directories, ""].entries()) {
       const file = read.get(name);
-      if (file?.value[key] !== undefined) return { value: file.value[key], file };
+      if (file?.value[key] !== undefined) return { value: file.value[key], file, depth };
     }
     return undefined;
   };
@@ -199,24 +202,46 @@ export function legacyGroups(files: PackageFiles, scoring: boolean): Groups {
         output?.file.fault(["output_validator_flags"], message) ?? new PackageError(`data/${test}.in`, message),
     };
   };
+  /** The most points for a test from a validator that writes scores, if the package has them. */
+  const rangeOf = (directories: readonly string[]) => {
+    const range = nearest(directories, "range");
+    if (!writesScores || !range || range.depth > (nearest(directories, "accept_score")?.depth ?? range.depth))
+      return undefined;
+    const [, least = "", most = ""] = /^\s*(\S+)\s+(\S+)\s*$/.exec(range.value) ?? [];
+    if (/^\+?inf$/.test(most)) return undefined;
+    if (Number(least.replace(/^-inf$/, "0")) > 0 || !AMOUNT.test(most))
+      throw range.file.fault(["range"], "range: must be two numbers, from at most 0 to at least 0");
+    return Number(most);
+  };
+  const breaks = (directories: readonly string[]) => nearest(directories, "on_reject")?.value !== "continue";
   const groupsOf = (used: readonly string[]) =>
-    used.map((name): ScoredGroup => {
+    used.map((name, at): ScoredGroup => {
       if (!scoring || name.startsWith("sample")) return { name, rule: "sum", depends: [], maxScore: 0 };
       const directories = directoriesOf(`${name}/`);
       const grader = nearest(directories, "grader_flags");
       const modes = split(grader?.value ?? "");
       for (const mode of modes)
-        if (!["min", "sum", "first_error", "worst_error", "ignore_sample"].includes(mode))
+        if (!["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"].includes(mode))
           throw grader?.file.fault(["grader_flags"], `grader_flags: ${mode} is not supported`);
+      const stopsOthers = breaks(["secret"]) && at < used.length - 1 && name !== "secret";
+      if (modes.includes("accept_if_any_accepted") && stopsOthers)
+        throw grader?.file.fault(
+          ["grader_flags"],
+          "grader_flags: accept_if_any_accepted needs on_reject: continue of secret",
+        );
       const accept = nearest(directories, "accept_score");
       const score = Number(accept?.value ?? 1);
       if (!Number.isFinite(score) || score < 0)
         throw accept?.file.fault(["accept_score"], "accept_score: must be a number of at least 0");
       const rule = modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
-      return { name, rule, depends: [], maxScore: rule === "min" ? score : score * (amounts.get(name) ?? 0) };
+      const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => other.startsWith("secret")) : [];
+      const maxScore = rule === "min" ? (rangeOf(directories) ?? score) : score * (amounts.get(name) ?? 0);
+      return { name, rule, depends: before, ...(breaks(directories) && { breaks: true }), maxScore };
     });
   return { settingsOf, groupOf, groupsOf };
 }
+
+const AMOUNT = /^\d{1,9}(\.\d{1,9})?$/;
 
 function split(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== "");

@@ -31,11 +31,18 @@ function sayFault(error: unknown): void {
   say({ fault: error.message });
 }
 
+async function unmeasured(): Promise<never> {
+  throw new PackageError(
+    "the package",
+    "has no time limit: give time_limit, or use the command assay problems import, which measures the submissions of the package",
+  );
+}
+
 const { archive, mostBytes, languages, options } = workerData as Opening;
 try {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const files = await packageFromZip(bytes, mostBytes);
-  const { importable, read } = openImport(files, fromPlain(languages), options);
+  const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
   say({ opened: importable });
   parentPort?.on("message", ({ test, place }: Wanted) => {
     try {

@@ -5,7 +5,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
-import { readProblem } from "./package.ts";
+import { type ProblemPackage, readProblem } from "./package.ts";
 
 /** Of a problem: by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -43,8 +43,19 @@ export interface OpenImport {
   readonly read: (test: number, place: number) => Buffer;
 }
 
-/** Reads and checks a package for an import. @throws PackageError for the first fault. */
-export function openImport(files: PackageFiles, languages: Languages, options: ImportOptions): OpenImport {
+/** @returns the time limit in seconds of a package that has none. @throws PackageError */
+export type Measure = (problem: ProblemPackage) => Promise<number>;
+
+/**
+ * Reads and checks a package for an import.
+ * @param measure called when everything else is checked. @throws PackageError for the first fault.
+ */
+export async function openImport(
+  files: PackageFiles,
+  languages: Languages,
+  options: ImportOptions,
+  measure: Measure,
+): Promise<OpenImport> {
   const problem = readProblem(files, languages);
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
@@ -52,16 +63,18 @@ export function openImport(files: PackageFiles, languages: Languages, options: I
   if (problem.codeBytes !== null)
     throw new PackageError("problem.yaml", "limits.code: is not supported for judgements by a service");
   const name = nameOf(options.name ?? files.directory ?? null);
-  const cpuSecs = timeLimit(options.timeLimitSecs ?? problem.timing.limitSecs, languages);
+  const title = titleOf(problem.title);
+  checkWords(definition);
+  const given = options.timeLimitSecs ?? problem.timing.limitSecs;
+  const cpuSecs = checkedLimit(given ?? (await measure(problem)), languages);
   const limited: Definition = {
     ...definition,
     tests: definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } })),
   };
-  checkWords(limited);
   return {
     importable: {
       name,
-      title: titleOf(problem.title),
+      title,
       definition: limited,
       checker: problem.checker,
       cpuSecs,
@@ -90,12 +103,11 @@ function titleOf(title: string): string {
   return title;
 }
 
-function timeLimit(secs: number | null, languages: Languages): number {
-  const fault = (message: string) => new PackageError("the package", message);
-  if (secs === null) throw fault("has no time limit: give the import one, such as that of assay problems verify");
+function checkedLimit(secs: number, languages: Languages): number {
   const { least } = LIMIT_FIELDS.cpu_time_secs;
   const most = highest("time_limit", languages);
-  if (!(secs >= least && secs <= most)) throw fault(`a time limit is ${least} s to the ${most} s of the profile judge`);
+  if (!(secs >= least && secs <= most))
+    throw new PackageError("the package", `a time limit is ${least} s to the ${most} s of the profile judge`);
   return secs;
 }
 

@@ -67,6 +67,7 @@ const YAML = "problem.yaml";
 interface Head {
   readonly title: string;
   readonly scoring: boolean;
+  readonly writesScores: boolean;
   readonly custom: boolean;
   readonly validatorArgs: readonly string[];
   readonly interactive: boolean;
@@ -159,6 +160,7 @@ function read2025(files: PackageFiles): Head {
   return {
     title: titleOf(name),
     scoring: types.includes("scoring"),
+    writesScores: false, // nothing depends on it
     interactive: types.includes("interactive"),
     multiPass: types.includes("multi-pass"),
     typeKey: "type",
@@ -191,6 +193,7 @@ function readLegacy(files: PackageFiles): Head {
   return {
     title: titleOf(name),
     scoring,
+    writesScores: options.includes("score"),
     interactive: options.includes("interactive"),
     multiPass: options.includes("multi-pass") || options.includes("multipass"),
     typeKey: "validation",

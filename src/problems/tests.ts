@@ -41,6 +41,8 @@ export interface OutputTest {
 export interface TestOptions {
   readonly format: "legacy" | "2025-09";
   readonly scoring: boolean;
+  /** Legacy: whether the validator writes a score for each test. */
+  readonly writesScores: boolean;
   /** The custom output validator; null for the default one. */
   readonly validator: CheckerSpec | null;
   /** Arguments of the output validator for all tests. */
@@ -61,8 +63,9 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   };
   const names = namesIn("sample|secret", "in");
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
-  const read = options.format === "legacy" ? legacyGroups : currentGroups;
-  const { settingsOf, groupOf, groupsOf } = read(files, options.scoring);
+  const { scoring, writesScores } = options;
+  const { settingsOf, groupOf, groupsOf } =
+    options.format === "legacy" ? legacyGroups(files, { scoring, writesScores }) : currentGroups(files, scoring);
   const content = (name: string, ending: "in" | "ans" | "out") => {
     const path = `data/${name}.${ending}`;
     if (!files.has(path)) throw new PackageError(path, "is missing, but the test has other files");

@@ -1,13 +1,13 @@
-import type { TestState } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
-import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matches, readExpectations } from "./expectations.ts";
+import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matches } from "./expectations.ts";
 import type { PackageFiles } from "./files.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
-import { applies, type LimitedResult, type Timed, timeLimit, withTimeLimit } from "./timing.ts";
+import { formatVerdict, type Judged, SUBMISSIONS, SubmissionJudge } from "./submissions.ts";
+import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -30,14 +30,8 @@ export interface Verified {
   readonly submissions: readonly VerifiedSubmission[];
 }
 
-const PREFIX = "submissions/";
 /** The exit code with which validators accept. */
 const ACCEPTS = 42;
-
-interface Judged extends Timed {
-  readonly language: Language;
-  readonly bytes: number;
-}
 
 /**
  * Runs the validators and the submissions of a package.
@@ -53,29 +47,19 @@ export async function verify(
   const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
   faults.push(...(await verifyOutputs(problem, judge)));
   if (problem.format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
-  const about = readExpectations(files, problem.format);
+  const submissionJudge = new SubmissionJudge(files, problem, judge, languages);
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
-  const { definition, checker, tests } = problem;
-  const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
   for (const source of problem.submissions) {
     const { path } = source;
     onProgress(path);
-    const own = about(path.slice(PREFIX.length));
-    const found = toProgram(source, languages, own);
-    if (!found) {
-      skipped.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
-      continue;
-    }
-    const how = { language: found.language, profile: "judge", stop: "never" } as const;
-    const result = await judge.judge(found.program, how, local);
-    const bytes = [...source.files.values()].reduce((sum, { length }) => sum + length, 0);
-    judged.push({ path, about: own, language: found.language, bytes, result });
+    const one = await submissionJudge.run(source);
+    if (one) judged.push(one);
+    else skipped.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
   }
-  if (!judged.some(({ path }) => path.startsWith(`${PREFIX}accepted/`)))
+  if (!judged.some(({ path }) => path.startsWith(`${SUBMISSIONS}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
-  const cpuMs = judged.map(({ language }) => languages.limitsFor(language, "judge").execute.cpuMs);
-  const limit = timeLimit(problem, judged, Math.min(...cpuMs) / 1_000);
+  const limit = submissionJudge.timeLimit(judged);
   faults.push(...limit.faults);
   const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
   const inOrder = [...submissions, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -145,7 +129,7 @@ function verifySubmission(one: Judged, problem: ProblemPackage, limitSecs: numbe
     : one.about.expectations.flatMap((expectation) => breaches(expectation, limited, problem));
   if (problem.codeBytes !== null && bytes > problem.codeBytes)
     faults.push(`has ${bytes} bytes, more than the ${problem.codeBytes} of limits.code`);
-  if (path.startsWith(`${PREFIX}partially_accepted/`)) {
+  if (path.startsWith(`${SUBMISSIONS}partially_accepted/`)) {
     const most = problem.definition.tests.reduce((sum, { points }) => sum + points, 0);
     if (!(limited.score > TOLERANCE && limited.score < most - TOLERANCE))
       faults.push(`the score ${limited.score} is not between 0 and ${most}`);
@@ -195,17 +179,6 @@ function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResul
 
 function nameOf({ definition }: ProblemPackage, test: number): string {
   return definition.tests[test]?.name ?? String(test);
-}
-
-const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = {
-  AC: "AC",
-  WA: "WA",
-  TLE: "TLE",
-  skipped: "skipped",
-};
-
-function formatVerdict(state: TestState): FormatVerdict | "skipped" {
-  return FORMAT[state] ?? "RTE";
 }
 
 /** A test that was left out has failed, without a known verdict: some failure, or every one, must be in the list. */

@@ -5,6 +5,7 @@ import {
   type Definition,
   groupScores,
   type JudgementVerdict,
+  mostPoints,
   type RunResult,
   resultOfRun,
   rounded,
@@ -93,7 +94,8 @@ export class LocalJudge {
         const additions = forRun(program.additions, meta);
         const kept = this.#keptFor(language.name);
         const spec = meta.checker ?? definition.checker;
-        const claimed = { judgementSeq: 0, points: meta.points, checker: spec, checkerProgram: checker, answers };
+        const points = mostPoints(definition, test);
+        const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers };
         const passes: Outcome[] = [];
         const { outcome, checked } = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, additions });

@@ -71,9 +71,11 @@ const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
       // It could have a score.
       if (!hasFeedback)
         return failed("the feedback directory of the checker has too many, too large or no plain files");
-      const [share, score] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
-      const earned = share ?? (score === null || score === undefined ? 1 : points > 0 ? score / points : 1);
-      return toAccepted(earned, message);
+      const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
+      if (share !== null && score !== null) return failed("the checker has both score.txt and score_multiplier.txt");
+      const earned = share ?? (score === null || points === 0 ? 1 : score / points);
+      const most = share === null ? points : 1;
+      return toAccepted(earned, message) ?? failed(`the checker has exit code 42, but its score is not 0 to ${most}`);
     },
   },
   /** testlib: 0 accepts, 1 to 4 reject, but 3 is a failure; 7 gives points, 50 to 250 a share of them in half percents. */
@@ -99,7 +101,7 @@ function toAccepted(share: number, message: string | null): Checked | null {
 
 function toNumber(text: string | null): number | null {
   if (text === null) return null;
-  return /^\s*\d{1,9}(\.\d{1,12})?\s*$/.test(text) ? Number(text) : Number.NaN;
+  return /^\s*(\d{1,30}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?\s*$/i.test(text) ? Number(text) : Number.NaN;
 }
 
 /** A checker's program, with the limits of its steps. */

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { forRun } from "../../domain/additions.ts";
-import type { Definition } from "../../domain/judgement.ts";
+import { type Definition, mostPoints } from "../../domain/judgement.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../schema/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
@@ -74,7 +74,7 @@ async function loadRuns(
       program: { ...program, stdin, additions: forRun(program.additions, meta ?? { limits: {} }) },
       test: {
         judgementSeq,
-        points: meta?.points ?? 0,
+        points: mostPoints(definition, number),
         checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
         answers,

@@ -16,6 +16,7 @@ export interface Claim {
 /** The test of a run. */
 export interface ClaimedTest {
   readonly judgementSeq: number;
+  /** That its checker can give. */
   readonly points: number;
   readonly checker: CheckerSpec;
   /** For a checker that is a program. */

@@ -8,7 +8,7 @@ import { buffer, text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
 import { assay, dataDirectory, MAIN } from "../../support/cli/processes.ts";
-import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
+import { DMOJ, PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 
 const LIMIT = { timeout: 60_000 };
 
@@ -51,10 +51,10 @@ test("a package is stored, listed and deleted", LIMIT, async (t) => {
   const path = directory(t, PACKAGES.sum);
   const first = await imported(data, path, "--time-limit", "1.5");
   assert.deepEqual(first.codes, [0, 0], first.errors.join());
-  assert.match(first.out, /^[0-9a-f-]{36}: version 1 of sum, 3 tests\n$/);
+  assert.match(first.out, /^[0-9a-f-]{36}: version 1 of sum, 3 tests, time limit 1\.5 s\n$/);
   const again = await imported(data, path, "--time-limit", "1.5", "--json");
-  const { id, isNew } = JSON.parse(again.out);
-  assert.equal(isNew, false);
+  const { id, isNew, timeLimitSecs } = JSON.parse(again.out);
+  assert.deepEqual([isNew, timeLimitSecs], [false, 1.5]);
   const listed = JSON.parse((await assay("problems", "list", "--account", "shop", "--json", "--data", data)).stdout);
   assert.deepEqual(
     listed.map((one: Record<string, unknown>) => [one.id, one.name, one.version, one.tests]),
@@ -99,7 +99,7 @@ test("a fault of the package is said once, and nothing is stored", LIMIT, async 
     [
       PACKAGES.sum,
       [],
-      "assay: the package: has no time limit: give the import one, such as that of assay problems verify\n",
+      "assay: the package: has no time limit: give --time-limit or, in its problem.yaml, limits.time_limit\n",
     ],
     [{ "problem.yaml": "a: [" }, ["--time-limit", "1"], "assay: problem.yaml:1: "],
     [PACKAGES.sum, ["--time-limit", "1", "--name", "a b"], 'assay: name: "a b" is not'],
@@ -113,6 +113,23 @@ test("a fault of the package is said once, and nothing is stored", LIMIT, async 
   assert.equal((await assay("problems", "list", "--account", "shop", "--json", "--data", data)).stdout, "[]\n");
   const unknown = await assay("problems", "list", "--account", "none", "--data", data);
   assert.deepEqual([unknown.code, unknown.stderr], [1, "assay: there is no account none\n"]);
+});
+
+test("set-up learns whether a package needs a launcher", LIMIT, async (t) => {
+  const withoutSubmissions = Object.entries(PACKAGES.sum).filter(([path]) => !path.startsWith("submissions/"));
+  const cases: [PackageTexts, string[], number, RegExp][] = [
+    [PACKAGES.sum, [], 3, /^assay: the package has no time limit, .*; otherwise give --time-limit or, .*\n$/],
+    [PACKAGES.sum, ["--time-limit", "1"], 0, /^$/],
+    [PACKAGES.factors, [], 0, /^$/],
+    [Object.fromEntries(withoutSubmissions), [], 1, /has no time limit, and no submissions to measure: give --time-l/],
+    [DMOJ, [], 1, /has no time limit, and no submissions to measure/],
+    [{ "problem.yaml": "a: [" }, [], 1, /^assay: problem.yaml:1: /],
+  ];
+  for (const [files, flags, code, said] of cases) {
+    const ended = await assay("problems", "import", directory(t, files), "--account", "shop", ...flags, "--probe");
+    assert.deepEqual([ended.code, ended.stdout], [code, ""], ended.stderr);
+    assert.match(ended.stderr, said);
+  }
 });
 
 test("a package that is cut off on its way is not stored", LIMIT, async (t) => {

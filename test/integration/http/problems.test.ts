@@ -160,7 +160,7 @@ test("an invalid package is rejected with file and line, and stores nothing", LI
     [changed({ "data/secret/9.in": "1" }), /^data\/secret\/9\.in: /],
     [changed(many as PackageTexts), /^data: has more than 500 tests/],
     [SUM, /has no directory with the name/],
-    [SUM, /^the package: has no time limit/, "?name=sum"],
+    [SUM, /^the package: has no time limit: give time_limit, or use .* assay problems import, which/, "?name=sum"],
     [SUM, /^the package: a time limit is/, "?name=sum&time_limit=60"],
     [zipOf(membersOf(PACKAGES.sum, "a b/")), /^name: "a b" is not/],
     [Buffer.from("hello"), /^archive: is not a valid ZIP file/],

@@ -99,6 +99,31 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await run("first_failure", ["WA", "IE", "IE", "IE"]), ["completed", "WA", 0]);
   });
 
+  test("a group of a package ends at its first failure, and its checker can give the points of the group", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    const groups: Group[] = [
+      { name: "a", rule: "sum", depends: [], breaks: true },
+      { name: "b", rule: "min", depends: [] },
+    ];
+    const of = ["a", "a", "a", "b", "b"];
+    const { id } = await addJudgement(store, key, { answers: Array(5).fill("x"), stop: "never", groups, of });
+    const claim = async () => await store.submissions.claim("w", LEASE_MS, 9);
+    const [first] = await claim();
+    await finish(store, first as Claim, "AC");
+    const others = await claim();
+    assert.deepEqual(
+      [first, ...others].map((one) => one?.test?.points),
+      [1, 1, 1, 2, 2],
+    );
+    const [second, third, ...last] = others as [Claim, Claim, Claim, Claim];
+    await finish(store, third, "AC"); // before the failure, in time
+    await finish(store, second, "WA");
+    for (const one of last) await finish(store, one, "AC", one === last[0] ? 0.5 : 1);
+    const judgement = await store.judgements.get(id, key.accountId);
+    assert.deepEqual([judgement?.verdict, judgement?.score], ["WA", 2]);
+  });
+
   test("the same tests are stored once for an account", async (t) => {
     const { store } = await temporaryStore(t);
     const [key, other] = [await addKey(store, "a"), await addKey(store, "b")];

@@ -5,10 +5,12 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "../../../src/domain/database.ts";
 import { assay, dataDirectory, NOBODY, type Serving, serveWith } from "../cli/processes.ts";
 import { pathOf } from "../languages/directory.ts";
 import { type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { COLD } from "../sandbox/parked.ts";
+import { migratedTemplate, postgresServer } from "../store/temporary.ts";
 
 /** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
 export interface Engine {
@@ -47,6 +49,8 @@ export interface EngineOptions {
   readonly parked?: boolean;
   /** The project of the key, which is created. */
   readonly project?: string;
+  /** SQLite by default. */
+  readonly database?: Database["kind"];
   /** A copy of the checkout, whose service runs. */
   readonly checkout?: () => string;
 }
@@ -90,6 +94,7 @@ async function start({
   prepare,
   parked = false,
   project,
+  database = "sqlite",
   checkout,
 }: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
@@ -101,11 +106,13 @@ async function start({
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const env = { ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0" };
   const main = checkout && join(checkout(), "src/main.ts");
-  const service = await serveWith(env, context, data, [...own, ...flags], main);
-  if (project) await assay("projects", "create", "--name", project, "--data", data);
+  const where = database === "sqlite" ? [] : ["--database", await postgresUrl(context)];
+  const service = await serveWith(env, context, data, [...own, ...where, ...flags], main);
+  const stored = ["--data", data, ...where];
+  if (project) await assay("projects", "create", "--name", project, ...stored);
   const makeKey = async (...whose: string[]) => {
     const create = ["keys", "create", "--name", "t", "--rpm", "1000000", "--concurrency", "100"];
-    return (await assay(...create, ...whose, "--profiles", "judge,agent", "--data", data)).stdout.trim();
+    return (await assay(...create, ...whose, "--profiles", "judge,agent", ...stored)).stdout.trim();
   };
   const key = await makeKey(...(project ? ["--project", project] : []));
   const ca = readFileSync(join(data, "tls", "server.pem"));
@@ -119,8 +126,8 @@ async function start({
     (language, code, more) =>
       run(asks, { language, code, ...more });
   const runAs = async (account: string) => {
-    await assay("accounts", "create", "--name", account, "--data", data);
-    await assay("projects", "create", "--name", account, "--account", account, "--data", data);
+    await assay("accounts", "create", "--name", account, ...stored);
+    await assay("projects", "create", "--name", account, "--account", account, ...stored);
     return runWith(askAs(await makeKey("--project", account)));
   };
   const ask = askAs(key);
@@ -135,6 +142,14 @@ async function start({
     throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
   };
   return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
+}
+
+/** The URL of a database of its own, which is removed with the engine. */
+async function postgresUrl(t: TestContext): Promise<string> {
+  const server = await postgresServer();
+  const name = await server.createDatabase(await migratedTemplate());
+  t.after(() => server.dropDatabase(name));
+  return server.url(name);
 }
 
 /** The source of a program in languages/examples/ or test/programs/. */

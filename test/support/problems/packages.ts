@@ -1,3 +1,4 @@
+// Over 300 lines: one list of packages.
 /** Problem packages of each supported shape, by name: path → text. */
 export type PackageTexts = Readonly<Record<string, string>>;
 
@@ -263,7 +264,67 @@ sys.exit(42)
   "submissions/wrong_answer/even.py": "print(int(input()) // 2 * 2, flush=True)\n",
 };
 
-export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo } as const;
+const WITHIN = `import sys
+guess, number = float(sys.stdin.read()), float(open(sys.argv[2]).read())
+`;
+
+/** The older format with a validator that writes scores, of which the smallest one counts, and groups that end at a failure. */
+const near: PackageTexts = {
+  "problem.yaml": "name: Near\ntype: scoring\nvalidation: custom score\n",
+  "output_validators/near.py": `${WITHIN}if abs(guess - number) > 10: sys.exit(43)
+open(sys.argv[3] + "score.txt", "w").write(str(3 * (10 - abs(guess - number))))
+sys.exit(42)
+`,
+  "data/sample/1.in": "1\n",
+  "data/sample/1.ans": "1\n",
+  "data/secret/testdata.yaml": "on_reject: continue\ngrader_flags: accept_if_any_accepted\n",
+  "data/secret/1-min/testdata.yaml": "on_reject: break\ngrader_flags: min\nrange: 0 30\n",
+  "data/secret/1-min/1.in": "20\n",
+  "data/secret/1-min/1.ans": "20\n",
+  "data/secret/1-min/2.in": "30\n",
+  "data/secret/1-min/2.ans": "30\n",
+  "data/secret/2-sum/testdata.yaml": "on_reject: break\naccept_score: 30\n",
+  "data/secret/2-sum/1.in": "40\n",
+  "data/secret/2-sum/1.ans": "40\n",
+  "data/secret/2-sum/2.in": "60\n",
+  "data/secret/2-sum/2.ans": "60\n",
+  "data/secret/2-sum/3.in": "40 1\n",
+  "data/secret/2-sum/3.ans": "41\n",
+  "submissions/accepted/same.py": "print(sum(map(int, input().split())))\n",
+  "submissions/partially_accepted/near.py": "n = sum(map(int, input().split())); print(n + (5 if n == 30 else 0))\n",
+  "submissions/partially_accepted/second.py": "n = sum(map(int, input().split())); print(0 if n == 60 else n)\n",
+};
+
+/** The newer format with a score for each test, of which the smallest one counts. */
+const least: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Least\ntype: scoring\n",
+  "output_validator/near.py": `${WITHIN}if abs(guess - number) > 10: sys.exit(43)
+open(sys.argv[3] + "score.txt", "w").write(repr(10 - abs(guess - number)))
+sys.exit(42)
+`,
+  "data/secret/test_group.yaml": "max_score: 15\n",
+  "data/secret/1/test_group.yaml": "max_score: 10\nscore_aggregation: min\n",
+  "data/secret/1/1.in": "20\n",
+  "data/secret/1/1.ans": "20\n",
+  "data/secret/1/2.in": "30\n",
+  "data/secret/1/2.ans": "30\n",
+  "data/secret/1/3.in": "32\n",
+  "data/secret/1/3.ans": "32\n",
+  "data/secret/2/test_group.yaml": "max_score: 5\nscore_aggregation: min\n",
+  "data/secret/2/1.in": "7\n",
+  "data/secret/2/1.ans": "12\n",
+  "submissions/accepted/same.py": "print(input())\n",
+  "submissions/near/third.py": "n = int(input()); print(n + (20 / 3 if n == 30 else 0))\n",
+  "submissions/submissions.yaml": `accepted: {score: 15}
+near/third.py:
+  permitted: [AC]
+  score: [8.333332, 8.333334]
+  secret/1: {score: [3.333333, 3.333334]}
+  secret/2: {score: 5}
+`,
+};
+
+export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo, near, least } as const;
 
 export function toFiles(texts: PackageTexts): Map<string, Buffer> {
   return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));

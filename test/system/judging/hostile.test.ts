@@ -219,6 +219,43 @@ const CHECKERS: Readonly<
     0,
     /^the feedback directory/,
   ],
+  ...Object.fromEntries(
+    ["1e999", "nan", "-0", "inf", "1 2", "0x1", "1e", "."].map((text) => [
+      `gives the score ${text}`,
+      [
+        kattis(`${FEEDBACK}open(directory + 'score.txt', 'w').write('${text}')\nsys.exit(42)`),
+        "IE",
+        0,
+        /exit code 42, but its score is not 0 to 4$/,
+      ] as const,
+    ]),
+  ),
+  "gives a third as programs print it": [
+    kattis(`${FEEDBACK}open(directory + 'score.txt', 'w').write(f'{1 / 3}\\n')\nsys.exit(42)`),
+    "AC",
+    0.333333,
+    null,
+  ],
+  "gives a score with an exponent": [
+    kattis(`${FEEDBACK}open(directory + 'score.txt', 'w').write('2.5e-1')\nsys.exit(42)`),
+    "AC",
+    0.25,
+    null,
+  ],
+  "gives a score of 10 MB": [
+    kattis(`${FEEDBACK}open(directory + 'score.txt', 'w').write('1' * 10_000_000)\nsys.exit(42)`),
+    "IE",
+    0,
+    /^the feedback directory/,
+  ],
+  "gives points and a share": [
+    kattis(
+      `${FEEDBACK}for name in ('score', 'score_multiplier'): open(f'{directory}{name}.txt', 'w').write('1')\nsys.exit(42)`,
+    ),
+    "IE",
+    0,
+    /^the checker has both/,
+  ],
   "gives an empty score": [
     kattis(`${FEEDBACK}open(directory + 'score.txt', 'w')\nsys.exit(42)`),
     "IE",

@@ -6,20 +6,12 @@ import { type TestContext, test } from "node:test";
 import { assayWithin, NOBODY } from "../../support/cli/processes.ts";
 import { useEngine } from "../../support/engine/engine.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
-import { zipOf } from "../../support/problems/zip.ts";
-import { judge, verdicts } from "./judged.ts";
+import { importProblem, judge, verdicts, zip } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
 const engine = useEngine({ workers: 2, moreSlots: 1 });
 
-const zip = (texts: PackageTexts) => zipOf(Object.entries(texts).map(([name, data]) => ({ name, data })));
-
-async function imported(texts: PackageTexts, query: string): Promise<string> {
-  const zipped = { "content-type": "application/zip" };
-  const { status, json } = await engine().ask("POST", `/api/problems?${query}`, zip(texts), zipped);
-  assert.equal(status, 201, JSON.stringify(json));
-  return (json as { id: string }).id;
-}
+const imported = (texts: PackageTexts, query: string) => importProblem(engine(), texts, query);
 
 /** As `./assay judge` runs it, with the launcher of the test. */
 async function judgedLocally(t: TestContext, texts: PackageTexts, file: string) {

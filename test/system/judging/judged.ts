@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../../support/engine/engine.ts";
+import type { PackageTexts } from "../../support/problems/packages.ts";
+import { zipOf } from "../../support/problems/zip.ts";
 
 /** A judgement as the API returns it. */
 export interface Judged {
@@ -8,6 +10,7 @@ export interface Judged {
   readonly status: string;
   readonly verdict: string;
   readonly score: number;
+  readonly groups: readonly { readonly score: number }[];
   readonly runs: readonly {
     readonly status: string;
     readonly verdict: string | null;
@@ -27,6 +30,16 @@ export async function judge({ ask }: Pick<Engine, "ask">, body: object): Promise
   }
   assert.equal(status, 200, JSON.stringify(json));
   return json as Judged;
+}
+
+export const zip = (texts: PackageTexts) => zipOf(Object.entries(texts).map(([name, data]) => ({ name, data })));
+
+/** Imports a package by a request. @returns the id of the problem. */
+export async function importProblem({ ask }: Pick<Engine, "ask">, texts: PackageTexts, query: string): Promise<string> {
+  const zipped = { "content-type": "application/zip" };
+  const { status, json } = await ask("POST", `/api/problems?${query}`, zip(texts), zipped);
+  assert.ok(status === 201 || status === 200, JSON.stringify(json)); // 200: it has this content
+  return (json as { id: string }).id;
 }
 
 /** The verdicts of the runs. */

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
+import { openImport } from "../../../src/problems/import.ts";
+import { measureTimeLimit } from "../../../src/problems/measure.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { type Verified, verify } from "../../../src/problems/verify.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
@@ -20,6 +22,18 @@ useSlot((one) => {
 async function verified(texts: PackageTexts): Promise<Verified> {
   const files = toFiles(texts);
   return await verify(files, readProblem(files, languages), new LocalJudge(slot, languages), languages);
+}
+
+/** The time limit that an import stores, and the submissions that it runs. */
+async function imported(texts: PackageTexts) {
+  const files = toFiles(texts);
+  const measured: string[] = [];
+  const { importable } = await openImport(files, languages, { name: "x" }, (problem) =>
+    measureTimeLimit(files, problem, new LocalJudge(slot, languages), languages, (path) => measured.push(path)),
+  );
+  const limits = new Set(importable.definition.tests.map(({ limits }) => limits.cpu_time_secs));
+  assert.deepEqual([...limits], [importable.cpuSecs]);
+  return { cpuSecs: importable.cpuSecs, measured: measured.map((path) => path.replace("submissions/", "")) };
 }
 
 /** The package with another text in one of its files. */
@@ -45,6 +59,17 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
       const text = result.submissions.find(({ path }) => path.endsWith("double.txt"));
       assert.deepEqual([text?.language, text?.score], ["python", 100]);
     }
+    if (name === "near")
+      assert.deepEqual(
+        result.submissions.map(({ verdict, score }) => [verdict, score]),
+        [
+          ["AC", 120],
+          // 15 of 30 points for the worst test of the first group.
+          ["AC", 105],
+          // Of the second group, only the test before the failure.
+          ["WA", 60],
+        ],
+      );
     if (name === "sum") {
       const skipped = result.submissions.filter(({ language }) => language === null).map(({ path }) => path);
       assert.deepEqual(skipped, ["submissions/accepted/sum.cob"]);
@@ -197,6 +222,66 @@ sys.exit(42)
     faultsOf(await verified({ ...PACKAGES.relay, "output_validator/validate.py": asksAgain })).join("\n"),
     /^submissions\/accepted\/relay\.py: IE on secret\/1: the checker asks for more passes than the test has/m,
   );
+});
+
+const busy = (seconds: number) => `import time\nwhile time.process_time() < ${seconds}: pass\n`;
+const SUMS = "print(sum(map(int, input().split())))\n";
+
+test("an import measures the time limit that a package lacks by its accepted submissions", LIMIT, async () => {
+  const { cpuSecs, measured } = await imported(PACKAGES.sum);
+  assert.equal(cpuSecs, 1);
+  assert.deepEqual(
+    measured.sort(),
+    ["Sum.java", "sum.cob", "sum.cpp", "sum.py", "two"].map((name) => `accepted/${name}`),
+  );
+  const slower = await imported({ ...PACKAGES.sum, "submissions/accepted/sum.py": `${busy(0.5)}${SUMS}` });
+  assert.equal(slower.cpuSecs, 3);
+  const given = await imported({ ...PACKAGES.sum, "problem.yaml": "name: X\nlimits: {time_limit: 2.5}\n" });
+  assert.deepEqual(given, { cpuSecs: 2.5, measured: [] });
+  // The directory of a submission without expectations bounds nothing.
+  assert.equal(
+    (
+      await imported({
+        ...PACKAGES.thirds,
+        "problem.yaml": "problem_format_version: 2025-09\nname: X\ntype: scoring\n",
+      })
+    ).cpuSecs,
+    1,
+  );
+});
+
+test("an import stores no time limit that its submissions do not support", LIMIT, async () => {
+  const { sum } = PACKAGES;
+  const cases: [PackageTexts, RegExp][] = [
+    [
+      { "submissions/accepted/sum.py": "print(0)\n" },
+      /^submissions\/accepted\/sum\.py: cannot .*: WA on sample\/1: token 1/,
+    ],
+    [{ "submissions/accepted/two/add.c": "int main(" }, /^submissions\/accepted\/two: cannot .*: CE on sample\/1/],
+    [
+      { "submissions/accepted/sum.py": `${busy(0.9)}${SUMS}` },
+      /^the package: the time limit of 5 s is above the 4 s of/,
+    ],
+  ];
+  for (const [changes, message] of cases) await assert.rejects(imported({ ...sum, ...changes }), { message });
+  const only = Object.fromEntries(
+    Object.entries(sum).filter(([path]) => !path.includes("accepted/") || path.endsWith(".cob")),
+  );
+  await assert.rejects(imported(only), { message: /no submission in an installed language to measure$/ });
+});
+
+test("an accepted submission that never ends costs an import one run", LIMIT, async () => {
+  const started = performance.now();
+  const tests = Object.fromEntries(
+    Array.from({ length: 100 }, (_, at) => [`data/secret/${at}`, "1 2\n"]).flatMap(([path, text]) => [
+      [`${path}.in`, text],
+      [`${path}.ans`, "3\n"],
+    ]),
+  );
+  await assert.rejects(imported({ ...PACKAGES.sum, ...tests, "submissions/accepted/a.py": "while True: pass\n" }), {
+    message: /^submissions\/accepted\/a\.py: cannot be measured for the time limit: TLE on sample\/1/,
+  });
+  assert.ok(performance.now() - started < 40_000);
 });
 
 test("the checker of a package of DMOJ must accept its answers", LIMIT, async () => {

@@ -5,9 +5,12 @@ import { source, useEngine } from "../../support/engine/engine.ts";
 import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
 
-const engine = useEngine({ workers: 2, parked: true });
+interface RunRecord {
+  readonly evidence: { readonly isolation: { readonly mode: string } };
+  readonly result: { readonly verdict: string };
+}
 
-/** Checkers that fail. */
+/** A checker that fails. */
 const BROKEN = { type: "program", interface: "kattis", language: "python", code: "raise SystemExit(1)" };
 /** Shortens the programs that run into these limits. */
 const SHORT = { wall_time_secs: 1.5, cpu_time_secs: 1 };
@@ -31,24 +34,26 @@ function requestFor(verdict: JudgementVerdict, language: LanguageName): object |
   return { language, code: source(language, row.program), limits, tests: [{ stdin: INPUT, expected: "" }] };
 }
 
-describe("every verdict of a judgement, in every language", { concurrency: 2 }, () => {
-  for (const language of LANGUAGES)
-    for (const verdict of JUDGEMENT_VERDICTS) {
-      const request = requestFor(verdict, language);
-      if (!request) {
-        // JavaScript and Python have no compile step.
-        assert.deepEqual([verdict, ["javascript", "python"].includes(language)], ["CE", true]);
-        continue;
+for (const database of ["sqlite", "postgres"] as const)
+  describe(`every verdict of a judgement, in every language, on ${database}`, { concurrency: 2 }, () => {
+    const engine = useEngine({ workers: 2, parked: true, database });
+    for (const language of LANGUAGES)
+      for (const verdict of JUDGEMENT_VERDICTS) {
+        const request = requestFor(verdict, language);
+        if (!request) {
+          // JavaScript and Python have no compile step.
+          assert.deepEqual([verdict, ["javascript", "python"].includes(language)], ["CE", true]);
+          continue;
+        }
+        test(`${language}: ${verdict}`, { timeout: 60_000 }, async () => {
+          const judged = await judge(engine(), request);
+          const [run] = judged.runs;
+          assert.deepEqual([judged.verdict, run?.verdict], [verdict, verdict], JSON.stringify(judged));
+          assert.equal(judged.status, verdict === "IE" ? "error" : "completed");
+          const { json } = await engine().ask("GET", `/api/result/${run?.submission_id}`);
+          const { evidence, result } = json as RunRecord;
+          assert.equal(evidence.isolation.mode, "strict");
+          if (!["WA", "IE", "CE"].includes(verdict)) assert.equal(result.verdict, verdict);
+        });
       }
-      test(`${language}: ${verdict}`, { timeout: 60_000 }, async () => {
-        const judged = await judge(engine(), request);
-        const [run] = judged.runs;
-        assert.deepEqual([judged.verdict, run?.verdict], [verdict, verdict], JSON.stringify(judged));
-        assert.equal(judged.status, verdict === "IE" ? "error" : "completed");
-        const { json } = await engine().ask("GET", `/api/result/${run?.submission_id}`);
-        const { evidence, result } = json as { evidence: { isolation: { mode: string } }; result: { verdict: string } };
-        assert.equal(evidence.isolation.mode, "strict");
-        if (!["WA", "IE", "CE"].includes(verdict)) assert.equal(result.verdict, verdict);
-      });
-    }
-});
+  });

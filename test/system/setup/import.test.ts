@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { PACKAGES } from "../../support/problems/packages.ts";
 import { installation } from "../faults/real-serve.ts";
 
-test("a package that only root can read is imported; a failure of either process ends both", {
+test("a package that only root can read is imported, also with a measured time limit; a failure of either process ends both", {
   timeout: 240_000,
 }, async (t) => {
   const home = installation(t);
@@ -26,12 +26,29 @@ test("a package that only root can read is imported; a failure of either process
   const import_ = (...flags: string[]) => run("problems", "import", join(root, "sum"), "--account", "shop", ...flags);
   assert.equal((await run("accounts", "create", "--name", "shop")).code, 0);
 
+  const given = await import_("--time-limit", "1.5");
+  assert.equal(given.code, 0, given.stderr);
+  assert.match(given.stdout, /: version 1 of sum, 3 tests, time limit 1\.5 s\n$/);
+  const measured = await import_();
+  assert.equal(measured.code, 0, measured.stderr);
+  assert.match(measured.stdout, /: version 2 of sum, 3 tests, time limit 1 s\n$/);
+  assert.match(
+    measured.stderr,
+    /has no time limit.*--time-limit.*limits\.time_limit[\s\S]*submissions\/accepted\/sum\.py/,
+  );
+
+  // For an unknown account, nothing is measured to its end.
+  const slow = join(root, "sum/submissions/accepted/slow.py");
+  writeFileSync(slow, "import time\ntime.sleep(2)\nprint(sum(map(int, input().split())))\n");
+  const none = await run("problems", "import", join(root, "sum"), "--account", "none");
+  assert.deepEqual([none.code, none.stdout], [1, ""]);
+  assert.match(none.stderr, /there is no account none/);
+  assert.doesNotMatch(none.stderr, /accepted\/two/);
+  writeFileSync(slow, "print(0)\n");
   const faulty = await import_();
   assert.deepEqual([faulty.code, faulty.stdout], [1, ""]);
-  assert.match(faulty.stderr, /has no time limit/);
-  const first = await import_("--time-limit", "1");
-  assert.equal(first.code, 0, first.stderr);
-  assert.match(first.stdout, /: version 1 of sum, 3 tests\n$/);
+  assert.match(faulty.stderr, /accepted\/slow\.py: cannot be measured for the time limit: WA on sample\/1/);
+  rmSync(slow);
 
   // More than a pipe holds, for a process that has ended.
   writeFileSync(join(root, "sum/data/secret/1-small.in"), Buffer.alloc(4_000_000, "1 2\n"));

@@ -9,6 +9,7 @@ import {
   groupScores,
   JUDGEMENT_VERDICTS,
   type JudgementVerdict,
+  mostPoints,
   type Stop,
   type TestMeta,
   type TestState,
@@ -81,6 +82,36 @@ test("a group waits for the groups that it depends on, and is left out if one of
   assert.deepEqual(after("AAW.."), { start: [], skip: [3, 4], verdict: "WA" });
   assert.deepEqual(after("AAqW."), { start: [], skip: [4], verdict: null });
   assert.deepEqual(after("W....", "never"), { start: [1], skip: [2, 3], verdict: null });
+});
+
+test("a group of a package can end at its first failure, and later tests that have ended earn nothing", () => {
+  const groups: Group[] = [
+    { name: "a", rule: "sum", depends: [], breaks: true },
+    { name: "b", rule: "sum", depends: [] },
+  ];
+  const of = ["a", "a", "a", "b", "b"];
+  assert.deepEqual(next("AWqq.", "never", groups, of), { start: [4], skip: [2], verdict: null });
+  assert.deepEqual(next("AWsWA", "never", groups, of), { start: [], skip: [], verdict: "WA" });
+  const scores = groupScores({ tests: testsIn(of), groups }, decodeStates("AWAWA"), [1, 0, 1, 0, 1]);
+  assert.deepEqual(
+    scores.map(({ score, maxScore }) => [score, maxScore]),
+    [
+      [1, 3],
+      [1, 2],
+    ],
+  );
+});
+
+test("a checker can give the points of the test, or of its group if the smallest ones count", () => {
+  const tests = testsIn(["a", "b", "b", "c"]);
+  const groups: Group[] = [
+    { name: "a", rule: "sum", depends: [] },
+    { name: "b", rule: "min", depends: [] },
+  ];
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((test) => mostPoints({ tests, groups }, test)),
+    [1, 2, 2, 1, 0],
+  );
 });
 
 /** Repeatable pseudo-random numbers below a bound. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { groupScores } from "../../../src/domain/judgement.ts";
+import { groupScores, mostPoints } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
@@ -70,6 +70,54 @@ test("settings of a test are its own, or else those of its groups", () => {
     legacy.definition.tests.map(({ points }) => points),
     [0, 20, 20, 60],
   );
+});
+
+test("groups of the older format end at a failure, and stop the groups after them, unless they continue", () => {
+  const groupsOf = (files: PackageTexts) =>
+    read({ ...PACKAGES.near, ...files }).definition.groups.map(({ rule, depends, breaks }) => [rule, depends, breaks]);
+  assert.deepEqual(groupsOf({}), [
+    ["sum", [], undefined],
+    ["min", [], true],
+    ["sum", [], true],
+  ]);
+  const first = "data/secret/1-min/testdata.yaml";
+  assert.deepEqual(groupsOf({ "data/secret/testdata.yaml": "", [first]: "on_reject: continue\n" }), [
+    ["sum", [], undefined],
+    ["sum", [], undefined],
+    ["sum", ["secret/1-min"], true],
+  ]);
+  assert.throws(
+    () => groupsOf({ "data/secret/testdata.yaml": "", [first]: "grader_flags: accept_if_any_accepted\n" }),
+    {
+      message: `${first}:1: grader_flags: accept_if_any_accepted needs on_reject: continue of secret`,
+    },
+  );
+  // A problem without points runs as requests say.
+  const breaks = read({ ...PACKAGES.sum, "data/testdata.yaml": "on_reject: break\n" }).definition.groups;
+  assert.deepEqual(
+    breaks.map((group) => group.breaks),
+    [undefined, undefined],
+  );
+});
+
+test("the range of a group is the most that a validator with scores can give its tests", () => {
+  const file = "data/secret/1-min/testdata.yaml";
+  const points = (text: string, more: PackageTexts = {}) => {
+    const { definition } = read({ ...PACKAGES.near, ...more, [file]: `grader_flags: min\n${text}` });
+    return mostPoints(
+      definition,
+      definition.tests.findIndex(({ group }) => group === "secret/1-min"),
+    );
+  };
+  assert.equal(points("range: 0 30\n"), 30);
+  assert.equal(points("range: -inf 7.5\naccept_score: 3\n"), 7.5);
+  assert.equal(points("range: 0 +inf\naccept_score: 3\n"), 3);
+  assert.equal(points("accept_score: 3\n", { "data/testdata.yaml": "range: 0 100\n" }), 3);
+  assert.equal(points("", { "data/testdata.yaml": "range: 0 100\n" }), 100);
+  const validation = "name: Near\ntype: scoring\nvalidation: custom\n";
+  assert.equal(points("range: 0 30\naccept_score: 3\n", { "problem.yaml": validation }), 3);
+  for (const wrong of ["range: x", "range: 5 10", "range: 0 1e999", "range: nan nan", "range: 0 -1"])
+    assert.throws(() => points(`${wrong}\n`), /^PackageError: data\/secret\/1-min\/testdata\.yaml:2: range: must be/);
 });
 
 test("the output validator of an interactive or multi-pass problem is a checker of that kind", () => {
