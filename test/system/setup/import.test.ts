@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -48,6 +50,15 @@ test("a package that only root can read is imported, also with a measured time l
   const faulty = await import_();
   assert.deepEqual([faulty.code, faulty.stdout], [1, ""]);
   assert.match(faulty.stderr, /accepted\/slow\.py: cannot be measured for the time limit: WA on sample\/1/);
+  // A signal ends the measurement with its launcher; the run of the tests fails if a process or a control group is left.
+  writeFileSync(slow, "import time\ntime.sleep(60)\n");
+  const child = spawn(join(home.checkout, "assay"), ["problems", "import", join(root, "sum"), "--account", "shop"], {
+    env: home.env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const ended = once(child, "exit");
+  for await (const words of child.stderr) if (`${words}`.includes("slow.py")) child.kill("SIGTERM");
+  assert.deepEqual(await ended, [143, null]);
   rmSync(slow);
 
   // More than a pipe holds, for a process that has ended.
@@ -57,6 +68,10 @@ test("a package that only root can read is imported, also with a measured time l
   assert.match(unknown.stderr, /there is no account none/);
 
   const listed = await run("problems", "list", "--account", "shop", "--json");
-  assert.equal(JSON.parse(listed.stdout).length, 1, listed.stderr);
+  assert.deepEqual(
+    JSON.parse(listed.stdout).map((one: { version: number }) => one.version),
+    [2],
+    listed.stderr,
+  );
   assert.equal((await run("problems", "delete", "sum", "--account", "shop")).code, 0);
 });
